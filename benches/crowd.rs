@@ -1,7 +1,7 @@
-//! How the daemon fares with long queues: the program itself, with thousands of jobs that wait for one that runs.
+//! The cost of requests to the daemon with thousands of waiting jobs behind one running job.
 //!
-//! `cargo bench -p miserly --bench crowd -- --jobs 10000 --policy miser` says what it costs then to submit one more, to list them, to look
-//! at one, and to start over that state. Without `--policy` it goes through `miser`, `easy` and `conservative`.
+//! `cargo bench -p miserly --bench crowd -- --jobs 10000 --policy miser` measures a submission, the list of jobs, the
+//! view of one job, and a restart on that state. Without `--policy` it measures `miser`, `easy` and `conservative`.
 
 #[path = "../tests/live/support/mod.rs"]
 #[allow(
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use support::{Crowd, Daemon, SOON, miserly, queue, until};
 
-/// What is measured.
+/// The measurement.
 struct Wanted {
     jobs: usize,
     policies: Vec<String>,
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// What the command line says; with `--test`, as Cargo has it, little, to see that it runs.
+/// Returns the measurement of the command line. Cargo's `--test` selects a small one.
 fn wanted(arguments: impl Iterator<Item = String>) -> Wanted {
     let mut wanted = Wanted { jobs: 10_000, policies: vec![] };
     let mut arguments = arguments;
@@ -40,7 +40,7 @@ fn wanted(arguments: impl Iterator<Item = String>) -> Wanted {
             "--jobs" => wanted.jobs = value().parse().expect("--jobs is a number"),
             "--policy" => wanted.policies.push(value()),
             "--test" => wanted.jobs = 20,
-            // What Cargo says to every benchmark.
+            // Cargo passes this to every benchmark.
             "--bench" => {}
             other => panic!("{other}: there is --jobs N and --policy P"),
         }
@@ -51,7 +51,7 @@ fn wanted(arguments: impl Iterator<Item = String>) -> Wanted {
     wanted
 }
 
-/// Fills a queue and measures on the way, in ten steps; then what is asked of it.
+/// Fills a queue in ten steps and measures each. Then measures the requests.
 fn measure(policy: &str, jobs: usize) {
     let mut daemon = Daemon::new(&queue(&policy.replace("miser", "miser(horizon=none)")));
     let mut crowd = Crowd::new(&daemon);
@@ -85,8 +85,8 @@ fn measure(policy: &str, jobs: usize) {
     until("the next one runs", SOON, runs);
 }
 
-/// How long something takes, and what it comes to.
-#[allow(clippy::disallowed_methods)] // That is what this is for.
+/// Returns the duration of a call, and its result.
+#[allow(clippy::disallowed_methods)] // A benchmark reads the clock.
 fn time<T>(what: impl FnOnce() -> T) -> (Duration, T) {
     let began = Instant::now();
     let came_to = what();

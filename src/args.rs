@@ -1,6 +1,6 @@
 //! The command line.
 
-// The rustdoc comments here are the help texts. Backticks would be shown, and brackets are no
+// The rustdoc comments here are the help texts. Backticks would be shown, and brackets are not
 // links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
@@ -34,7 +34,7 @@ pub(crate) use self::live::{
     SubmitArgs,
 };
 
-/// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
+/// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -44,161 +44,163 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one policy on a job log and show what became of the jobs
+    /// Simulates one policy on a job log and prints the measures
     Simulate(SimulateArgs),
-    /// Run several policies on the same logs, side by side
+    /// Simulates several policies on the same logs and prints them side by side
     Compare(CompareArgs),
-    /// Estimate how long a job of a given size and time would wait, by policy
+    /// Estimates how long a job of a given size and time would wait, by policy
     WaitOf(WaitOfArgs),
-    /// Tell the story of one job: submitted, reserved, passed, started, and why
+    /// Explains the events of one job: submission, reservations, jobs that passed it, start and its reason
     Explain(ExplainArgs),
-    /// Draw the slots in which jobs take turns on processors, at an instant of a run
+    /// Draws the slots of the Ousterhout matrix at an instant of a run
     Matrix(MatrixArgs),
-    /// List the policies and the orders by formula, or show one
+    /// Lists the policies and the queue orders, or shows one of them
     Policies(PoliciesArgs),
-    /// Look at, check, generate and import job logs
+    /// Describes, checks, generates and imports job logs
     Workload(WorkloadArgs),
-    /// Run an experiment: a file says which logs, policies and estimates, and which tables and charts to make
+    /// Runs an experiment: a file that lists logs, policies, estimates, tables and charts
     Experiment(ExperimentArgs),
-    /// Run a paper's experiments and show its tables: ours, the paper's, the difference
+    /// Repeats the experiments of a paper and prints its tables with both values and their difference
     Reproduce(ReproduceArgs),
-    /// Make the page of an experiment's results
+    /// Writes the page of an experiment's results
     Report(ReportArgs),
-    /// Schedule jobs on this machine: every accepted job is told a start and an end, and the promise is kept
+    /// Schedules jobs on this machine; each accepted job gets a promised start and end
     Daemon(ServeArgs),
-    /// Play the daemon's journal again in the simulator, and tell whether it comes to the same
+    /// Replays the daemon's journal in the simulator and compares every decision
     Replay(ReplayArgs),
-    /// Own one attempt of a job; the daemon calls this
+    /// Supervises one attempt of a job; started by the daemon
     #[command(hide = true)]
     Shim(ShimArgs),
-    /// Submit a job, or an array of them, to the daemon, and get a promise
+    /// Submits a job or an array to the daemon and prints the promise
     Submit(Box<SubmitArgs>),
-    /// List jobs with their promises
+    /// Lists jobs with their promises
     Queue(QueueArgs),
-    /// Show all about a job: where it stands, what was promised, why it waits
+    /// Shows a job: its state, its promise, and why it waits
     Show(JobArgs),
-    /// Print what a job wrote, and what it writes
+    /// Prints the output of a job
     Logs(LogsArgs),
-    /// Wait until jobs have ended, and exit as they did
+    /// Waits until jobs have ended and exits with their exit code
     Wait(JobsArgs),
-    /// End jobs, or take them back
+    /// Ends running jobs and withdraws waiting ones
     Cancel(CancelArgs),
-    /// Keep waiting jobs from running; they give up their windows
+    /// Holds waiting jobs; they lose their windows
     Hold(JobsArgs),
-    /// Let held jobs run again; they get new windows
+    /// Releases held jobs; they get new windows
     Release(JobsArgs),
-    /// End running jobs and run them again
+    /// Ends running jobs and queues them again
     Requeue(JobsArgs),
-    /// Make a job's window longer, unless that would break a promise
+    /// Extends the window of a job, unless that breaks a promise
     Extend(ExtendArgs),
-    /// Draw what is free from now on
+    /// Draws the free resources of each pool over time
     Pools(AskArgs),
-    /// Tell how the daemon is
+    /// Shows the state of the daemon
     Status(AskArgs),
-    /// Let the daemon accept no new jobs; what was promised is kept
+    /// Stops the daemon from accepting jobs; it keeps its promises
     Drain(DrainArgs),
-    /// Write the history of a daemon's jobs for the simulator, or for other programs
+    /// Writes the history of the daemon's jobs as a log or a table
     Export(ExportArgs),
-    /// Print the completion script of a shell
+    /// Prints the completion script of a shell
     Completions(CompletionsArgs),
-    /// Print the manual page, of the program or of a command
+    /// Prints the manual page of the program or of a command
     Man(ManArgs),
 }
 
 /// The options for running a log, shared by every command that runs one.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "How the log is run")]
+#[command(next_help_heading = "Simulation options")]
 pub(crate) struct RunArgs {
-    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
 
-    /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a file of its hosts (docs/machines.md)
+    /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a machine file (docs/machines.md)
     #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
     pub(crate) machine: Option<String>,
 
-    /// Over how many hosts a job may lie, in place of what the machine says
+    /// The number of hosts that a job may use [default: from the machine file]
     #[arg(long, value_enum, requires = "machine")]
     pub(crate) span: Option<SpanArg>,
 
-    /// Whether jobs share hosts, in place of what the machine says
+    /// Whether jobs share hosts [default: from the machine file]
     #[arg(long, value_enum, requires = "machine")]
     pub(crate) sharing: Option<SharingArg>,
 
-    /// What the policy is told of the runtimes: trace[*F], exact[*R], uniform:R or uniform:R:mean
+    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R or uniform:R:mean
     ///
-    /// trace: the log's own estimates, times F. exact: the true runtimes, times R. uniform:R: drawn between the
-    /// runtime T and 2RT (exact at R = 1); uniform:R:mean: between T and (2R-1)T.
+    /// trace: the estimates of the log, times F. exact: the actual runtimes, times R. uniform:R: drawn between the
+    /// runtime T and 2RT, and exact at R = 1. uniform:R:mean: drawn between T and (2R-1)T. The default is trace, and
+    /// uniform:5 for the generated workload of compare.
     #[arg(long, value_name = "MODEL")]
     pub(crate) estimates: Option<Estimates>,
 
-    /// What happens to a job that reaches the log's own estimate
+    /// The treatment of a job that reaches the estimate of the log
     #[arg(long, value_enum, default_value_t = OverrunArg::Kill)]
     pub(crate) overrun: OverrunArg,
 
-    /// How the events of one instant reach the policy
+    /// The order in which the events of one instant reach the policy
     #[arg(long, value_enum, default_value_t = EventOrderArg::Batched)]
     pub(crate) event_order: EventOrderArg,
 
-    /// Which field is a job's size, where both are known
+    /// The field with the width of a job, if the log has both
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
 
-    /// Leave out jobs whose fields, as the log has them, meet a condition such as 'runtime<=0'; repeatable
+    /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
     ///
-    /// The fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
-    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. -1 is
-    /// unknown.
+    /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
+    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. The value
+    /// -1 means unknown.
     #[arg(long, value_name = "FILTER")]
     pub(crate) drop: Vec<FieldFilter>,
 
-    /// Skip and count malformed lines instead of stopping at the first
+    /// Skips and counts malformed lines instead of stopping at the first
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// Only jobs submitted at T or later, on the log's clock: seconds, or 90min, 12h, 7d, 2w (docs/units.md)
+    /// Selects jobs submitted at T or later, in log time: seconds, or 90min, 12h, 7d (docs/units.md)
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) from: Option<i64>,
 
-    /// Only jobs submitted before T
+    /// Selects jobs submitted before T, in log time: seconds, or 90min, 12h, 7d
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) to: Option<i64>,
 
-    /// Only the jobs of these users: numbers, with commas between them; repeatable
+    /// Selects the jobs of these users, by number, separated by commas; repeatable
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) user: Vec<u32>,
 
-    /// Only the jobs of these queues
+    /// Selects the jobs of these queues, by number, separated by commas; repeatable
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) queue: Vec<u32>,
 
-    /// Raise the load F times: the time since the first submission is divided by F
+    /// Divides the times between submissions by F, which multiplies the load by F
     #[arg(long, value_name = "F", conflicts_with = "offline", allow_negative_numbers = true)]
     pub(crate) scale_load: Option<Factor>,
 
-    /// Submit all jobs at time 0, in the order of their numbers
+    /// Submits all jobs at time 0, in the order of their numbers
     #[arg(long)]
     pub(crate) offline: bool,
 
-    /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or 12h, 7d
+    /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
     pub(crate) warmup: i64,
 
-    /// The seed of random draws
+    /// The seed of the random numbers
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Jobs run on idle processors ahead of their promised starts, and are parked D before: seconds, or 1min
+    /// Runs opportunistic jobs, and parks them D before a promised start: seconds, or 90min, 12h, 7d
     ///
-    /// On a machine with pools, where a queue has the policy miser, they do so in any case, with 5s.
+    /// An opportunistic job runs ahead of its promised start on idle resources. Without this option opportunistic jobs
+    /// run only on a machine with pools of which a queue has the policy miser, with a lead time of 5 s.
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) parking_lead: Option<i64>,
+    pub(crate) preempt_lead_time: Option<i64>,
 
-    /// Jobs run in their windows only
-    #[arg(long, conflicts_with = "parking_lead")]
-    pub(crate) no_early: bool,
+    /// Runs jobs in their windows only
+    #[arg(long, conflicts_with = "preempt_lead_time")]
+    pub(crate) no_opportunistic: bool,
 
-    /// Interactive work, on the processors where jobs run ahead: poisson:EVERY:LENGTH:PROCS, or a file (docs/machines.md)
+    /// The interactive load, as poisson:EVERY:LENGTH:PROCS or a file (docs/machines.md) [default: none]
     #[arg(long, value_name = "LOAD")]
     pub(crate) interactive: Option<String>,
 }
@@ -206,11 +208,11 @@ pub(crate) struct RunArgs {
 /// The options of a page about one or a few runs.
 #[derive(Debug, Args)]
 pub(crate) struct ReportFileArgs {
-    /// Also write a page with tables and charts: one HTML file that needs nothing else
+    /// Writes a page with tables and charts, as one self-contained HTML file
     #[arg(long, value_name = "FILE.html", value_parser = page_name)]
     pub(crate) report: Option<PathBuf>,
 
-    /// The window of the page's Gantt charts, in the log's time, such as 2d..3d; else the day of the longest queue
+    /// The period of the page's Gantt charts, in log time, such as 2d..3d [default: the day with the longest queue]
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "report")]
     pub(crate) window: Option<[i64; 2]>,
 }
@@ -218,7 +220,7 @@ pub(crate) struct ReportFileArgs {
 /// The options of tables.
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
-    /// Print times in seconds, such as 6730.28, instead of 1h52m
+    /// Prints times in seconds, such as 6730.28, instead of 1h52m
     #[arg(long)]
     pub(crate) seconds: bool,
 }
@@ -232,21 +234,21 @@ impl TableArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
-    /// The policy, such as easy or 'easy(backfill=shortest)'; `miserly policies` lists them
+    /// The policy, such as easy or 'easy(backfill=shortest)'; miserly policies lists all
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Also measure the jobs group by group; repeatable. A category is a range of runtimes and of widths
+    /// Adds measures for each group of jobs; repeatable. A category is a range of runtimes and widths
     #[arg(long, value_name = "KIND", value_parser = grouping())]
     pub(crate) by: Vec<Grouping>,
 
-    /// Write one row per simulated job: Batsim's columns to a .csv, the log with simulated fields to a .swf
+    /// Writes a row for each job: to a .csv with the columns of Batsim, or to a .swf with the simulated fields
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
 
@@ -256,22 +258,22 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
 
-    /// Print one JSON document (docs/simulate.schema.json)
+    /// Prints JSON (docs/simulate.schema.json)
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// With --json: also the distributions of the measures, and the run over time
+    /// Adds the distributions of the measures and the time series to the JSON
     #[arg(long, requires = "json")]
     pub(crate) details: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The job logs; without one, an embedded workload is generated
+    /// The job logs in the Standard Workload Format, plain or gzipped [default: a generated workload]
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
 
-    /// A policy to compare; repeatable; without one, a telling set
+    /// A policy, such as easy; repeatable [default: a representative set]
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<PolicySpec>,
 
@@ -284,18 +286,18 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
 
-    /// Also compare the jobs group by group; repeatable. A category is a range of runtimes and of widths
+    /// Adds measures for each group of jobs; repeatable. A category is a range of runtimes and widths
     #[arg(long, value_name = "KIND", value_parser = grouping())]
     pub(crate) by: Vec<Grouping>,
 
-    /// Print one JSON document with the runs
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WaitOfArgs {
-    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
     /// The processors of the job
@@ -320,59 +322,59 @@ pub(crate) struct WaitOfArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
 
-    /// Print JSON; times are in seconds
+    /// Prints JSON; times are in seconds
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
-    /// The job's number: field 1
+    /// The job number: field 1 of the log
     #[arg(value_name = "JOB", value_parser = job_number)]
     pub(crate) job: i64,
 
-    /// The policy, such as easy or 'easy(backfill=shortest)'
+    /// The policy, such as easy or 'easy(backfill=shortest)'; miserly policies lists all
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MatrixArgs {
-    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
-    /// The instant, on the log's clock: seconds, or 90min, 12h, 7d, 2w; all that happens at it has happened
+    /// The instant, in log time, after all its events: seconds, or 90min, 12h, 7d
     #[arg(value_name = "TIME", value_parser = seconds)]
     pub(crate) time: i64,
 
-    /// A policy that shares processors by turns, such as 'gang(packing=best-fit)'
+    /// A policy with time slices, such as 'gang(packing=best-fit)'
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PoliciesArgs {
-    /// Show this policy with its parameters, or this order with its source
+    /// A policy or a queue order to show in detail
     pub(crate) name: Option<String>,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -385,39 +387,39 @@ pub(crate) struct ExperimentArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExperimentCommand {
-    /// Make the runs of an experiment file that are not in its folder yet, on all cores, and show what came out
+    /// Makes the missing runs of an experiment file on all cores and prints its tables and claims
     Run(RunExperimentArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunExperimentArgs {
-    /// The experiment, a TOML file (docs/experiments.md)
+    /// The experiment file, in TOML (docs/experiments.md)
     pub(crate) file: PathBuf,
-    /// The folder of the results; runs that are there are kept. Without it, FILE-results
+    /// The folder of the results; runs found there are kept [default: FILE-results]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// The folder of the logs, in place of MISERLY_TRACES; the file's own folder comes after it
+    /// The folder of the logs, searched before the folder of the experiment file [default: MISERLY_TRACES]
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
-    /// Print the tables, charts and claims as JSON
+    /// Prints the tables, charts and claims as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// The paper; without it, lists those that there are
+    /// The paper, such as zotkin-2000 [default: lists the papers]
     pub(crate) paper: Option<String>,
-    /// The folder of the results; runs that are there are kept. Without it, PAPER-results
+    /// The folder of the results; runs found there are kept [default: PAPER-results]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// The folder of the logs, in place of MISERLY_TRACES
+    /// The folder of the logs [default: MISERLY_TRACES]
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
-    /// Only this part of the paper
+    /// Limits the runs to one part of the paper
     #[arg(long, value_name = "PART")]
     pub(crate) only: Option<String>,
-    /// Print the tables, charts and claims, or the list of papers, as JSON
+    /// Prints the tables, charts and claims, or the list of papers, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -436,7 +438,7 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command, such as simulate or workload generate; without it, the program itself
+    /// The command, such as simulate or workload generate [default: the program]
     #[arg(value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
 }
@@ -449,85 +451,85 @@ pub(crate) struct WorkloadArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
-    /// Tell what is in a log: jobs, load, sizes, runtimes, estimates, users, arrivals, what is missing
+    /// Describes a log: jobs, load, widths, runtimes, estimates, users, arrivals, unknown fields
     Describe(DescribeArgs),
-    /// Find every anomaly of a log, by kind, with line numbers
+    /// Lists the anomalies of a log by kind, with line numbers
     Check(CheckArgs),
-    /// Generate a log from a model
+    /// Generates a log from a model
     Generate(GenerateArgs),
-    /// Make a log of another format: Slurm's accounting, Batsim's workloads (docs/import.md)
+    /// Imports a log from Slurm's accounting or a Batsim workload (docs/import.md)
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// The job logs; - is standard input
+    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
-    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// Which field is a job's size, where both are known
+    /// The field with the width of a job, if the log has both
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
-    /// Tell apart the jobs of this estimate: seconds, or 15min, 2h; repeatable; without it, of the three commonest
+    /// An estimate to describe separately: seconds, or 90min, 12h, 7d; repeatable [default: the three commonest]
     #[arg(long, value_name = "T", value_parser = unsigned_seconds)]
     pub(crate) estimate: Vec<u64>,
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The job logs; - is standard input
+    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
-    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// Which field is a job's size, where both are known
+    /// The field with the width of a job, if the log has both
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
-    /// How many runs of line numbers to show of each kind; JSON has all
+    /// The number of ranges of line numbers to print for each kind; JSON has all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) lines: usize,
-    /// Exit with 1 if anything is found
+    /// Exits with 1 if an anomaly is found
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000,
-    /// section 3), o2k (Chiang and Vernon 2001, section 3; it makes a --month, and takes no --jobs, --procs or --load)
+    /// The model: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000, section 3), o2k
+    /// (Chiang and Vernon 2001, section 3; takes --month, but not --jobs, --procs or --load)
     #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
     pub(crate) model: String,
-    /// How many jobs [default: 10000; sud: 18415]
+    /// The number of jobs [default: 10000; sud: 18415]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<u64>,
-    /// The machine's processors [default: 128; sud: 256]
+    /// The processors of the machine [default: 128; sud: 256]
     #[arg(long, value_name = "P", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// The offered load: the jobs' work over what the machine can do while they are submitted [default: 0.85; sud: 0.765]
+    /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
-    /// The seed: the same one gives the same bytes [default: 1]
+    /// The seed of the random numbers; a seed always gives the same bytes [default: 1]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// The month of o2k, after seven days of warm-up: 1999-10 to 2000-03 [default: 1999-10]
+    /// The month of o2k, from 1999-10 to 2000-03, after seven days of warm-up [default: 1999-10]
     #[arg(long, value_name = "MONTH")]
     pub(crate) month: Option<Month>,
-    /// Submit each repetition of a job only after the one before it has run
+    /// Submits each repetition of a job after the end of the previous one
     #[arg(long)]
     pub(crate) repeat_after_end: bool,
-    /// Set a parameter of feitelson96, such as size_order=1.2 or square_weight=1; repeatable. The log's header lists them
+    /// A parameter of feitelson96, such as size_order=1.2; repeatable. The header of the log lists all
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) set: Vec<(String, String)>,
-    /// Write to this file instead of standard output
+    /// The output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -539,7 +541,7 @@ fn grouping() -> impl TypedValueParser<Value = Grouping> {
 
 /// Parses a parameter of a model: its name and its value.
 fn parameter(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE, such as size_order=1.2")?;
+    let (name, value) = text.split_once('=').ok_or("no = found; write NAME=VALUE, such as size_order=1.2")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -554,11 +556,11 @@ fn procs() -> impl TypedValueParser<Value = Procs> {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum OverrunArg {
-    /// It is killed there
+    /// The job is killed
     Kill,
-    /// Its estimate is taken to be its runtime, when the log is read
+    /// The estimate is raised to the runtime when the log is read
     Extend,
-    /// It runs on, overdue
+    /// The job continues, overdue
     Run,
 }
 
@@ -585,9 +587,9 @@ impl From<OverrunArg> for Overrun {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SpanArg {
-    /// One
+    /// One host
     One,
-    /// Any number, each processor with its part of the job's memory
+    /// Any number of hosts; each processor has its part of the memory
     Any,
 }
 
@@ -602,9 +604,9 @@ impl From<SpanArg> for Spread {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SharingArg {
-    /// They do
+    /// Jobs share hosts
     Shared,
-    /// A job has its hosts to itself
+    /// Each job has whole hosts
     Whole,
 }
 
@@ -619,9 +621,9 @@ impl From<SharingArg> for Sharing {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum EventOrderArg {
-    /// Terminations, submissions, timers, then one pass
+    /// All terminations, submissions and timers, then one pass
     Batched,
-    /// One event at a time, each with a pass, as pyss and its descendants do
+    /// One pass for each event, as in pyss
     Sequential,
 }
 
@@ -653,22 +655,22 @@ impl From<ProcsFieldArg> for ProcsField {
 
 /// Parses the number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
-    text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
+    text.parse().map_err(|_| "the job must be a number: field 1 of its line")
 }
 
 /// Parses the name of a page. Its ending is .html, so it cannot be a log.
 fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
     let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
-    if html { Ok(path) } else { Err("the name must end in .html") }
+    if html { Ok(path) } else { Err("the file name must end in .html") }
 }
 
 /// Parses a window: two times with two points between them.
 fn window(text: &str) -> Result<[i64; 2], String> {
-    let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 2d..3d")?;
+    let (from, to) = text.split_once("..").ok_or("no .. found; write FROM..TO, such as 2d..3d")?;
     let time = |text: &str| seconds(text).map_err(|problem| problem.to_string());
     let (from, to) = (time(from)?, time(to)?);
-    if from < to { Ok([from, to]) } else { Err("the window's end must be after its begin".into()) }
+    if from < to { Ok([from, to]) } else { Err("the end of the window must be after its start".into()) }
 }
 
 /// Parses a duration, as an unsigned number of seconds.

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            commands::live::tell_failure(cli.command.asks_daemon_for_json(), None, &error);
+            commands::live::print_failure(cli.command.asks_daemon_for_json(), None, &error);
             commands::live::exit_code(&error).unwrap_or(ExitCode::from(2))
         }
     }

@@ -31,7 +31,7 @@ pub(crate) fn as_json(value: &impl serde::Serialize) -> anyhow::Result<String> {
 pub(crate) fn refuse_the_input_itself(input: &Path, option: &str, output: &Path) -> anyhow::Result<()> {
     match (input.canonicalize(), output.canonicalize()) {
         (Ok(input), Ok(same)) if input == same => {
-            bail!("{option} {}: that is the log itself; give another name", output.display())
+            bail!("{option} {}: this is the input log; choose another file", output.display())
         }
         _ => Ok(()),
     }

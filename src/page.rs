@@ -49,7 +49,7 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
     }
-    outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
+    outcome.by.retain(|kind, _| by.iter().any(|wanted| wanted.as_str() == kind));
 }
 
 /// Returns the command as given, without the folder of the program.

@@ -50,8 +50,8 @@ impl RunArgs {
     }
 
     fn opportunistic_mode(&self) -> OpportunisticMode {
-        match self.parking_lead {
-            _ if self.no_early => OpportunisticMode::Off,
+        match self.preempt_lead_time {
+            _ if self.no_opportunistic => OpportunisticMode::Off,
             Some(secs) => OpportunisticMode::Lead(secs),
             None => OpportunisticMode::ByPolicy,
         }

@@ -1,8 +1,9 @@
-//! Gang time-slicing against plain time-sharing: three jobs of two processes that wait for each other all the time, on two processors.
+//! Gang scheduling against time-sharing by the kernel: three jobs of two processes on two processors. The processes
+//! of a job wait for each other at a barrier all the time.
 //!
-//! `cargo bench -p miserly --bench gang -- --seconds 60` runs one of them alone, the three without any control, and the three in turns under
-//! the daemon; it prints how often each met at its barrier, which share of the time it ran, and what a switch takes, by the instants
-//! that the processes themselves saw.
+//! `cargo bench -p miserly --bench gang -- --seconds 60` runs one job alone, the three jobs without control, and the
+//! three jobs in time slices under the daemon. It prints for each job the number of barriers and the share of the time
+//! in which it ran, and the duration of a context switch, all as recorded by the processes.
 
 #[path = "../../tests/live/support/mod.rs"]
 #[allow(
@@ -27,14 +28,14 @@ use self::spin::{Spun, Task};
 use self::switch::Switches;
 use support::{Daemon, cpus, sh};
 
-/// Long enough for the jobs to be there.
+/// The time that is sufficient for the start of the jobs.
 const LEAD: u64 = 3;
 
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(task) = Task::of(&arguments) {
+    if let Some(task) = Task::from_arguments(&arguments) {
         return spin::run(&task);
     }
     let mut seconds = 60;
@@ -46,7 +47,7 @@ fn main() {
                 seconds = value.expect("--seconds is a number");
             }
             "--test" => seconds = 7,
-            // What Cargo says to every benchmark.
+            // Cargo passes this to every benchmark.
             "--bench" => {}
             other => panic!("{other}: there is --seconds N"),
         }
@@ -60,14 +61,14 @@ fn main() {
 fn measure(cpus: [u32; 2], seconds: u64) {
     println!("{:24} {:>14} {:>8}", "", "barriers/s", "ran");
     let alone = uncontrolled(cpus, &NAMES[..1], seconds.min(10));
-    tell("alone", &alone);
-    tell("time-sharing", &uncontrolled(cpus, &NAMES, seconds));
+    print_figures("alone", &alone);
+    print_figures("time-sharing", &uncontrolled(cpus, &NAMES, seconds));
     let gang = in_turns(cpus, seconds);
-    tell("gang, quantum 1 s", &gang);
-    println!("{}", Switches::of(&gang));
+    print_figures("gang, quantum 1 s", &gang);
+    println!("{}", Switches::between(&gang));
 }
 
-fn tell(how: &str, jobs: &[Vec<Spun>]) {
+fn print_figures(how: &str, jobs: &[Vec<Spun>]) {
     for (name, processes) in NAMES.iter().zip(jobs) {
         let one = &processes[0];
         let ran = processes.iter().map(Spun::share).fold(f64::INFINITY, f64::min);
@@ -75,7 +76,7 @@ fn tell(how: &str, jobs: &[Vec<Spun>]) {
     }
 }
 
-/// These jobs, all at once, and nobody who would have them take turns but the kernel.
+/// Runs these jobs at the same time, scheduled by the kernel only.
 fn uncontrolled(cpus: [u32; 2], names: &[&str], seconds: u64) -> Vec<Vec<Spun>> {
     let folder = TempDir::new().expect("a temporary folder");
     let tasks = tasks(folder.path(), cpus, names, seconds);
@@ -87,7 +88,7 @@ fn uncontrolled(cpus: [u32; 2], names: &[&str], seconds: u64) -> Vec<Vec<Spun>> 
     tasks.iter().map(Task::spun).collect()
 }
 
-/// The three under a daemon, each in a row of its own.
+/// Runs the three jobs under a daemon, each in its own slot.
 fn in_turns(cpus: [u32; 2], seconds: u64) -> Vec<Vec<Spun>> {
     let daemon = Daemon::new(
         "cleanup-time = 1\n[pool]\ncpus = 2\n[[queue]]\nname = \"batch\"\npolicy = \"gang(quantum=1s)\"\ndefault-memory = \"64MB\"\n",

@@ -1,4 +1,4 @@
-//! A job of two processes that meet at a barrier all the time, and note when they did not run.
+//! A job of two processes that meet at a barrier all the time and record when they did not run.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -9,44 +9,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// In nanoseconds.
+/// A second in nanoseconds.
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Whoever was away for longer did not run: shorter ones are interrupts.
+/// The shortest gap in which a process did not run, in nanoseconds. Shorter gaps are interrupts.
 const AWAY: u64 = 50_000;
 
-/// Their counters, each in a cache line of its own.
+/// The counters of both processes, each in its own cache line.
 const LINE: usize = 8;
 const BYTES: usize = 2 * LINE * 8;
 
 /// One process of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// The memory that both have; what they saw is in files beside it.
+    /// The file of the shared memory. The records of the processes are in files beside it.
     pub(crate) file: PathBuf,
-    /// Where each runs.
+    /// The processor of each process.
     pub(crate) cpus: [u32; 2],
-    /// Which of the two it is. The first starts the second.
+    /// The index of the process. The first process starts the second.
     pub(crate) process: usize,
-    /// From when on it counts, and until when, by [`now`].
+    /// The begin and the end of the measurement, by [`now`].
     pub(crate) begin: u64,
     pub(crate) end: u64,
 }
 
-/// What a process saw.
+/// The record of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Spun {
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// How often it met the other one.
+    /// The number of barriers.
     pub(crate) met: u64,
-    /// From when until when it did not run.
+    /// The intervals in which it did not run.
     pub(crate) away: Vec<(u64, u64)>,
 }
 
 impl Task {
-    /// The task that a command line is, if it is one.
-    pub(crate) fn of(arguments: &[String]) -> Option<Task> {
+    /// Returns the task of a command line, if it has one.
+    pub(crate) fn from_arguments(arguments: &[String]) -> Option<Task> {
         let [word, file, first, second, process, begin, end] = arguments else { return None };
         let number = |text: &String| text.parse::<u64>().ok();
         let cpu = |text: &String| text.parse().ok();
@@ -66,7 +66,7 @@ impl Task {
         ["--spin".into(), file].into_iter().chain(numbers.map(|number| number.to_string())).collect()
     }
 
-    /// What both processes saw.
+    /// Returns the records of both processes.
     pub(crate) fn spun(&self) -> Vec<Spun> {
         [0, 1].map(|process| Spun::read(&Task { process, ..self.clone() })).into()
     }
@@ -77,12 +77,12 @@ impl Task {
 }
 
 impl Spun {
-    /// How often it met the other one in a second.
+    /// Returns the number of barriers per second.
     pub(crate) fn rate(&self) -> f64 {
         self.met as f64 / (self.end - self.begin) as f64 * SECOND as f64
     }
 
-    /// The share of the time in which it ran.
+    /// Returns the share of the time in which it ran.
     pub(crate) fn share(&self) -> f64 {
         let within = |(from, to): &(u64, u64)| to.min(&self.end).saturating_sub(*from.max(&self.begin));
         let away: u64 = self.away.iter().map(within).sum();
@@ -103,13 +103,13 @@ impl Spun {
     }
 }
 
-/// Nanoseconds on a clock that nobody sets.
+/// Returns the nanoseconds of a monotonic clock.
 pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * SECOND + now.tv_nsec.unsigned_abs()
 }
 
-/// Is one of the two processes, until the end.
+/// Runs as one of the two processes until the end.
 pub(crate) fn run(task: &Task) {
     let other = (task.process == 0).then(|| {
         File::create(&task.file).and_then(|file| file.set_len(BYTES as u64)).expect("shared memory");
@@ -129,12 +129,12 @@ pub(crate) fn run(task: &Task) {
     }
 }
 
-/// The counters that both processes have.
+/// Returns the counters in the shared memory.
 fn shared(task: &Task) -> &'static [AtomicU64] {
     let file = File::options().read(true).write(true).open(&task.file).expect("shared memory");
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the mapping is as long as is asked for and never taken away, zeroed memory is counters of 0, and whoever has it, in both processes,
-    // has it as atomic counters only.
+    // SAFETY: the mapping has the requested length and is never removed. Zeroed memory is counters of 0. Both processes
+    // access it as atomic counters only.
     #[allow(unsafe_code, reason = "processes have no memory in common but what is mapped")]
     unsafe {
         let memory = libc::mmap(std::ptr::null_mut(), BYTES, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
@@ -143,7 +143,7 @@ fn shared(task: &Task) -> &'static [AtomicU64] {
     }
 }
 
-/// Meets the other process again and again.
+/// Meets the other process at the barrier until the end.
 fn spin(task: &Task, counters: &[AtomicU64]) -> Spun {
     let (own, others) = (&counters[task.process * LINE], &counters[(1 - task.process) * LINE]);
     let mut spun = Spun { begin: task.begin, end: task.end, ..Spun::default() };

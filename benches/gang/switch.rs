@@ -1,34 +1,34 @@
-//! What it takes to switch from one job to the next, by what the processes of both saw.
+//! The duration of context switches, from the records of the processes.
 
 use std::fmt;
 
 use super::spin::{SECOND, Spun};
 
-/// Whoever was away for so long, it was not his turn.
+/// The shortest gap between two time slices of a job, in nanoseconds.
 const OTHERS: u64 = SECOND / 2;
 
-/// The lengths of all switches, nanoseconds.
+/// The durations of all context switches, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
-    /// From the last instant of the first process that stopped to that of the last one.
+    /// From the stop of the first process to the stop of the last one.
     stopping: Vec<u64>,
-    /// From there to the first instant of the first process of the next job.
+    /// From there to the first process of the next job.
     between: Vec<u64>,
-    /// From there to the first instant of its last process.
+    /// From there to its last process.
     going: Vec<u64>,
-    /// So often a process of the next job ran before the last one had stopped.
+    /// The number of switches in which a process of the next job ran before the last one had stopped.
     overlaps: usize,
 }
 
-/// A turn of a job: the first and the last instant of each of its processes.
+/// A time slice of a job: the first and the last instant of each process.
 struct Turn {
     first: Vec<u64>,
     last: Vec<u64>,
 }
 
 impl Switches {
-    /// Those of jobs of which each was in a row of its own.
-    pub(crate) fn of(jobs: &[Vec<Spun>]) -> Switches {
+    /// Returns the context switches between jobs in different slots.
+    pub(crate) fn between(jobs: &[Vec<Spun>]) -> Switches {
         let mut turns: Vec<Turn> = jobs.iter().flat_map(|processes| turns(processes)).collect();
         turns.sort_by_key(|turn| turn.first.iter().min().copied());
         let mut switches = Switches::default();
@@ -52,7 +52,7 @@ impl Switches {
     }
 }
 
-/// The turns of a job that it had from beginning to end.
+/// Returns the complete time slices of a job.
 fn turns(processes: &[Spun]) -> Vec<Turn> {
     let away = |spun: &Spun| -> Vec<(u64, u64)> {
         let long = |(from, to): &&(u64, u64)| to - from >= OTHERS && *from >= spun.begin;

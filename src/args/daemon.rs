@@ -6,39 +6,38 @@ use clap::Args;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The configuration; half of the machine's processors and memory, in one queue, where it is left out
+    /// The configuration file [default: one queue with half of the machine's processors and memory]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Only check a configuration, and show what would become of it
+    /// Checks a configuration file, prints its settings, and exits
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "recover"])]
     pub(crate) check: Option<PathBuf>,
 
-    /// The folder of its state, in place of what the configuration says
+    /// The folder of the daemon's state [default: from the configuration]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
 
-    /// Its socket, in place of what the configuration says
+    /// The socket of the daemon [default: from the configuration]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 
-    /// Restore a damaged state from what is readable and from the newest backup; the damaged files are kept, and losses listed
+    /// Restores a damaged state from its readable parts and the newest backup, and lists the losses; damaged files are kept
     #[arg(long)]
     pub(crate) recover: bool,
 
-    /// With --check: print JSON
+    /// Prints the settings as JSON
     #[arg(long, requires = "check")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The folder of the state of a daemon, which may be running; where it is left out, that of the daemon that MISERLY_SOCKET
-    /// names, or else of this user's
+    /// The folder of a daemon's state, also while it runs [default: that of the daemon of MISERLY_SOCKET, else of this user]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

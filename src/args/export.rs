@@ -10,17 +10,16 @@ use super::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The folder of the state of a daemon; where it is left out, that of the daemon that MISERLY_SOCKET names, or else of this
-    /// user's
+    /// The folder of a daemon's state, also while it runs [default: that of the daemon of MISERLY_SOCKET, else of this user]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
-    /// How it is written: swf is what miserly simulate reads
+    /// The format; miserly simulate reads swf
     #[arg(long, value_enum, default_value_t = ExportFormat::Swf)]
     pub(crate) format: ExportFormat,
-    /// The machine's processors, for the header of swf; the most that jobs held at a time where it is left out
+    /// The processors of the machine, for the header of swf [default: the most in use at a time]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// Write to this file instead of standard output
+    /// The output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -30,9 +29,9 @@ pub(crate) struct ExportArgs {
 pub(crate) enum ExportFormat {
     /// The Standard Workload Format
     Swf,
-    /// A line for each job
+    /// Comma-separated values, a line for each job
     Csv,
-    /// The same as Parquet
+    /// Parquet, with the columns of csv
     #[cfg(feature = "parquet")]
     Parquet,
 }

@@ -16,47 +16,47 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Slurm's accounting, as sacct prints it
+    /// Imports Slurm's accounting, as printed by sacct
     Slurm(SlurmArgs),
-    /// A workload of Batsim, in JSON
+    /// Imports a Batsim workload, in JSON
     Batsim(BatsimArgs),
 }
 
 /// The output options of an import.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WrittenArgs {
-    /// Write the log to this file, and the report to standard output instead of standard error
+    /// The output file; the report then goes to standard output [default: the log to standard output, the report to standard error]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the report as JSON
+    /// Prints the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmArgs {
-    /// What sacct -P printed, plain or gzipped, or - for standard input
+    /// The output of sacct -P, plain or gzipped; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     pub(crate) input: Option<PathBuf>,
-    /// Print the sacct command whose output is read, and nothing else
+    /// Prints the sacct command for the input, and exits
     #[arg(long, exclusive = true)]
     pub(crate) command: bool,
-    /// The machine's processors, for the header; the accounting does not tell them
+    /// The processors of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// The machine's nodes, for the header
+    /// The nodes of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) nodes: Option<u32>,
-    /// The cluster's time zone, such as Europe/Berlin: for the header, and for times that are no seconds
+    /// The time zone of the cluster, such as Europe/Berlin, for the header and for times that are not in seconds
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
-    /// Which time counts as a job's submission
+    /// The time that is the submission of a job
     #[arg(long, value_enum, default_value_t = SubmitAtArg::Submit)]
     pub(crate) submit_at: SubmitAtArg,
-    /// Keep the ids of jobs, users and groups; otherwise they are numbered, so that nobody can be told from the log
+    /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
     #[arg(long)]
     pub(crate) keep_ids: bool,
-    /// Skip and count lines that cannot be jobs instead of stopping at the first
+    /// Skips and counts malformed lines instead of stopping at the first
     #[arg(long)]
     pub(crate) lenient: bool,
     #[command(flatten)]
@@ -65,10 +65,10 @@ pub(crate) struct SlurmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BatsimArgs {
-    /// The workload, plain or gzipped, or - for standard input
+    /// The workload, plain or gzipped; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
-    /// The machine's processors, in place of the workload's nb_res
+    /// The processors of the machine [default: nb_res of the workload]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
     #[command(flatten)]
@@ -77,9 +77,9 @@ pub(crate) struct BatsimArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SubmitAtArg {
-    /// When the user submitted it
+    /// The submission by the user
     Submit,
-    /// When its dependencies, begin time and holds were over
+    /// The end of dependencies, begin time and holds
     Eligible,
 }
 
@@ -106,5 +106,5 @@ impl BatsimArgs {
 }
 
 fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
-    TimeZone::get(name).map_err(|_| "no such time zone; they are called like Europe/Berlin or UTC")
+    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }

@@ -59,12 +59,12 @@ fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: 
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
     for missing in session.missing() {
-        eprintln!("{name}: goes on without {missing}; {}", looked_in(folders));
+        eprintln!("{name}: {missing} not found, skipping its tables; {}", looked_in(folders));
     }
     let progress = Progress::new(session.open_jobs());
     let Executed { made, kept } = session.run(&Watch(&progress))?;
     drop(progress);
-    let before = if kept > 0 { format!(", {kept} kept from before") } else { String::new() };
+    let before = if kept > 0 { format!(", {kept} found and kept") } else { String::new() };
     eprintln!("{name}: {made} runs made{before}");
     Ok(())
 }
@@ -85,7 +85,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let Some(name) = &args.paper else { return list(args.json) };
     let Some(paper) = papers::find(name) else {
         let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
-        bail!("no paper {name:?}; there is {}", known.join(", "));
+        bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
     let folders = logs(args.traces.as_deref());
@@ -105,7 +105,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     }
     if pages.is_empty() {
         let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
-        bail!("no such part; {name} has {}", parts.join(", "));
+        bail!("no such part; the parts of {name} are {}", parts.join(", "));
     }
     // A single part does not replace the whole.
     let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));

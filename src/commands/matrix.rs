@@ -15,7 +15,7 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
     let mut simulation = prepared.simulation(&args.policy)?;
     if simulation.system().queues().iter().all(|queue| queue.ledger().matrix().is_none()) {
         bail!(
-            "{}: no matrix: its jobs do not share processors by turns; under gang they do (miserly policies gang)",
+            "{}: this policy has no slots; choose a policy with time slices, such as gang (miserly policies gang)",
             args.policy
         );
     }
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
     let mut watch = MatrixWatch::new(at, at + Span::TICK, usize::MAX);
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.is_over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
-    let Some(record) = watch.record() else { bail!("{}: no job is run", prepared.trace.name()) };
+    let Some(record) = watch.record() else { bail!("{}: no job was simulated", prepared.trace.name()) };
     let matrix = MatrixDoc::new(&record, args.policy.to_string());
     if args.json { print_json(&matrix) } else { print(&matrix.text(width())) }
 }

@@ -52,7 +52,7 @@ fn check(line: &str, expect: &str) {
 
 #[test]
 fn files_that_are_no_logs() {
-    let nothing = "holds no jobs; a log in the Standard Workload Format has a line of 18 fields per job";
+    let nothing = "no jobs found; a log in the Standard Workload Format has a line of 18 fields for each job";
     check("simulate empty.swf -p easy", &format!("empty.swf: {nothing}"));
     check("simulate header.swf -p easy", &format!("header.swf: {nothing}"));
     check("simulate - -p easy", &format!("standard input: {nothing}"));
@@ -69,7 +69,7 @@ fn files_that_are_no_logs() {
 
 #[test]
 fn packed_files_that_are_damaged() {
-    let short = "the gzipped data stops in the middle, so the file seems truncated; fetch it again";
+    let short = "the gzipped data is truncated; download the file again";
     for command in ["simulate FILE -p easy", "compare FILE", "workload describe FILE", "workload check FILE"]
     {
         let said = lab().run(&command.replace("FILE", "short.swf.gz")).stderr;
@@ -81,7 +81,7 @@ fn packed_files_that_are_damaged() {
     check("simulate shorter.swf.gz -p easy", &format!("shorter.swf.gz:1: {short}"));
     check(
         "simulate hurt.swf.gz -p easy --lenient",
-        "hurt.swf.gz:1: the gzipped data is damaged (corrupt deflate stream); fetch the file again",
+        "hurt.swf.gz:1: the gzipped data is damaged (corrupt deflate stream); download the file again",
     );
 }
 
@@ -90,7 +90,7 @@ fn files_in_other_packings() {
     #[track_caller]
     fn packed(file: &str, name: &str, command: &str) {
         let expect = format!(
-            "{file}: packed with {name}; only gzip is read as it is: unpack the log with {command} first"
+            "{file}: compressed with {name}; only gzip is supported; unpack the log with {command} first"
         );
         check(&format!("simulate {file} -p easy --lenient"), &expect);
         check(&format!("workload describe log.swf {file}"), &expect);
@@ -102,11 +102,11 @@ fn files_in_other_packings() {
 
 #[test]
 fn binary_files() {
-    let binary = "binary data where text was expected; this is no log in the Standard Workload Format";
+    let binary = "binary data instead of text; not a log in the Standard Workload Format";
     check("simulate elf.swf -p easy", &format!("elf.swf:1: {binary}"));
     check("compare elf.swf --procs 10", &format!("elf.swf:1: {binary}"));
     check("simulate noise.swf -p easy", &format!("noise.swf:1: {binary}"));
-    let line = "over 65536 bytes without a line end; this is no Standard Workload Format";
+    let line = "more than 65536 bytes without a line end; not a log in the Standard Workload Format";
     check("simulate zeros.swf -p easy", &format!("zeros.swf:1: {line}"));
     check("simulate zeros.swf -p easy --procs 10 --lenient", &format!("zeros.swf:1: {line}"));
     check("workload check zeros.swf", &format!("zeros.swf:1: {line}"));
@@ -134,17 +134,16 @@ fn machines_that_there_are_not() {
     let refused = |option: &str, why: &str| check(&format!("simulate log.swf -p easy {option}"), why);
     refused(
         "--machine o3k",
-        "machine \"o3k\": none of that name is built in (there is o2k), it is no number of processors, and as a file it \
-         cannot be read: No such file or directory (os error 2)",
+        "no machine \"o3k\": not built in (o2k), not a number of processors, and not a readable file (No such file or directory (os error 2))",
     );
-    refused("--machine 0", "machine 0: a machine has 1 to 1073741824 processors");
+    refused("--machine 0", "machine 0: must have 1 to 1073741824 processors");
     refused("--machine log.swf", "log.swf:1: key with no value, expected `=`");
-    refused("--machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: it is 1 to 1073741824");
+    refused("--machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: must be 1 to 1073741824");
     refused("--procs 5 --machine 5", "the argument '--procs <N>' cannot be used with '--machine <MACHINE>'");
     refused("--span any", "the following required arguments were not provided:");
     refused("--machine 5 --sharing half", "invalid value 'half' for '--sharing <SHARING>'");
-    check("compare log.swf --machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: it is 1 to 1073741824");
-    check("explain log.swf 1 -p easy --machine 0", "machine 0: a machine has 1 to 1073741824 processors");
+    check("compare log.swf --machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: must be 1 to 1073741824");
+    check("explain log.swf 1 -p easy --machine 0", "machine 0: must have 1 to 1073741824 processors");
 }
 
 #[test]
@@ -169,15 +168,15 @@ fn other_formats_are_rejected() {
     let gone = "cannot read missing.txt: No such file or directory (os error 2)";
     check("workload import slurm missing.txt", gone);
     check("workload import batsim missing.txt", gone);
-    let short = "the gzipped data stops in the middle, so the file seems truncated; fetch it again";
+    let short = "the gzipped data is truncated; download the file again";
     check("workload import slurm shorter.swf.gz", &format!("shorter.swf.gz:1: {short}"));
     check("workload import batsim shorter.swf.gz", &format!("shorter.swf.gz:1: {short}"));
-    let own = "--output log.swf: that is the log itself; give another name";
+    let own = "--output log.swf: this is the input log; choose another file";
     check("workload import slurm log.swf -o log.swf", own);
     check("workload import batsim log.swf -o log.swf", own);
     check(
         "workload import slurm log.swf --time-zone Mars/Base",
-        "invalid value 'Mars/Base' for '--time-zone <ZONE>': no such time zone; they are called like Europe/Berlin or UTC",
+        "invalid value 'Mars/Base' for '--time-zone <ZONE>': unknown time zone; write it as Europe/Berlin or UTC",
     );
     check("workload import slurm", "the following required arguments were not provided:");
 }
@@ -206,12 +205,12 @@ fn policies_that_there_are_not() {
     );
     refused(
         "easy(order=short)",
-        "policy easy: order cannot be \"short\", did you mean \"shortest\"; it is one of arrival, shortest, longest, \
+        "policy easy: order cannot be \"short\", did you mean \"shortest\"; it must be one of arrival, shortest, longest, \
          narrowest, widest, smallest, largest, random, random/length, sjf, sqf, saf, lxf, wfp3, unicep, f1, f2, f3, f4; or a formula in quotes",
     );
     let form = "write it like easy or easy(backfill=shortest)";
     refused("easy(order=widest", &format!("policy \"easy(order=widest\": a bracket is not closed; {form}"));
-    refused("easy)", &format!("policy \"easy)\": a bracket closes that was never opened; {form}"));
+    refused("easy)", &format!("policy \"easy)\": a closing bracket has no opening one; {form}"));
     refused("easy(order)", &format!("policy \"easy(order)\": \"order\" has no value; {form}"));
     refused("easy(order=widest,order=widest)", "policy easy: parameter order is given twice");
     check("policies eazy", "no policy \"eazy\", did you mean \"easy\"; `miserly policies` lists them");
@@ -249,8 +248,7 @@ fn options_that_make_no_sense() {
     );
     refused(
         "--estimates exact*0",
-        "invalid value 'exact*0' for '--estimates <MODEL>': factor \"0\": give a number above 0, with at most six \
-         digits before and after the point",
+        "invalid value 'exact*0' for '--estimates <MODEL>': factor \"0\": must be a number above 0, with at most six digits before and after the point",
     );
     refused(
         "--estimates uniform:0.5",
@@ -270,10 +268,7 @@ fn options_that_make_no_sense() {
         "--warmup 0.5",
         "invalid value '0.5' for '--warmup <D>': \"0.5\": a duration here is a whole number of seconds",
     );
-    refused(
-        "--from 1h --to 5",
-        "no job is submitted at 3600 s or later and before 5 s: --to must be above --from",
-    );
+    refused("--from 1h --to 5", "no job is submitted from 3600 s to 5 s; --to must be above --from");
     refused("--overrun kil", "invalid value 'kil' for '--overrun <OVERRUN>'");
     refused("--porcs 4", "unexpected argument '--porcs' found");
     refused("other.swf", "unexpected argument 'other.swf' found");
@@ -281,17 +276,17 @@ fn options_that_make_no_sense() {
 
 #[test]
 fn outputs_that_cannot_be_written() {
-    let ending = "the name must end in .csv or .swf, which gives the format";
+    let ending = "the file name must end in .csv or .swf";
     check("simulate log.swf -p easy --jobs out.txt", &format!("--jobs out.txt: {ending}"));
     check("simulate missing.swf -p easy --jobs out", &format!("--jobs out: {ending}"));
     check(
         "simulate log.swf -p easy --jobs nowhere/out.csv",
-        "--jobs nowhere/out.csv: there is no folder nowhere",
+        "--jobs nowhere/out.csv: the folder nowhere does not exist",
     );
     check("simulate log.swf -p easy --jobs folder.csv", "--jobs folder.csv: is a directory");
     check(
         "workload generate --jobs 5 --output nowhere/out.swf",
-        "cannot write nowhere/out.swf: there is no folder nowhere",
+        "cannot write nowhere/out.swf: the folder nowhere does not exist",
     );
 }
 
@@ -305,7 +300,7 @@ fn models_that_make_no_log() {
     check("workload generate --procs 0", "invalid value '0' for '--procs <P>': 0 is not in 1..=1073741824");
     check(
         "workload generate --set users",
-        "invalid value 'users' for '--set <NAME=VALUE>': write it as NAME=VALUE, such as size_order=1.2",
+        "invalid value 'users' for '--set <NAME=VALUE>': no = found; write NAME=VALUE, such as size_order=1.2",
     );
     check("workload generate --set users=0", "feitelson96: users is 0; it must be 1 or more");
     check(
@@ -336,13 +331,13 @@ fn models_that_make_no_log() {
 
 #[test]
 fn jobs_and_commands_that_there_are_not() {
-    check("explain log.swf 9 -p easy", "log.swf: no job 9; a job's number is field 1 of its line");
-    let skipped = "is left out of the run; miserly simulate shows what is skipped and why";
+    check("explain log.swf 9 -p easy", "log.swf: no job 9; the job number is field 1 of a line");
+    let skipped = "is not simulated; miserly simulate prints the number of skipped jobs by reason";
     check("explain log.swf 4 -p easy", &format!("log.swf:5: job 4 {skipped}"));
     check("explain log.swf 2 -p easy --drop job=2", &format!("log.swf:3: job 2 {skipped}"));
     check(
         "explain log.swf two -p easy",
-        "invalid value 'two' for '<JOB>': a job is asked for by its number, field 1 of its line",
+        "invalid value 'two' for '<JOB>': the job must be a number: field 1 of its line",
     );
     check("simulat log.swf", "unrecognized subcommand 'simulat'");
     check("man simulat", "no command \"simulat\"; miserly --help lists them");

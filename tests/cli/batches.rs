@@ -88,21 +88,17 @@ fn refused(from: &str, to: &str, expect: &str) {
 
 #[test]
 fn mistakes_are_said() {
-    refused(
-        "count = 12",
-        "count = 15",
-        "1500 jobs ended, but 1600 are needed for the batches: give fewer or",
-    );
-    refused("count = 12", "count = 0", "batches: jobs and count are 1 to 1000000000");
+    refused("count = 12", "count = 15", "1500 jobs ended, but the batches need 1600; give fewer or");
+    refused("count = 12", "count = 0", "batches: jobs and count must be 1 to 1000000000");
     refused("options = {", "options = { warmup = 5,", "give warmup or batches, not both");
     refused(
         "options = {",
         "record = { jobs = true }\noptions = {",
-        "record no jobs, longest-waits or gantt of it",
+        "remove jobs, longest-waits and gantt from record",
     );
     refused(
         "let.fewer = { value = \"batches.rows\"",
         "let.fewer = { value = \"utilization\"",
-        "less: \"utilization\" is no mean of a run in batches",
+        "less: \"utilization\" is not a mean of a run in batches",
     );
 }

@@ -142,7 +142,7 @@ fn an_experiment_knows_its_words() {
     lab.write("groups.toml", experiment("colour"));
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let said = "groups.toml:7: by: \"colour\" is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status";
+    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
 }

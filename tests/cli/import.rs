@@ -31,7 +31,7 @@ fn accounting_can_be_checked_and_run() {
 fn a_workload_of_batsim_is_clean_and_runs() {
     let lab = lab();
     lab.stdout("workload import batsim workload.json -o w.swf");
-    assert!(lab.stdout("workload check w.swf").contains("; nothing unusual\n"));
+    assert!(lab.stdout("workload check w.swf").contains("; no anomalies\n"));
     assert_eq!(lab.document("simulate w.swf --policy easy --json")["jobs"]["simulated"], 3);
 }
 

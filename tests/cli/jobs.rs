@@ -63,7 +63,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(row: &str) -> Row {
+    fn parse(row: &str) -> Row {
         let fields: Vec<&str> = row.split(',').collect();
         let number = |column: usize| fields[column].parse::<i64>().expect("whole seconds");
         let pes = fields[14].split(' ').flat_map(|range| {
@@ -86,7 +86,7 @@ fn processors_are_the_lowest_that_are_free() {
     lab.stdout("workload generate --jobs 300 --procs 40 --load 0.9 --seed 3 --output log.swf");
     for policy in ["fcfs", "easy", "conservative"] {
         lab.stdout(&format!("simulate log.swf --estimates uniform:5 --policy {policy} --jobs out.csv"));
-        let rows: Vec<Row> = lab.read("out.csv").lines().skip(1).map(Row::of).collect();
+        let rows: Vec<Row> = lab.read("out.csv").lines().skip(1).map(Row::parse).collect();
         assert_eq!(rows.len(), 300);
         assert!(rows.is_sorted_by_key(|row| row.submit), "in the order of submission");
         check_processors(rows, 40);

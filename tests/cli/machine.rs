@@ -106,21 +106,16 @@ fn an_experiment_says_what_is_wrong_with_its_machines() {
         let run = lab.run("experiment run m.toml");
         assert_eq!((run.code, run.stderr.as_str()), (Some(2), format!("error: {expect}\n").as_str()));
     };
-    let missing = "machine \"o3k\": none of that name is built in (there is o2k), it is no number of processors, and as \
-                   a file it cannot be read: No such file or directory (os error 2)";
+    let missing = "no machine \"o3k\": not built in (o2k), not a number of processors, and not a readable file (No such file or directory (os error 2))";
     refused("options = { machine = \"o3k\" }", "", &format!("m.toml:2: {missing}"));
     refused("", "machines = [\"o3k\"]", &format!("m.toml:6: {missing}"));
-    refused(
-        "",
-        "options = { machine = \"0\" }",
-        "m.toml:6: machine 0: a machine has 1 to 1073741824 processors",
-    );
+    refused("", "options = { machine = \"0\" }", "m.toml:6: machine 0: must have 1 to 1073741824 processors");
     refused("", "options = { machine = \"5\", procs = 5 }", "m.toml:6: give procs or machine, not both");
-    refused("", "options = { span = \"two\" }", "m.toml:6: span = \"two\": it is one of one, any");
+    refused("", "options = { span = \"two\" }", "m.toml:6: span = \"two\": must be one of one, any");
     refused(
         "",
         "options = { span = \"any\" }",
-        "m.toml:6: span and sharing go with a machine; give machine, or machines",
+        "m.toml:6: span and sharing need a machine; give machine or machines",
     );
     lab.write("bad.toml", "[[host]]\nname = \"a\"\n");
     refused("", "machines = [\"bad.toml\"]", "m.toml:6: bad.toml:1: missing field `cpus`");

@@ -1,4 +1,4 @@
-//! The command line's contracts, tried on the program itself.
+//! Tests of the command line, on the program itself.
 
 mod support;
 

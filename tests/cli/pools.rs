@@ -59,16 +59,16 @@ fn explain(lab: &Lab, options: &str) -> Value {
 #[test]
 fn tuple_count_is_promised_its_window_and_runs_ahead_of_it() {
     let lab = lab();
-    let alone = explain(&lab, "--no-early");
+    let alone = explain(&lab, "--no-opportunistic");
     assert_eq!(alone["reservations"][0]["start"], json!(18_000.0));
     assert_eq!((&alone["start"], &alone["end"]), (&json!(18_000.0), &json!(46_800.0)));
     // With 5 seconds for parking, what is left at its start is 8 hours less what it did from 60 s on.
     let early = explain(&lab, "");
     assert_eq!(early["reservations"], alone["reservations"]);
     assert_eq!((&early["start"], &early["end"]), (&json!(18_000.0), &json!(28_865.0)));
-    assert_eq!(early["ahead"], json!({ "since": 60.0, "time": 17_935.0, "work": 71_740.0 }));
+    assert_eq!(early["opportunistic"], json!({ "since": 60.0, "time": 17_935.0, "work": 71_740.0 }));
     let text = lab.stdout("explain log.swf 2 -p miser --machine ./figure-1.toml");
-    assert!(text.contains("Ahead of its start it ran for 4h59m"), "{text}");
+    assert!(text.contains("Before its start it ran opportunistically for 4h59m"), "{text}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn each_queue_has_its_pool_and_perhaps_its_policy() {
     // Job 4 asks for 9 processors, and its queue has 8.
     assert_eq!(document["jobs"]["skipped"], json!({ "too_large_for_queue": 1 }));
     assert_eq!(
-        document["early"],
+        document["opportunistic"],
         json!({ "jobs": 1, "done": 0, "time": 17_935.0, "work": 71_740.0,
         "share": 71_740.0 / 345_600.0 })
     );
@@ -93,8 +93,8 @@ fn each_queue_has_its_pool_and_perhaps_its_policy() {
     assert_eq!(queues[2]["policy"], json!("easy"));
     // Interactive work soon has all processors that are idle.
     let busy = run("--interactive poisson:1:1000000:32");
-    assert!(busy["early"]["work"].as_f64().unwrap() < 1_000.0, "{}", busy["early"]);
-    assert_eq!(run("--no-early").get("early"), None);
+    assert!(busy["opportunistic"]["work"].as_f64().unwrap() < 1_000.0, "{}", busy["opportunistic"]);
+    assert_eq!(run("--no-opportunistic").get("opportunistic"), None);
 }
 
 #[track_caller]
@@ -120,8 +120,8 @@ fn what_is_wrong_with_pools() {
     wrong(&lab, &format!("{host}count = 2\n[pool]\ncpus = 9\n"), "pools are of one host that jobs share");
     let queue = format!("{host}[[queue]]\nname = \"q\"\ncpus = 8\npolicy = \"easier\"\n");
     wrong(&lab, &queue, "wrong.toml:7: policy: no policy \"easier\", did you mean \"easy\"");
-    for option in ["--no-early", "--parking-lead 5", "--interactive poisson:1:1:1"] {
+    for option in ["--no-opportunistic", "--preempt-lead-time 5", "--interactive poisson:1:1:1"] {
         let told = stderr(&lab, &format!("simulate log.swf -p easy --procs 32 {option}"));
-        assert!(told.contains("is for machines with pools"), "{told}");
+        assert!(told.contains("needs a machine with pools"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Somewhere to try the program: a folder of its own, logs written by hand, and what a run printed.
+//! Support for tests of the program: a temporary folder, small logs, and the output of a run.
 
 use std::fs;
 use std::io::Write;
@@ -10,12 +10,12 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The program in an empty folder, which goes with it.
+/// The program in an empty folder, which is removed with it.
 pub(crate) struct Lab {
     folder: TempDir,
 }
 
-/// What a run of the program left.
+/// The exit code and the output of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -27,7 +27,7 @@ impl Lab {
         Lab { folder: TempDir::new().expect("a temporary folder") }
     }
 
-    /// A folder with one log in it, `log.swf`.
+    /// Returns a folder with one log, `log.swf`.
     pub(crate) fn with_log(text: &str) -> Lab {
         let lab = Lab::new();
         lab.write("log.swf", text);
@@ -46,7 +46,7 @@ impl Lab {
         fs::read_to_string(self.path(name)).expect("a file that can be read")
     }
 
-    /// The names of the files in the folder.
+    /// Returns the names of the files in the folder.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -55,7 +55,7 @@ impl Lab {
         names
     }
 
-    /// The program with the words of `line` as its arguments; it finds no logs but those that a test gives it.
+    /// Returns the program with the words of `line` as its arguments. It finds only the logs of the test.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
         command.args(line.split_whitespace()).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -64,10 +64,10 @@ impl Lab {
     }
 
     pub(crate) fn run(&self, line: &str) -> Run {
-        Run::of(&self.command(line).output().expect("a program that starts"))
+        Run::from_output(&self.command(line).output().expect("a program that starts"))
     }
 
-    /// What the program prints; it must succeed and be quiet otherwise.
+    /// Returns the standard output. The program must succeed with an empty standard error.
     #[track_caller]
     pub(crate) fn stdout(&self, line: &str) -> String {
         let run = self.run(line);
@@ -75,26 +75,26 @@ impl Lab {
         run.stdout
     }
 
-    /// The document that the program prints.
+    /// Returns the printed JSON document.
     #[track_caller]
     pub(crate) fn document(&self, line: &str) -> Value {
         parsed(&self.stdout(line))
     }
 
-    /// What the program prints of what it is fed.
+    /// Returns the standard output for this standard input.
     #[track_caller]
     pub(crate) fn fed(&self, line: &str, input: &[u8]) -> String {
         let mut command = self.command(line);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("a program that starts");
         child.stdin.take().expect("a pipe").write_all(input).expect("a program that reads");
-        let run = Run::of(&child.wait_with_output().expect("a program that ends"));
+        let run = Run::from_output(&child.wait_with_output().expect("a program that ends"));
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "miserly {line}");
         run.stdout
     }
 }
 
-/// What an experiment is refused with that is this text, but for one place in it, in the file `experiment.toml`.
+/// Returns the error for an experiment file `experiment.toml` that is this text with one replacement.
 #[track_caller]
 pub(crate) fn experiment_with(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from}");
@@ -107,7 +107,7 @@ pub(crate) fn experiment_with(text: &str, from: &str, to: &str) -> String {
 }
 
 impl Run {
-    pub(crate) fn of(output: &Output) -> Run {
+    pub(crate) fn from_output(output: &Output) -> Run {
         Run {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -121,18 +121,18 @@ pub(crate) fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A log's line: (job, submit, runtime, processors, estimate).
+/// Returns a line of a log: (job, submit, runtime, processors, estimate).
 pub(crate) fn line((job, submit, runtime, procs, estimate): (i64, i64, i64, i64, i64)) -> String {
     format!("{job} {submit} -1 {runtime} {procs} -1 -1 {procs} {estimate} -1 1 1 -1 -1 -1 -1 -1 -1\n")
 }
 
-/// A log of ten processors.
+/// Returns a log of ten processors.
 pub(crate) fn log(jobs: &[(i64, i64, i64, i64, i64)]) -> String {
     let lines: String = jobs.iter().map(|&job| line(job)).collect();
     format!("; MaxProcs: 10\n{lines}")
 }
 
-/// Three jobs of which the third backfills, under EASY, and one that is too wide.
+/// Three jobs of which the third is backfilled under EASY, and one that is too wide.
 pub(crate) fn small_log() -> String {
     log(&[(1, 100, 100, 6, 100), (2, 101, 50, 10, 60), (3, 102, 98, 4, 98), (4, 103, 20, 11, 20)])
 }
@@ -143,12 +143,12 @@ pub(crate) fn gzipped(bytes: &[u8]) -> Vec<u8> {
     packer.finish().expect("memory")
 }
 
-/// A file of the project.
+/// Returns a file of the project.
 pub(crate) fn of_project(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// A document without what differs from run to run.
+/// Returns a document without the parts that differ between runs.
 pub(crate) fn without_timing(text: &str) -> Value {
     let mut document = parsed(text);
     let runs = match document.get_mut("runs") {

@@ -160,7 +160,7 @@ fn check_promises(daemon: &mut Daemon) {
     let shown: BTreeMap<i64, LateStart> =
         daemon.history().into_iter().filter_map(|job| Some((job.number, job.late?))).collect();
     daemon.stop();
-    let promises = Promises::of(&daemon.state());
+    let promises = Promises::read(&daemon.state());
     let counted = (promises.given, promises.broken, promises.late.len() as u64);
     assert_eq!((status.promises, status.broken, status.late), counted);
     let others = promises.late.iter().find(|(.., why)| *why != SavedBreachCause::Away);

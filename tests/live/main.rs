@@ -1,6 +1,6 @@
-//! The daemon as it runs: the program itself, real processes, real signals and the real clock.
+//! Tests of the daemon with real processes, signals and clocks.
 //!
-//! `MISERLY_ROUNDS` says how many rounds the tests take that kill things at random (20 where it is not set).
+//! `MISERLY_ROUNDS` is the number of rounds of the tests with random kills (default: 20).
 
 #![cfg(target_os = "linux")]
 

@@ -42,7 +42,7 @@ fn is_stopped(pid: u32) -> bool {
 /// Processes of the daemon in this folder that are stopped.
 fn stopped(daemon: &Daemon) -> Vec<Pid> {
     let number = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).expect("a process");
-    processes::of(&daemon.path("")).into_iter().filter(|pid| is_stopped(number(pid))).collect()
+    processes::of_daemon(&daemon.path("")).into_iter().filter(|pid| is_stopped(number(pid))).collect()
 }
 
 /// Two jobs on all processors, the first of which is stopped for the second: the first one's number and process, and the number of

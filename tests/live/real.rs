@@ -63,7 +63,8 @@ fn the_end_of_the_window_ends_a_job_and_its_children() {
         "{ended:?}"
     );
     let daemons = daemon.pid();
-    let left = || processes::of(&daemon.path("")).into_iter().filter(|pid| Some(*pid) != daemons).count();
+    let left =
+        || processes::of_daemon(&daemon.path("")).into_iter().filter(|pid| Some(*pid) != daemons).count();
     until("nothing of it is left", SOON, || (left() == 0).then_some(()));
 }
 

@@ -1,4 +1,4 @@
-//! The categories of Kettimuthu et al. (their "Job Classification"): how long a job ran, and how wide it is.
+//! The job categories of Kettimuthu et al. (their "Job Classification"): by runtime and width.
 
 use std::fmt;
 
@@ -7,38 +7,40 @@ use miserly_core::{Procs, Span};
 /// One of the sixteen categories: a range of actual runtimes and a range of widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Category {
-    /// Its place in [`LENGTHS`], then in [`WIDTHS`].
+    /// The index in [`LENGTHS`]; `width` is the index in [`WIDTHS`].
     length: usize,
     width: usize,
 }
 
-/// A name, and the most that falls under it; what is more falls under the next.
+/// A name and the largest value of a range. The next range begins above it.
 type Class = (&'static str, u64);
 
 const MINUTE: u64 = 60_000_000;
 
-/// Runtimes: very short, short, medium, long. Ticks.
+/// The runtimes in ticks: very short, short, medium, long.
 const LENGTHS: [Class; 4] =
     [("0-10min", 10 * MINUTE), ("10min-1h", 60 * MINUTE), ("1h-8h", 480 * MINUTE), (">8h", u64::MAX)];
 
-/// Widths: sequential, narrow, wide, very wide. Processors.
+/// The widths in processors: sequential, narrow, wide, very wide.
 const WIDTHS: [Class; 4] = [("1p", 1), ("2-8p", 8), ("9-32p", 32), (">32p", u64::MAX)];
 
 impl Category {
-    /// The category of a job that ran so long, or asked for so long, on so many processors. A runtime of just 10 minutes is a very short one.
-    pub fn of(run: Span, procs: Procs) -> Category {
+    /// Returns the category of a job by its runtime or estimate, and its processors.
+    ///
+    /// A runtime of exactly 10 minutes is very short.
+    pub fn for_job(run: Span, procs: Procs) -> Category {
         Category { length: place(&LENGTHS, run.ticks().unsigned_abs()), width: place(&WIDTHS, procs.get()) }
     }
 
-    /// How many there are.
+    /// The number of categories.
     pub const COUNT: usize = LENGTHS.len() * WIDTHS.len();
 
-    /// Its place among all of them.
+    /// Returns the index in the order of [`Category::all`].
     pub const fn index(self) -> usize {
         self.length * WIDTHS.len() + self.width
     }
 
-    /// All of them: by length, then by width.
+    /// Returns all categories, by length and then by width.
     pub fn all() -> impl Iterator<Item = Category> {
         (0..LENGTHS.len()).flat_map(|length| (0..WIDTHS.len()).map(move |width| Category { length, width }))
     }
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn limits_belong_to_the_class_below_them() {
-        let named = |ticks, procs: u64| Category::of(Span::from_ticks(ticks), procs.into()).to_string();
+        let named = |ticks, procs: u64| Category::for_job(Span::from_ticks(ticks), procs.into()).to_string();
         let minute = Span::from_secs(60).unwrap().ticks();
         assert_eq!(named(0, 1), "0-10min 1p");
         assert_eq!(named(10 * minute, 2), "0-10min 2-8p");

@@ -1,6 +1,6 @@
-//! The job classes of papers: those of an LSF configuration, and the categories of Kettimuthu et al.
+//! The job classes of the papers: those of an LSF configuration, and the categories of Kettimuthu et al.
 //!
-//! Policies, workload models and metrics share them, so they are in a crate below all three.
+//! Policies, workload models and metrics use them, so this crate is below all three.
 
 pub mod lsf;
 

@@ -1,4 +1,4 @@
-//! The twelve job classes of the NCSA Origin 2000's LSF configuration: by size, and by requested time.
+//! The twelve job classes of the LSF configuration of the NCSA Origin 2000, by size and requested time.
 //!
 //! # Source
 //! Chiang and Vernon, Production job scheduling for parallel shared memory systems, IPPS 2001, Table 1.
@@ -9,7 +9,7 @@
 //!
 //! // 16 processors, 4 GB, 300 hours on each processor: the paper's example of an lt-mj job (section 2.1).
 //! let hours = |hours: i64| Span::from_secs(hours * 3600).unwrap();
-//! let class = Class::of(16.into(), 4 << 20, hours(300)).unwrap();
+//! let class = Class::for_request(16.into(), 4 << 20, hours(300)).unwrap();
 //! assert_eq!(class.name(), "lt-mj");
 //! assert_eq!(class.reserve_wait(), hours(360));
 //! ```
@@ -18,7 +18,7 @@ use std::fmt;
 
 use miserly_core::{Procs, Span};
 
-/// How much a job asks for: processors, and memory in total.
+/// The size of a request: processors, and memory in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Size {
     /// `sj`: up to 8 processors and 2 GB.
@@ -30,10 +30,10 @@ pub enum Size {
 }
 
 impl Size {
-    /// Every size, from the smallest.
+    /// All sizes, the smallest first.
     pub const ALL: [Size; 3] = [Size::Small, Size::Medium, Size::Large];
 
-    /// The most processors.
+    /// Returns the largest number of processors.
     pub const fn procs(self) -> Procs {
         match self {
             Size::Small => Procs::new(8),
@@ -42,7 +42,7 @@ impl Size {
         }
     }
 
-    /// The most memory of the job as a whole, in kB; a gigabyte is 1024 x 1024 of them.
+    /// Returns the largest memory of the whole job, in kB. A gigabyte has 1024 x 1024 kB.
     pub const fn memory(self) -> u64 {
         const GIGABYTE: u64 = 1 << 20;
         match self {
@@ -52,12 +52,14 @@ impl Size {
         }
     }
 
-    /// The smallest size whose two limits hold; `None` beyond the largest. A memory of 0 is unknown, and fits.
-    pub fn of(procs: Procs, memory: u64) -> Option<Size> {
+    /// Returns the smallest size with sufficient limits, or `None` beyond the largest.
+    ///
+    /// A memory of 0 is unknown and fits.
+    pub fn for_request(procs: Procs, memory: u64) -> Option<Size> {
         Size::ALL.into_iter().find(|size| procs <= size.procs() && memory <= size.memory())
     }
 
-    /// As the paper writes it: `sj`, `mj`, `lj`.
+    /// Returns the name in the paper: `sj`, `mj`, `lj`.
     pub const fn name(self) -> &'static str {
         match self {
             Size::Small => "sj",
@@ -67,7 +69,7 @@ impl Size {
     }
 }
 
-/// How long a job asks to run: cpu time on each processor.
+/// The requested cpu time on each processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Length {
     /// `vst`: up to 5 hours.
@@ -81,10 +83,10 @@ pub enum Length {
 }
 
 impl Length {
-    /// Every length, from the shortest.
+    /// All lengths, the shortest first.
     pub const ALL: [Length; 4] = [Length::VeryShort, Length::Short, Length::Medium, Length::Long];
 
-    /// The longest time asked for.
+    /// Returns the longest requested time.
     pub const fn limit(self) -> Span {
         match self {
             Length::VeryShort => hours(5),
@@ -94,7 +96,7 @@ impl Length {
         }
     }
 
-    /// How long a job waits before the scheduler may keep a host's resources idle for it.
+    /// Returns the wait after which the scheduler may keep a host's resources idle for a job.
     pub const fn reserve_wait(self) -> Span {
         match self {
             Length::VeryShort => hours(12),
@@ -104,12 +106,12 @@ impl Length {
         }
     }
 
-    /// The shortest length whose limit holds; `None` beyond the longest.
-    pub fn of(estimate: Span) -> Option<Length> {
+    /// Returns the shortest length with a sufficient limit, or `None` beyond the longest.
+    pub fn for_estimate(estimate: Span) -> Option<Length> {
         Length::ALL.into_iter().find(|length| estimate <= length.limit())
     }
 
-    /// As the paper writes it: `vst`, `st`, `mt`, `lt`.
+    /// Returns the name in the paper: `vst`, `st`, `mt`, `lt`.
     pub const fn name(self) -> &'static str {
         match self {
             Length::VeryShort => "vst",
@@ -123,17 +125,17 @@ impl Length {
 /// A job class: a size and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
-    /// How much its jobs ask for.
+    /// The size of its jobs.
     pub size: Size,
-    /// For how long.
+    /// The length of its jobs.
     pub length: Length,
 }
 
 impl Class {
-    /// How many classes there are.
+    /// The number of classes.
     pub const COUNT: usize = Size::ALL.len() * Length::ALL.len();
 
-    /// Every class, in the order of the paper's Table 4: `vst-sj`, `st-sj`, ..., `lt-lj`.
+    /// All classes, in the order of the paper's Table 4: `vst-sj`, `st-sj`, ..., `lt-lj`.
     pub const ALL: [Class; Class::COUNT] = {
         let mut all = [Class { size: Size::Small, length: Length::VeryShort }; Class::COUNT];
         let mut index = 0;
@@ -145,21 +147,23 @@ impl Class {
         all
     };
 
-    /// The class of a job that asks for so many processors, kB of memory in total, and time.
+    /// Returns the class of a request: processors, total memory in kB, and time.
     ///
-    /// It is the smallest size and the shortest length whose limits hold. `None` beyond `lt-lj`. The estimate
-    /// stands for the cpu time per processor of Table 1, which logs do not have apart; the limit on the run time
-    /// of the `vst` jobs, 5.5 hours, is then never what decides. A memory of 0 is unknown, and fits.
-    pub fn of(procs: Procs, memory: u64, estimate: Span) -> Option<Class> {
-        Some(Class { size: Size::of(procs, memory)?, length: Length::of(estimate)? })
+    /// It has the smallest size and the shortest length with sufficient limits. Returns `None` beyond `lt-lj`. A
+    /// memory of 0 is unknown and fits.
+    ///
+    /// The estimate replaces the cpu time per processor of Table 1, which logs do not have. The runtime limit of
+    /// `vst` jobs, 5.5 hours, therefore never decides.
+    pub fn for_request(procs: Procs, memory: u64, estimate: Span) -> Option<Class> {
+        Some(Class { size: Size::for_request(procs, memory)?, length: Length::for_estimate(estimate)? })
     }
 
-    /// The place in [`Class::ALL`].
+    /// Returns the index in [`Class::ALL`].
     pub const fn index(self) -> usize {
         self.size as usize * Length::ALL.len() + self.length as usize
     }
 
-    /// As the paper writes it: `vst-sj`.
+    /// Returns the name in the paper, such as `vst-sj`.
     pub const fn name(self) -> &'static str {
         const NAMES: [&str; Class::COUNT] = [
             "vst-sj", "st-sj", "mt-sj", "lt-sj", "vst-mj", "st-mj", "mt-mj", "lt-mj", "vst-lj", "st-lj",
@@ -168,7 +172,7 @@ impl Class {
         NAMES[self.index()]
     }
 
-    /// How long a job of it waits before the scheduler may keep a host's resources idle for it.
+    /// Returns the wait after which the scheduler may keep a host's resources idle for a job.
     pub const fn reserve_wait(self) -> Span {
         self.length.reserve_wait()
     }
@@ -193,7 +197,7 @@ mod tests {
 
     #[track_caller]
     fn check(procs: u64, memory: u64, estimate: Span, expected: Option<&str>) {
-        assert_eq!(Class::of(procs.into(), memory, estimate).map(Class::name), expected);
+        assert_eq!(Class::for_request(procs.into(), memory, estimate).map(Class::name), expected);
     }
 
     #[test]
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_told_by_their_parts_in_order() {
+    fn a_class_has_the_names_of_its_parts_in_order() {
         let names = Class::ALL.map(|class| format!("{}-{}", class.length.name(), class.size.name()));
         assert_eq!(names.each_ref().map(String::as_str), Class::ALL.map(Class::name));
         assert!(Class::ALL.is_sorted());

@@ -26,7 +26,7 @@ pub struct OpportunisticConfig {
 /// A round costs O(log n) for each job whose promise changes. It costs O(log n) for each job
 /// visited until no processor is left.
 pub(crate) struct OpportunisticLayer {
-    filler: OpportunisticConfig,
+    config: OpportunisticConfig,
     /// Processors that interactive work uses now.
     interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
@@ -56,9 +56,9 @@ struct Turn {
 
 impl OpportunisticLayer {
     /// Returns the layer over these queues, derived from their ledgers.
-    pub(crate) fn over(filler: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
+    pub(crate) fn over(config: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
         let mut layer = OpportunisticLayer {
-            filler,
+            config,
             interactive: Procs::ZERO,
             promised: BTreeSet::new(),
             turns: BTreeMap::new(),
@@ -93,7 +93,13 @@ impl OpportunisticLayer {
     }
 
     /// Assigns idle resources after the queues have decided. `effects` lists their decisions.
-    pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, told: usize) {
+    pub(crate) fn assign(
+        &mut self,
+        now: Time,
+        queues: &mut [Driver],
+        effects: &mut Vec<Effect>,
+        told: usize,
+    ) {
         let amended = std::mem::take(&mut self.amended);
         for job in effects[told..].iter().map(Effect::job).chain(amended) {
             self.follow(queues, job);
@@ -104,7 +110,7 @@ impl OpportunisticLayer {
         let mut shares: Vec<(JobId, Procs)> =
             parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
         // Processors are released before other jobs get them.
-        shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
+        shares.sort_by_key(|(job, procs)| *procs > opportunistic_procs(queues, *job));
         for (job, procs) in shares {
             let changed =
                 queues.iter_mut().any(|queue| queue.ledger_mut().set_opportunistic_procs(job, now, procs));
@@ -124,8 +130,8 @@ impl OpportunisticLayer {
             }
             let Some(entry) = queues[turn.queue].ledger().get(turn.job) else { continue };
             let machine = queues[turn.queue].ledger().machine();
-            let demand = machine.demand(&entry.request).masked(&self.filler.machine);
-            if turn.start <= now + self.filler.lead {
+            let demand = machine.demand(&entry.request).masked(&self.config.machine);
+            if turn.start <= now + self.config.lead {
                 idle = idle.less(&demand);
                 continue;
             }
@@ -145,14 +151,14 @@ impl OpportunisticLayer {
     /// Returns the resources that neither the queues nor interactive work use.
     fn idle(&self, queues: &[Driver]) -> Resources {
         let held = queues.iter().fold(Resources::cpus(self.interactive), |sum, queue| {
-            sum.plus(&queue.ledger().held().masked(&self.filler.machine))
+            sum.plus(&queue.ledger().held().masked(&self.config.machine))
         });
-        self.filler.machine.less(&held)
+        self.config.machine.less(&held)
     }
 
     /// Returns the next instant at which resources must be kept free, if a job runs here.
     fn next_parking(&self, now: Time) -> Option<Time> {
-        let lead = self.filler.lead;
+        let lead = self.config.lead;
         let later = self.promised.iter().map(|turn| turn.start).find(|start| *start > now + lead);
         let parking = later.filter(|start| *start < Time::MAX && !self.running.is_empty());
         parking.map(|start| start + (Span::ZERO - lead))
@@ -182,7 +188,7 @@ impl OpportunisticLayer {
         self.turns.insert(job, turn);
         // A job that runs only in its window, or is parked by then, needs no wake-up.
         let worth = |begin: &Time| {
-            !entry.request.constraints.in_window_only && *begin + self.filler.lead < turn.start
+            !entry.request.constraints.in_window_only && *begin + self.config.lead < turn.start
         };
         self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
     }
@@ -196,7 +202,7 @@ impl OpportunisticLayer {
 }
 
 /// Returns the number of idle processors on which the job runs now.
-fn filling(queues: &[Driver], job: JobId) -> Procs {
+fn opportunistic_procs(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
     entry.map_or(Procs::ZERO, |entry| entry.opportunistic.procs)
 }

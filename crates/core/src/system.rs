@@ -28,8 +28,8 @@ impl System {
     /// Returns the system with opportunistic jobs: jobs with a promised start also run ahead of it
     /// on idle resources.
     #[must_use]
-    pub fn filling(self, filler: OpportunisticConfig) -> System {
-        let layer = Some(OpportunisticLayer::over(filler, &self.queues));
+    pub fn with_opportunistic(self, config: OpportunisticConfig) -> System {
+        let layer = Some(OpportunisticLayer::over(config, &self.queues));
         System { layer, ..self }
     }
 
@@ -76,7 +76,7 @@ impl System {
         }
         self.round_in_queues(now, round, effects)?;
         if let Some(layer) = &mut self.layer {
-            layer.fill(now, &mut self.queues, effects, told);
+            layer.assign(now, &mut self.queues, effects, told);
         }
         Ok(())
     }

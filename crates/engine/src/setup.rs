@@ -164,7 +164,7 @@ impl Setup {
     /// Returns a system of queues, with opportunistic jobs if they are enabled.
     pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
         match self.opportunistic {
-            Some(filler) => System::new(queues).filling(filler),
+            Some(config) => System::new(queues).with_opportunistic(config),
             None => System::new(queues),
         }
     }

@@ -171,7 +171,7 @@ const MEASURES: [(&str, &str, usize, f64); 19] = [
     ("  simulated", "jobs.simulated", 0, 1.0),
     ("  killed at the estimate", "jobs.killed_at_estimate", 0, 1.0),
     ("  measured", "jobs.measured", 0, 1.0),
-    ("  placed at once", "jobs.placed_at_once", 0, 1.0),
+    ("  started immediately", "jobs.started_immediately", 0, 1.0),
     ("wait, mean (s)", "metrics.wait.mean", 2, 1.0),
     ("  95 % ±", "uncertainty.half_width.wait", 2, 1.0),
     ("wait, median (s)", "metrics.wait.median", 2, 1.0),
@@ -219,9 +219,9 @@ const TIME: (&str, Scale) = ("time of the log", Scale::Time);
 
 /// The charts of distributions, with a line for each policy.
 const DISTRIBUTIONS: [Row; 7] = [
-    ("how long jobs wait", ChartKind::Steps, "details.cdf.wait", [("wait", Scale::LogTime), SHARE]),
+    ("distribution of the wait", ChartKind::Steps, "details.cdf.wait", [("wait", Scale::LogTime), SHARE]),
     (
-        "how much slower jobs are",
+        "distribution of the bounded slowdown",
         ChartKind::Steps,
         "details.cdf.bounded_slowdown",
         [("bounded slowdown", Scale::Log), SHARE],
@@ -255,7 +255,7 @@ const DISTRIBUTIONS: [Row; 7] = [
 
 /// The chart of promises, if there are any.
 const PROMISES: Row = (
-    "how good promises are as forecasts",
+    "quality of promises as forecasts",
     ChartKind::Steps,
     "details.cdf.guarantees",
     [("promised wait / actual wait", Scale::Log), SHARE],

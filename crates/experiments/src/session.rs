@@ -90,7 +90,7 @@ impl Session {
             None => Ok(wanted.iter().map(|path| path.get_ref().as_str()).collect()),
             Some(path) => {
                 let problem =
-                    format!("no run's document has {:?} (docs/simulate.schema.json)", path.get_ref());
+                    format!("the document of a run has no {:?} (docs/simulate.schema.json)", path.get_ref());
                 Err(self.experiment.wrong(path, problem))
             }
         }

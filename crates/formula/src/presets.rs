@@ -45,7 +45,7 @@ pub const PRESETS: [Preset; 10] = [
     ),
     Preset::new(
         "wfp3",
-        "waited long for its estimate, the wider the sooner",
+        "long wait relative to the estimate; wide jobs first",
         "(wait / estimate)^3 * procs",
         Direction::Largest,
         UTILITY,
@@ -53,7 +53,7 @@ pub const PRESETS: [Preset; 10] = [
     // A job on one processor has an infinite value after any wait, and NaN before.
     Preset::new(
         "unicep",
-        "waited long for its size, the narrower the sooner",
+        "long wait relative to the size; narrow jobs first",
         "wait / (log2(procs) * estimate)",
         Direction::Largest,
         UTILITY,

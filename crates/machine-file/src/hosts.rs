@@ -56,7 +56,7 @@ fn hosts(host: &HostFile) -> Result<Hosts, Problem> {
     let number = |field: &str, written: &Spanned<i64>, least: u64, most: u64| {
         let number = u64::try_from(*written.get_ref()).ok();
         number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-            let problem = format!("{field} = {}: it is {least} to {most}", written.get_ref());
+            let problem = format!("{field} = {}: must be {least} to {most}", written.get_ref());
             Problem::new(written.span(), of_host(problem))
         })
     };

@@ -34,12 +34,11 @@ pub struct MachineSpec {
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     /// A number that no machine can have.
-    #[error("machine {0}: a machine has 1 to {most} processors", most = Profile::MOST)]
+    #[error("machine {0}: must have 1 to {most} processors", most = Profile::MOST)]
     Procs(String),
     /// Neither built in, nor a number, nor a file that can be read.
     #[error(
-        "machine {word:?}: none of that name is built in (there is {known}), it is no number of processors, and as a \
-         file it cannot be read: {error}",
+        "no machine {word:?}: not built in ({known}), not a number of processors, and not a readable file ({error})",
         known = BUILT_IN.join(", ")
     )]
     Unknown {

@@ -76,7 +76,7 @@ impl PoolText<'_> {
         let mut amount = other;
         if let Some(cpus) = cpus {
             let count = u64::try_from(*cpus.get_ref()).ok().filter(|_| *cpus.get_ref() <= CPUS_MOST);
-            let text = format!("cpus = {}: it is 0 to {CPUS_MOST}", cpus.get_ref());
+            let text = format!("cpus = {}: must be 0 to {CPUS_MOST}", cpus.get_ref());
             amount = amount.with(Kind::Cpus, count.ok_or_else(|| self.problem(cpus, &text))?);
         }
         if let Some(memory) = memory {

@@ -20,6 +20,6 @@ pub fn word_of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'
 pub fn value_of<T: Copy>(words: &[(&str, T)], field: &str, written: &str) -> Result<T, String> {
     words.iter().find(|(word, _)| *word == written).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        format!("{field} = {written:?}: it is one of {}", known.join(", "))
+        format!("{field} = {written:?}: must be one of {}", known.join(", "))
     })
 }

@@ -11,7 +11,7 @@ use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, selective, sorted};
 pub(crate) struct Simulation<'a> {
     world: World<'a>,
     policy: NaivePolicy,
-    instants: EventOrder,
+    event_order: EventOrder,
     /// The jobs that are not submitted yet.
     future: Vec<usize>,
     /// The reservations of the conservative policy. The other policies have none.
@@ -33,7 +33,12 @@ struct Happening {
 }
 
 impl<'a> Simulation<'a> {
-    pub(crate) fn new(procs: u64, jobs: &'a [NaiveJob], policy: NaivePolicy, instants: EventOrder) -> Self {
+    pub(crate) fn new(
+        procs: u64,
+        jobs: &'a [NaiveJob],
+        policy: NaivePolicy,
+        event_order: EventOrder,
+    ) -> Self {
         let world = World {
             procs,
             jobs,
@@ -46,7 +51,7 @@ impl<'a> Simulation<'a> {
         Simulation {
             world,
             policy,
-            instants,
+            event_order,
             future,
             kept: Vec::new(),
             deadlines: vec![Time::ZERO; jobs.len()],
@@ -60,7 +65,7 @@ impl<'a> Simulation<'a> {
         while let Some(now) = self.next_instant() {
             self.world.now = now;
             let happening = self.happening();
-            match self.instants {
+            match self.event_order {
                 EventOrder::Batched => self.batch(happening),
                 EventOrder::Sequential => self.sequential(happening),
             }

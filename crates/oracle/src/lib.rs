@@ -223,9 +223,9 @@ pub enum NaivePolicy {
 ///
 /// # Panics
 /// If a job requests more processors than the machine has: it would never start.
-pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: EventOrder) -> Vec<Time> {
+pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, event_order: EventOrder) -> Vec<Time> {
     for job in jobs {
         assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);
     }
-    Simulation::new(procs, jobs, policy, instants).run()
+    Simulation::new(procs, jobs, policy, event_order).run()
 }

@@ -31,12 +31,12 @@ pub fn lsf_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     lsf: NaiveLsf,
-    instants: EventOrder,
+    event_order: EventOrder,
 ) -> Vec<Option<(Time, usize)>> {
     let future = (0..jobs.len()).collect();
     let starts = vec![None; jobs.len()];
     let (waiting, kept, running) = (Vec::new(), Vec::new(), Vec::new());
-    World { machine, jobs, lsf, now: Time::ZERO, future, waiting, kept, running, starts }.run(instants)
+    World { machine, jobs, lsf, now: Time::ZERO, future, waiting, kept, running, starts }.run(event_order)
 }
 
 /// Returns the maximum number of jobs of a size that a host runs at a time (Table 2).
@@ -80,14 +80,14 @@ struct World<'a> {
 
 /// The event loop.
 impl World<'_> {
-    fn run(mut self, instants: EventOrder) -> Vec<Option<(Time, usize)>> {
+    fn run(mut self, event_order: EventOrder) -> Vec<Option<(Time, usize)>> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
             let mut submitted = self.future.clone();
             submitted.retain(|&job| self.jobs[job].request.submit == now);
             submitted.sort_by_key(|&job| arrival(job, self.jobs));
-            match instants {
+            match event_order {
                 EventOrder::Batched => {
                     let hosts = ended.into_iter().map(|job| self.end(job)).collect();
                     self.notice();
@@ -153,7 +153,7 @@ impl World<'_> {
 impl World<'_> {
     fn class(&self, job: usize) -> Option<Class> {
         let request = &self.jobs[job].request;
-        Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate)
+        Class::for_request(request.procs(), request.demand.get(Kind::Memory), request.estimate)
     }
 
     /// Returns the class of a job. The job must have one.

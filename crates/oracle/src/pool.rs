@@ -47,17 +47,17 @@ pub struct NaiveFate {
     pub refused: Option<Refusal>,
     /// Each promise to the job: its instant, its latest start, and whether it is later than the one
     /// before.
-    pub told: Vec<(Time, Time, bool)>,
+    pub promises: Vec<(Time, Time, bool)>,
 }
 
 /// Returns the outcome of each job, by position.
-pub fn windows(pool: &NaivePool, instants: EventOrder) -> Vec<NaiveFate> {
-    World::new(pool).run(instants)
+pub fn windows(pool: &NaivePool, event_order: EventOrder) -> Vec<NaiveFate> {
+    World::new(pool).run(event_order)
 }
 
 impl NaivePool {
     /// Returns the amount at that tick, limited by `capacity`.
-    fn there_is(&self, at: i64, capacity: &Resources) -> Resources {
+    fn capacity_at(&self, at: i64, capacity: &Resources) -> Resources {
         let offset = at.rem_euclid(self.period);
         let step = self.steps.iter().rev().find(|(from, _)| *from <= offset).expect("one from the beginning");
         step.1.least(capacity)

@@ -30,7 +30,7 @@ fn jobs(literals: &[Literal]) -> Vec<NaiveJob> {
 }
 
 #[track_caller]
-fn check(policy: NaivePolicy, instants: EventOrder, procs: u64, literals: &[Literal], starts: &[i64]) {
+fn check(policy: NaivePolicy, event_order: EventOrder, procs: u64, literals: &[Literal], starts: &[i64]) {
     let starts: Vec<Time> = starts.iter().map(|&start| Time::from_secs(start).unwrap()).collect();
-    assert_eq!(schedule(procs, &jobs(literals), policy, instants), starts, "{policy:?}, {instants}");
+    assert_eq!(schedule(procs, &jobs(literals), policy, event_order), starts, "{policy:?}, {event_order}");
 }

@@ -44,7 +44,7 @@ impl AtomicFile {
         let temporary = made.map_err(|error| {
             let (kind, folder) = (error.kind(), folder.display());
             let message = match kind {
-                io::ErrorKind::NotFound => format!("there is no folder {folder}"),
+                io::ErrorKind::NotFound => format!("the folder {folder} does not exist"),
                 _ => format!("cannot write to the folder {folder}: {kind}"),
             };
             io::Error::new(kind, message)

@@ -33,7 +33,7 @@ impl RunSetup {
             warmup: *warmup,
             batches: batches.map(BatchSettings::from),
             seed: jobs.seed,
-            filling: self.spec.pools.as_ref().map(|_| self.options.opportunistic.document()),
+            idle_use: self.spec.pools.as_ref().map(|_| self.options.opportunistic.document()),
             lenient: jobs.lenient,
         }
     }

@@ -11,7 +11,7 @@ use miserly_workload::TraceError;
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// An empty slice.
-    #[error("no job is submitted at {from} s or later and before {to} s: --to must be above --from")]
+    #[error("no job is submitted from {from} s to {to} s; --to must be above --from")]
     EmptySlice {
         /// The slice's begin, seconds.
         from: i64,
@@ -26,12 +26,12 @@ pub enum SetupError {
     Trace(#[from] TraceError),
     /// An option that needs pools, on a machine without.
     #[error(
-        "{0} is for machines with pools: give --machine a file with [pool] or [[queue]] (docs/machines.md)"
+        "{0} needs a machine with pools; give --machine a file with [pool] or [[queue]] (docs/machines.md)"
     )]
     NoPools(&'static str),
     /// A run that ended before its batches were full.
     #[error(
-        "{ended} jobs ended, but {wanted} are needed for the batches: give fewer or shorter ones, or a longer log"
+        "{ended} jobs ended, but the batches need {wanted}; give fewer or shorter batches, or a longer log"
     )]
     TooShort {
         /// How many ended.

@@ -33,14 +33,14 @@ impl OpportunisticOptions {
     /// Returns the first of these options that is set, by its name on the command line.
     pub(crate) fn option(&self) -> Option<&'static str> {
         match self.mode {
-            OpportunisticMode::Lead(_) => Some("--parking-lead"),
-            OpportunisticMode::Off => Some("--no-early"),
+            OpportunisticMode::Lead(_) => Some("--preempt-lead-time"),
+            OpportunisticMode::Off => Some("--no-opportunistic"),
             OpportunisticMode::ByPolicy => self.interactive.as_ref().map(|_| "--interactive"),
         }
     }
 
     /// Returns the layer of opportunistic jobs for a machine with these resources, under queues of these policies.
-    pub(crate) fn filler<'a>(
+    pub(crate) fn config<'a>(
         &self,
         mut policies: impl Iterator<Item = &'a PolicySpec>,
         machine: Resources,
@@ -57,12 +57,12 @@ impl OpportunisticOptions {
 
     /// Returns the options as documents have them.
     pub(crate) fn document(&self) -> IdleUseDoc {
-        let (early, parking_lead) = match self.mode {
+        let (opportunistic, preempt_lead_time) = match self.mode {
             OpportunisticMode::ByPolicy => ("by-policy", Some(LEAD)),
             OpportunisticMode::Lead(secs) => ("on", Some(secs)),
             OpportunisticMode::Off => ("off", None),
         };
         let interactive = self.interactive.as_ref().map(ToString::to_string);
-        IdleUseDoc { early, parking_lead, interactive }
+        IdleUseDoc { opportunistic, preempt_lead_time, interactive }
     }
 }

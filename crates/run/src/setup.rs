@@ -117,10 +117,10 @@ impl RunSetup {
         };
         let has = machine.capacity();
         let system = system(pools, &self.options.jobs.pools, policy, seed, event_order)?;
-        let Some(filler) = self.options.opportunistic.filler(policies(pools, policy), has) else {
+        let Some(config) = self.options.opportunistic.config(policies(pools, policy), has) else {
             return Ok(Simulation::over(system, has.cpus_count().get()));
         };
-        let simulation = Simulation::over(system.filling(filler), has.cpus_count().get());
+        let simulation = Simulation::over(system.with_opportunistic(config), has.cpus_count().get());
         Ok(match &self.options.opportunistic.interactive {
             Some(load) => simulation.with_interactive(load.changes(seed)),
             None => simulation,
@@ -130,8 +130,8 @@ impl RunSetup {
     /// Returns whether there are opportunistic jobs under this policy.
     fn is_opportunistic(&self, policy: &PolicySpec) -> bool {
         let capacity = self.machine.capacity();
-        let filler = |pools: &Pools| self.options.opportunistic.filler(policies(pools, policy), capacity);
-        self.spec.pools.as_ref().and_then(filler).is_some()
+        let config = |pools: &Pools| self.options.opportunistic.config(policies(pools, policy), capacity);
+        self.spec.pools.as_ref().and_then(config).is_some()
     }
 
     /// Returns the jobs of the simulation.
@@ -186,7 +186,8 @@ impl RunSetup {
             &mut metrics,
             seconds,
         );
-        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
+        outcome.opportunistic =
+            self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;

@@ -60,10 +60,10 @@ impl Finished {
         self.end - self.request.submit
     }
 
-    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before
+    /// Returns the start reason as tables and files have it; `opportunistic` for a job that ended before
     /// its start.
     pub fn reason_word(&self) -> &'static str {
-        self.reason.map_or("ahead", StartReason::as_str)
+        self.reason.map_or("opportunistic", StartReason::as_str)
     }
 }
 

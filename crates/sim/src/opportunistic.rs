@@ -46,7 +46,7 @@ impl BackgroundLoad {
     }
 
     /// Changes the processors of an opportunistic job.
-    pub(crate) fn fill(&mut self, job: Option<&mut BeforeStart>, now: Time, procs: Procs) {
+    pub(crate) fn set_opportunistic_procs(&mut self, job: Option<&mut BeforeStart>, now: Time, procs: Procs) {
         let Some(job) = job else { return };
         self.opportunistic = self.opportunistic + procs - job.procs;
         job.run_on(now, procs);

@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::{env, io, thread};
 
-/// A privilege, a tool or data that not every machine has.
+/// A privilege, a tool or data that some machines lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// A folder of real logs, named by `MISERLY_TRACES`.
     Traces,
     /// A Chromium on the path, or named by `MISERLY_BROWSER`.
     Browser,
-    /// The rights of root: a test takes the identity of another user.
+    /// The rights of root, for a test under the identity of another user.
     Root,
-    /// Two processors: two jobs run beside each other.
+    /// Two processors, for two jobs at the same time.
     Cpus,
     /// The right to mount a small file system.
     Mount,
@@ -88,7 +88,7 @@ fn verdict(met: bool, required: bool) -> Verdict {
     }
 }
 
-/// Writes to the stream itself: the test harness drops what the macros print in a test that passes.
+/// Writes to the stream directly, because the test harness drops the output of macros in a test that passes.
 fn report(missing: &str, switch: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("skipped: {test}: {missing} ({switch}=1 makes this a failure)\n");

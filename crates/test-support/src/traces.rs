@@ -10,11 +10,10 @@ use crate::Requirement;
 pub struct Traces(PathBuf);
 
 impl Traces {
-    /// Returns the folder, or `None` and a reported skip where there is none.
+    /// Returns the folder. Without one, reports a skip and returns `None`.
     ///
     /// # Panics
-    /// If `MISERLY_TRACES` names something else than a folder. If it is not set and
-    /// `MISERLY_REQUIRE_TRACES` is 1.
+    /// If `MISERLY_TRACES` is not a folder. If it is not set and `MISERLY_REQUIRE_TRACES` is 1.
     #[track_caller]
     pub fn find() -> Option<Traces> {
         let folder = env::var_os("MISERLY_TRACES").map(PathBuf::from);
@@ -44,7 +43,7 @@ impl Traces {
         logs
     }
 
-    /// Returns one log by its name without `.swf.gz`, or `None` and a reported skip where it is missing.
+    /// Returns one log by its name without `.swf.gz`. If it is missing, reports a skip and returns `None`.
     ///
     /// # Panics
     /// If the log is missing and `MISERLY_REQUIRE_TRACES` is 1.
@@ -55,13 +54,13 @@ impl Traces {
         met.then_some(path)
     }
 
-    /// Returns those of the named rows whose log is there, with its path.
+    /// Returns the rows with an existing log, each with the path of the log.
     ///
     /// # Panics
-    /// If no log of them is there: a test would check nothing. If one is missing and
+    /// If all logs are missing, since a test would check nothing. If one is missing and
     /// `MISERLY_REQUIRE_TRACES` is 1.
     #[track_caller]
-    pub fn known<'a, R>(&self, rows: &'a [R], name: impl Fn(&R) -> &str) -> Vec<(PathBuf, &'a R)> {
+    pub fn existing<'a, R>(&self, rows: &'a [R], name: impl Fn(&R) -> &str) -> Vec<(PathBuf, &'a R)> {
         let found: Vec<_> = rows.iter().filter_map(|row| Some((self.log(name(row))?, row))).collect();
         assert!(!found.is_empty(), "none of the checked logs is in MISERLY_TRACES");
         found
@@ -80,7 +79,7 @@ mod tests {
     #[should_panic(expected = "in MISERLY_TRACES")]
     fn a_folder_of_other_logs_does_not_pass() {
         let folder = Traces(env!("CARGO_MANIFEST_DIR").into());
-        folder.known(&["KTH-SP2-1996-2"], |name| name);
+        folder.existing(&["KTH-SP2-1996-2"], |name| name);
     }
 
     #[test]

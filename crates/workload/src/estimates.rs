@@ -140,7 +140,7 @@ pub enum EstimatesError {
     )]
     NoSuchModel(String),
     /// The factor is not a positive number with at most six digits and six decimals.
-    #[error("factor {0:?}: give a number above 0, with at most six digits before and after the point")]
+    #[error("factor {0:?}: must be a number above 0, with at most six digits before and after the point")]
     BadFactor(String),
     /// R of a randomised model is below 1.
     #[error("uniform:{0}: R must be 1 or more")]

@@ -27,7 +27,7 @@ pub enum TraceError {
     },
     /// The file has an unsupported compression.
     #[error(
-        "{name}: packed with {}; only gzip is read as it is: unpack the log with {} first",
+        "{name}: compressed with {}; only gzip is supported; unpack the log with {} first",
         compression.name,
         compression.command
     )]
@@ -46,7 +46,9 @@ pub enum TraceError {
         error: ReadError,
     },
     /// The log is empty.
-    #[error("{name}: holds no jobs; a log in the Standard Workload Format has a line of 18 fields per job")]
+    #[error(
+        "{name}: no jobs found; a log in the Standard Workload Format has a line of 18 fields for each job"
+    )]
     Empty {
         /// Name of the log.
         name: String,

@@ -13,34 +13,34 @@ use super::Command;
 /// The daemon of a command.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
-    /// The daemon's socket, in place of MISERLY_SOCKET, $XDG_RUNTIME_DIR/miserly/socket and /run/miserly/socket
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) socket: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct QueueArgs {
-    /// Those that have ended, too
+    /// Includes finished jobs
     #[arg(long, short)]
     pub(crate) all: bool,
 
-    /// Only your own
+    /// Limits the list to your jobs
     #[arg(long, short)]
     pub(crate) mine: bool,
 
-    /// Only those of this queue
+    /// Limits the list to a queue
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<String>,
 
-    /// Only those of this array
+    /// Limits the list to an array
     #[arg(long, value_name = "JOB", value_parser = job())]
     pub(crate) array: Option<i64>,
 
-    /// At most so many: of those that ended, the last ones
+    /// Limits the list to N jobs; the oldest finished jobs are left out first
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
 
-    /// Show the jobs again and again, every 2 s or as often as said
+    /// Refreshes the list at this period, in seconds or with a unit [default: 2s]
     #[arg(
         long,
         short,
@@ -53,7 +53,7 @@ pub(crate) struct QueueArgs {
     )]
     pub(crate) watch: Option<u64>,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -63,11 +63,11 @@ pub(crate) struct QueueArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// The job
+    /// The job number
     #[arg(value_parser = job())]
     pub(crate) job: i64,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -77,11 +77,11 @@ pub(crate) struct JobArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// The jobs
+    /// The job numbers
     #[arg(value_name = "JOB", required = true, value_parser = job())]
     pub(crate) jobs: Vec<i64>,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -94,7 +94,7 @@ pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 
-    /// All jobs of the arrays whose numbers these are
+    /// Takes the numbers as arrays and cancels all their jobs
     #[arg(long)]
     pub(crate) array: bool,
 }
@@ -104,22 +104,22 @@ pub(crate) struct ExtendArgs {
     #[command(flatten)]
     pub(crate) job: JobArgs,
 
-    /// By how much: seconds, or 15min, 2h, 1d
+    /// The added time: seconds, or 90min, 12h, 7d
     #[arg(value_name = "TIME", value_parser = length_of_time)]
     pub(crate) by: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The job
+    /// The job number
     #[arg(value_parser = job())]
     pub(crate) job: i64,
 
-    /// Go on until the job has ended, and end then
+    /// Continues until the job has ended
     #[arg(long, short)]
     pub(crate) follow: bool,
 
-    /// Its errors, not its output
+    /// Prints the error output instead of the output
     #[arg(long, short)]
     pub(crate) error: bool,
 
@@ -130,7 +130,7 @@ pub(crate) struct LogsArgs {
 /// The options of a request about the daemon itself.
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -140,7 +140,7 @@ pub(crate) struct AskArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DrainArgs {
-    /// Start jobs again
+    /// Accepts jobs again
     #[arg(long)]
     pub(crate) undo: bool,
 

@@ -15,24 +15,24 @@ use super::DaemonArgs;
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct SubmitArgs {
-    /// What to run, and its arguments: a script, or a program. What a script (a file that begins with #!) says in lines #MISERLY
-    /// or #SBATCH counts where nothing is said here. - is a script on standard input
+    /// The program or script, and its arguments; - is a script on standard input. Options on the command line override the
+    /// #MISERLY and #SBATCH lines of a script (a file that begins with #!)
     #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 
-    /// Wait until the job has ended, and exit as it did
+    /// Waits until the job has ended and exits with its exit code
     #[arg(long, conflicts_with = "quote")]
     pub(crate) wait: bool,
 
-    /// Only tell what would be promised now; nobody is bound by it
+    /// Prints the promise that the job would get now, and submits nothing
     #[arg(long)]
     pub(crate) quote: bool,
 
-    /// Print the job's number, and nothing else
+    /// Prints only the job number
     #[arg(long, short, conflicts_with_all = ["json", "quote"])]
     pub(crate) quiet: bool,
 
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -48,71 +48,71 @@ pub(crate) struct SubmitArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options that a script may have as #MISERLY lines")]
 pub(crate) struct OptionArgs {
-    /// For how long: seconds, or 15min, 1d12h, 1:30:00; then it is ended. Must be given, here or in the script
+    /// The time limit: seconds, or 90min, 12h, 7d, 1:30:00. Required here or in the script; the job is ended when it is reached
     #[arg(long, short, value_name = "TIME", value_parser = length_of_time)]
     pub(crate) time: Option<u64>,
 
-    /// How many processors [default: 1]
+    /// The number of processors [default: 1]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cpus: Option<u64>,
 
-    /// How much memory: 512MiB, 8GiB; else the queue's default
+    /// The memory of the job, such as 512MiB or 8GiB [default: from the queue]
     #[arg(long, short, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<u64>,
 
-    /// How much memory for each processor
+    /// The memory for each processor, such as 512MiB or 8GiB
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "memory")]
     pub(crate) memory_per_cpu: Option<u64>,
 
-    /// The queue; else the first one
+    /// The queue [default: the first one]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<String>,
 
-    /// What you call it; else the program's name
+    /// The job name [default: the name of the program]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Not before this instant: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow
+    /// The earliest start: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub(crate) begin: Option<Timestamp>,
 
-    /// To be over by this instant, or refused
+    /// The latest end, in the notation of --begin; the job is refused if it cannot end by then
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub(crate) deadline: Option<Timestamp>,
 
-    /// Not before these jobs have ended, however they end
+    /// The jobs that must end first, with any result
     #[arg(long, value_name = "JOB,...", value_parser = jobs)]
     pub(crate) after: Option<JobNumbers>,
 
-    /// As many jobs, alike but for MISERLY_ARRAY_INDEX: 0-15, 0-15:4
+    /// The indices of an array, such as 0-15 or 0-15:4; each job gets its index in MISERLY_ARRAY_INDEX
     #[arg(long, short, value_name = "RANGE", value_parser = array)]
     pub(crate) array: Option<Array>,
 
-    /// Its work may be thrown away and done again
+    /// Lets the scheduler stop the job and start it again from the beginning
     #[arg(long)]
     pub(crate) restartable: bool,
 
-    /// Not to run ahead of its start on what is idle
+    /// Runs the job in its window only, not ahead of its promised start
     #[arg(long)]
     pub(crate) no_opportunistic: bool,
 
-    /// Not to run until it is released
+    /// Holds the job until it is released
     #[arg(long)]
     pub(crate) hold: bool,
 
-    /// Where its output goes: %j is its number, %A its array's, %a the index there, %x its name
+    /// The output file; %j is the job number, %A the array number, %a the array index, %x the job name
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Where its errors go; else with its output
+    /// The file of the error output, with the same % codes [default: the output file]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) error: Option<PathBuf>,
 
-    /// The folder that it runs in; else this one
+    /// The working folder of the job [default: the current folder]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
-    /// What it gets of your environment: ALL, NONE, or names and NAME=VALUE with commas between them [default: ALL]
+    /// The environment of the job: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas [default: ALL]
     #[arg(long, value_name = "WHAT", value_parser = Export::parse)]
     pub(crate) export: Option<Export>,
 }

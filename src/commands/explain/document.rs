@@ -3,7 +3,7 @@
 use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
-use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
+use super::story::{End, Event, MoveKind, Passer, SlotShare, Story, What, processor_seconds};
 
 /// The history of a job. Times are in seconds of the log.
 #[derive(Serialize)]
@@ -22,16 +22,17 @@ pub(super) struct Document {
     end: Option<f64>,
     killed_at_estimate: bool,
     refused: Option<&'static str>,
-    /// The opportunistic work before its start, if any.
+    /// The opportunistic execution before its start, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ahead: Option<AheadDoc>,
+    opportunistic: Option<BeforeStartDoc>,
     /// The changes besides its first start.
     changes: Vec<Change>,
     passed_by: Vec<PassedBy>,
 }
 
+/// The opportunistic execution of a job before its start.
 #[derive(Serialize)]
-struct AheadDoc {
+struct BeforeStartDoc {
     since: f64,
     time: f64,
     /// Processor-seconds.
@@ -49,8 +50,9 @@ struct Reservation {
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// The kind: suspended, resumed, resized, moved, turns (another share of the slots), requeued,
-    /// ahead (opportunistic, on this number of processors) or started (again).
+    /// The kind: `suspended`, `swapped_out`, `resumed`, `resized`, `moved`, `slots` (a changed share of
+    /// the slots), `requeued`, `opportunistic` (runs on this number of idle processors) or `started`
+    /// (again).
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
@@ -104,10 +106,10 @@ impl Document {
                 End::Refused(why) => Some(why.as_str()),
                 End::Done | End::KilledAtEstimate => None,
             }),
-            ahead: story.ahead.map(|ahead| AheadDoc {
-                since: secs(ahead.since),
-                time: ahead.ran.as_secs_f64(),
-                work: processor_seconds(ahead.work),
+            opportunistic: story.opportunistic.map(|done| BeforeStartDoc {
+                since: secs(done.since),
+                time: done.ran.as_secs_f64(),
+                work: processor_seconds(done.work),
             }),
             changes: changes(&story.events),
             passed_by: story.passed_by.iter().map(PassedBy::new).collect(),
@@ -146,15 +148,17 @@ impl Change {
                 Some(Change { start_reason: Some(reason.as_str()), ..change("started") })
             }
             What::Suspended => Some(change("suspended")),
-            What::WrittenOut => Some(change("written_out")),
+            What::SwappedOut => Some(change("swapped_out")),
             What::Resumed => Some(change("resumed")),
             What::Resized(procs) => Some(Change { procs: Some(procs.get()), ..change("resized") }),
             What::Remapped => Some(change("moved")),
-            What::Turns(Turns { slot, runs_in, used }) => {
+            What::Slots(SlotShare { slot, runs_in, used }) => {
                 let slots = SlotsDoc { own: slot.0, running_in: runs_in, used };
-                Some(Change { slots: Some(slots), ..change("turns") })
+                Some(Change { slots: Some(slots), ..change("slots") })
             }
-            What::Ahead(procs) => Some(Change { procs: Some(procs.get()), ..change("ahead") }),
+            What::Opportunistic(procs) => {
+                Some(Change { procs: Some(procs.get()), ..change("opportunistic") })
+            }
             What::Requeued(lost) => {
                 Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })
             }

@@ -40,12 +40,12 @@ fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> 
             Ok(Some(LogLine::Job(record))) if record.get(Field::Job) == job => {
                 let line = reader.line();
                 return Ok(anyhow::anyhow!(
-                    "{}:{line}: job {job} is left out of the run; miserly simulate shows what is skipped and why",
+                    "{}:{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
                     prepared.trace.name()
                 ));
             }
             Ok(Some(_)) | Err(_) => {}
         }
     }
-    Ok(anyhow::anyhow!("{}: no job {job}; a job's number is field 1 of its line", prepared.trace.name()))
+    Ok(anyhow::anyhow!("{}: no job {job}; the job number is field 1 of a line", prepared.trace.name()))
 }

@@ -19,7 +19,7 @@ pub(super) struct Story {
     pub(super) passed_by: Vec<Passer>,
     pub(super) end: Option<(Time, End)>,
     /// The opportunistic work before its start, if any.
-    pub(super) ahead: Option<OpportunisticWork>,
+    pub(super) opportunistic: Option<OpportunisticWork>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,23 +34,23 @@ pub(super) enum What {
     Moved(Time, MoveKind),
     Started(StartReason),
     Suspended,
-    WrittenOut,
+    SwappedOut,
     Resumed,
     /// Its processors changed to this number.
     Resized(Procs),
     /// It moved to another slot, or to other processors.
     Remapped,
     /// Its share of the slots changed.
-    Turns(Turns),
+    Slots(SlotShare),
     /// It runs opportunistically on this number of processors; 0: parked.
-    Ahead(Procs),
+    Opportunistic(Procs),
     /// It lost this work, in processor-ticks.
     Requeued(u128),
 }
 
 /// The slots of a time-sliced job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turns {
+pub(super) struct SlotShare {
     /// The slot of its own placement.
     pub(super) slot: SlotId,
     /// The number of slots in which it runs.
@@ -90,6 +90,7 @@ impl Story {
         })
     }
 
+    /// Returns the history as text.
     pub(super) fn text(&self, policy: &str) -> String {
         let request = &self.request;
         let mut text = format!(
@@ -115,7 +116,7 @@ impl Story {
             moves = if event.moves() { moves + usize::from(!again) } else { 0 };
             last_move = event.moves().then_some(event.at);
             if moves <= NAMED {
-                line(event.at, event.description(request.submit, started));
+                line(event.at, event.text(request.submit, started));
             } else if !next.is_some_and(Event::moves) {
                 let more = count((moves - NAMED) as u64);
                 let what = event.what_moves();
@@ -124,23 +125,23 @@ impl Story {
             started |= matches!(event.what, What::Started(_));
         }
         if let Some((end, how)) = self.end {
-            line(end, how.description().to_owned());
+            line(end, how.text().to_owned());
         }
-        text.push_str(&self.ahead.map_or_else(String::new, |ahead| opportunistic_work(&ahead)));
+        text.push_str(&self.opportunistic.map_or_else(String::new, |done| opportunistic_line(&done)));
         text.push_str(&self.passers());
-        text.push_str("\nTimes are seconds of the log.\n");
+        text.push_str("\nTimes are in seconds of the log.\n");
         text
     }
 
     fn passers(&self) -> String {
         if self.passed_by.is_empty() {
-            return "\nNo job that was submitted later started before it.\n".into();
+            return "\nNo later job started before it.\n".into();
         }
         let passers = match self.passed_by.len() {
             1 => "1 job".to_owned(),
             more => format!("{} jobs", count(more as u64)),
         };
-        let mut text = format!("\nStarted before it, though submitted later: {passers}\n");
+        let mut text = format!("\nLater jobs that started before it: {passers}\n");
         for passer in self.passed_by.iter().take(NAMED) {
             text.push_str(&format!(
                 "{:>12}  job {}: {} processors, estimate {}, {}\n",
@@ -165,12 +166,12 @@ impl Story {
 impl Event {
     /// Returns whether it is only a change of the number of processors, or of the slots.
     fn moves(&self) -> bool {
-        matches!(self.what, What::Resized(_) | What::Ahead(_) | What::Remapped | What::Turns(_))
+        matches!(self.what, What::Resized(_) | What::Opportunistic(_) | What::Remapped | What::Slots(_))
     }
 
     /// Returns a phrase for the resources that such changes concern.
     fn what_moves(&self) -> &'static str {
-        if matches!(self.what, What::Remapped | What::Turns(_)) {
+        if matches!(self.what, What::Remapped | What::Slots(_)) {
             "slots or processors"
         } else {
             "processors"
@@ -179,9 +180,9 @@ impl Event {
 
     /// Returns the text of the event. `submit` is the submission of the job, and `started` whether
     /// it has started before.
-    fn description(&self, submit: Time, started: bool) -> String {
+    fn text(&self, submit: Time, started: bool) -> String {
         match self.what {
-            What::Moved(start, kind) => kind.description(start, start - self.at),
+            What::Moved(start, kind) => kind.text(start, start - self.at),
             What::Started(reason) if started => format!("started again {}", reason_text(reason)),
             What::Started(reason) => {
                 format!(
@@ -191,37 +192,37 @@ impl Event {
                 )
             }
             What::Suspended => "suspended".into(),
-            What::WrittenOut => "swapped out: holds no resources".into(),
+            What::SwappedOut => "swapped out: holds no resources".into(),
             What::Resumed => "resumed".into(),
-            What::Resized(Procs::ONE) => "goes on with 1 processor".into(),
-            What::Resized(procs) => format!("goes on with {} processors", count(procs.get())),
+            What::Resized(Procs::ONE) => "continues on 1 processor".into(),
+            What::Resized(procs) => format!("continues on {} processors", count(procs.get())),
             What::Remapped => "moved to another slot or other processors".into(),
-            What::Turns(Turns { slot, used: 1, .. }) => format!("in slot {}, the only one", slot.0),
-            What::Turns(Turns { slot, runs_in, used }) => {
+            What::Slots(SlotShare { slot, used: 1, .. }) => format!("in slot {}, the only one", slot.0),
+            What::Slots(SlotShare { slot, runs_in, used }) => {
                 format!("in slot {}: runs in {runs_in} of {used} slots", slot.0)
             }
-            What::Ahead(Procs::ZERO) => "parked".into(),
-            What::Ahead(Procs::ONE) => "runs ahead of its start on 1 idle processor".into(),
-            What::Ahead(procs) => {
-                format!("runs ahead of its start on {} idle processors", count(procs.get()))
+            What::Opportunistic(Procs::ZERO) => "parked".into(),
+            What::Opportunistic(Procs::ONE) => "runs opportunistically on 1 idle processor".into(),
+            What::Opportunistic(procs) => {
+                format!("runs opportunistically on {} idle processors", count(procs.get()))
             }
-            What::Requeued(0) => "back in the queue; no work is lost".into(),
+            What::Requeued(0) => "requeued; no work is lost".into(),
             What::Requeued(lost) => {
                 let lost = figure(Some(processor_seconds(lost)));
-                format!("back in the queue; {lost} processor-seconds of work are lost")
+                format!("requeued; {lost} processor-seconds of work are lost")
             }
         }
     }
 }
 
 impl MoveKind {
-    fn description(self, start: Time, ahead: Span) -> String {
-        let ahead = duration_rounded(ahead);
+    fn text(self, start: Time, until: Span) -> String {
+        let until = duration_rounded(until);
         match self {
-            MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
-            MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
+            MoveKind::Promised => format!("promised a start at {start} at the latest, in {until}"),
+            MoveKind::Planned => format!("reserved at {start}, in {until} (no promise)"),
             MoveKind::BreachCause(why) => {
-                format!("promise broken, {}; now {start}, {ahead} ahead", cause(why))
+                format!("promise broken, {}; now {start}, in {until}", cause(why))
             }
         }
     }
@@ -231,33 +232,33 @@ impl MoveKind {
 const fn cause(why: BreachCause) -> &'static str {
     match why {
         BreachCause::Overdue => "a running job is overdue",
-        BreachCause::Away => "no scheduler ran when it was due",
+        BreachCause::Away => "the scheduler was not running",
         BreachCause::Capacity => "the machine lost capacity",
         BreachCause::Amended => "another request was amended",
     }
 }
 
 impl End {
-    fn description(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             End::Done => "ended",
             End::KilledAtEstimate => "killed at the log's estimate",
             End::Refused(Refusal::BeyondClasses) => {
-                "refused: it requests more than the largest of the policy's job classes"
+                "refused: larger than the largest job class of the policy"
             }
-            End::Refused(Refusal::TooLarge) => "refused: it requests more than its pool ever has",
-            End::Refused(Refusal::NoWindow) => "refused: there is no window for it within the horizon",
-            End::Refused(Refusal::Deadline) => "refused: there is no window for it that ends by its deadline",
+            End::Refused(Refusal::TooLarge) => "refused: larger than its pool",
+            End::Refused(Refusal::NoWindow) => "refused: no window within the horizon",
+            End::Refused(Refusal::Deadline) => "refused: no window that ends by its deadline",
         }
     }
 }
 
 /// Returns a line on the opportunistic work before its start.
-fn opportunistic_work(ahead: &OpportunisticWork) -> String {
-    let work = figure(Some(processor_seconds(ahead.work)));
+fn opportunistic_line(done: &OpportunisticWork) -> String {
+    let work = figure(Some(processor_seconds(done.work)));
     format!(
-        "\nAhead of its start it ran for {}, and did {work} processor-seconds of its work.\n",
-        duration_rounded(ahead.ran)
+        "\nBefore its start it ran opportunistically for {} and did {work} processor-seconds of work.\n",
+        duration_rounded(done.ran)
     )
 }
 
@@ -267,9 +268,9 @@ pub(super) fn processor_seconds(ticks: u128) -> f64 {
 
 fn reason_text(reason: StartReason) -> &'static str {
     match reason {
-        StartReason::Immediate => "at once",
-        StartReason::Reserved => "in its turn (reserved)",
-        StartReason::Backfilled => "ahead of its turn (backfilled)",
+        StartReason::Immediate => "immediately",
+        StartReason::Reserved => "in queue order (reserved)",
+        StartReason::Backfilled => "ahead of an earlier job (backfilled)",
         StartReason::Promised => "as promised",
         StartReason::Quantum => "for a quantum",
     }

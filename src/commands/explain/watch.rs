@@ -3,7 +3,7 @@
 use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, System, Time};
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
-use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
+use super::story::{End, Event, MoveKind, Passer, SlotShare, Story, What};
 
 /// An observer that follows one job through a run.
 pub(super) struct Watch {
@@ -18,14 +18,14 @@ pub(super) struct Watch {
     /// Its handle in the ledger, from its start on.
     handle: Option<JobId>,
     /// Its slots after the last instant.
-    turns: Option<Turns>,
+    slots: Option<SlotShare>,
 }
 
 impl Watch {
     /// Returns the observer of a job on an idle machine of `procs` processors.
     pub(super) fn new(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
-        Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
+        Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, slots: None }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -46,7 +46,7 @@ impl Observer for Watch {
                     events: vec![],
                     passed_by: vec![],
                     end: None,
-                    ahead: None,
+                    opportunistic: None,
                 });
             }
             None => {}
@@ -74,14 +74,14 @@ impl Observer for Watch {
             Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
             Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::BreachCause(why)),
             Effect::Suspended { .. } => What::Suspended,
-            Effect::SwappedOut { .. } => What::WrittenOut,
+            Effect::SwappedOut { .. } => What::SwappedOut,
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
             // The ledger has the number of slots in which it runs.
             Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
+            Effect::OpportunisticProcs { procs, .. } => What::Opportunistic(procs),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -89,7 +89,7 @@ impl Observer for Watch {
         };
         match what {
             What::Started(_) => (self.waits, self.handle) = (false, Some(effect.job())),
-            What::Requeued(_) => (self.waits, self.turns) = (true, None),
+            What::Requeued(_) => (self.waits, self.slots) = (true, None),
             _ => {}
         }
         story.note(Event { at: now, what });
@@ -102,10 +102,10 @@ impl Observer for Watch {
     fn system(&mut self, now: Time, system: &System) {
         let (Some(story), Some(handle)) = (&mut self.story, self.handle) else { return };
         let mut ledgers = system.queues().iter().map(Driver::ledger);
-        let turns = ledgers.find_map(|ledger| turns(ledger, handle, self.job));
-        if let Some(what) = turns.filter(|_| turns != self.turns).map(What::Turns) {
+        let slots = ledgers.find_map(|ledger| slots(ledger, handle, self.job));
+        if let Some(what) = slots.filter(|_| slots != self.slots).map(What::Slots) {
             story.note(Event { at: now, what });
-            self.turns = turns;
+            self.slots = slots;
         }
     }
 
@@ -120,7 +120,7 @@ impl Observer for Watch {
             story.free += job.request.procs();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
-            story.ahead = job.opportunistic;
+            story.opportunistic = job.opportunistic;
             let how = if job.killed { End::KilledAtEstimate } else { End::Done };
             story.end.get_or_insert((job.end, how));
         }
@@ -129,10 +129,10 @@ impl Observer for Watch {
 }
 
 /// Returns the slots of a time-sliced job with this handle and this number.
-fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
+fn slots(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<SlotShare> {
     let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
     let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
-    Some(Turns { slot, runs_in: 1 + entry.alternate_slots.len(), used })
+    Some(SlotShare { slot, runs_in: 1 + entry.alternate_slots.len(), used })
 }
 
 impl Story {
@@ -140,10 +140,10 @@ impl Story {
     /// the last are kept. An instant may have several rounds: the slots after the last count.
     fn note(&mut self, event: Event) {
         let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::BreachCause(_)));
-        let turns = |event: &Event| matches!(event.what, What::Turns(_));
+        let slots = |event: &Event| matches!(event.what, What::Slots(_));
         match &mut self.events[..] {
             [.., before, last] if broken(before) && broken(last) && broken(&event) => *last = event,
-            [.., last] if turns(last) && turns(&event) && last.at == event.at => *last = event,
+            [.., last] if slots(last) && slots(&event) && last.at == event.at => *last = event,
             _ => self.events.push(event),
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
 fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     let recovery = miserly_live::recover::recover(&configuration.state)?;
     let Some(aside) = recovery.aside else {
-        eprintln!("the state is not damaged; nothing was done");
+        eprintln!("the state is not damaged; nothing to recover");
         return Ok(());
     };
     eprintln!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
@@ -46,14 +46,14 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
         eprintln!("the damaged files are in {}", aside.display());
     }
     for path in recovery.damaged_backups {
-        eprintln!("damaged, not used: {}", path.display());
+        eprintln!("damaged and not used: {}", path.display());
     }
     if let Some(UsedBackup { path, taken, .. }) = recovery.backup {
         let taken = taken.map_or_else(String::new, |taken| format!(", taken {taken:.0}"));
-        eprintln!("what is not readable comes from the backup {}{taken}", path.display());
+        eprintln!("unreadable parts come from the backup {}{taken}", path.display());
     }
     for job in recovery.outdated {
-        eprintln!("restored from the backup: job {job}; it is queued anew");
+        eprintln!("restored from the backup and queued again: job {job}");
     }
     for lost in recovery.lost {
         eprintln!("lost: {lost}");
@@ -102,7 +102,7 @@ fn between([least, most]: [u64; 2], shown: impl Fn(u64) -> String) -> String {
 
 /// Returns the configuration of the daemon, from its file and the command line.
 fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
-    let machine = Machine::here().context("cannot tell what this machine has")?;
+    let machine = Machine::here().context("cannot detect the resources of this machine")?;
     let mut configuration = match &args.config {
         Some(file) => Configuration::read(&file.to_string_lossy(), &machine)?,
         None => Configuration::of_machine(&machine)?,
@@ -134,5 +134,5 @@ fn log() {
 
 /// Returns the path of this program. The shims of jobs continue when it is replaced.
 fn exe() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot tell where this program is")
+    std::env::current_exe().context("cannot find the path of this program")
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{client, tell};
+use super::{client, print_answer};
 use crate::args::DrainArgs;
 
 pub(crate) fn run(args: &DrainArgs) -> anyhow::Result<ExitCode> {
@@ -12,6 +12,6 @@ pub(crate) fn run(args: &DrainArgs) -> anyhow::Result<ExitCode> {
     } else {
         "no new jobs are accepted; those that were keep their promises. `miserly drain --undo` accepts jobs again\n"
     };
-    tell(args.ask.json, &handed, || says.to_owned())?;
+    print_answer(args.ask.json, &handed, || says.to_owned())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::exit_code;
 
 /// Prints the failure of a command, or of one of its jobs, to standard error.
-pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
+pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => eprintln!("{}", document(job, error)),
         Some(job) => eprintln!("error: job {job}: {error:#}"),

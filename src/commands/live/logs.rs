@@ -52,7 +52,7 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     output.pass_on()?;
     match waiting.join() {
         Ok(ended) => Ok(ended.map(drop)?),
-        Err(_) => bail!("the waiting for job {job} failed"),
+        Err(_) => bail!("waiting for job {job} failed"),
     }
 }
 

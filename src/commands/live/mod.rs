@@ -46,7 +46,7 @@ use serde::Serialize;
 
 pub(crate) use self::drain::run as drain;
 pub(crate) use self::extend::run as extend;
-pub(crate) use self::failure::tell_failure;
+pub(crate) use self::failure::print_failure;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::orders::{cancel, hold, release, requeue};
 pub(crate) use self::pools::run as pools;
@@ -68,7 +68,7 @@ fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
 }
 
 fn talk(socket: PathBuf) -> anyhow::Result<Client> {
-    Client::new(socket).context("cannot talk to a daemon")
+    Client::new(socket).context("cannot connect to the daemon")
 }
 
 /// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
@@ -79,12 +79,12 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
     let Some(socket) = named_socket() else { return Ok(default_state()?) };
     let status = talk(socket)?.status();
-    let asked = "cannot ask the daemon of MISERLY_SOCKET for its folder, which --state would name";
+    let asked = "cannot get the state folder from the daemon of MISERLY_SOCKET; give --state";
     Ok(status.context(asked)?.state.into())
 }
 
 /// Prints a reply: the API's document as JSON, or its text for users.
-fn tell(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
+fn print_answer(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
     if json { print_json(answer) } else { print(&shown()) }
 }
 

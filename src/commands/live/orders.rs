@@ -6,7 +6,7 @@ use miserly_api::client::{Client, ClientError};
 use miserly_api::model::JobIds;
 
 use super::text::jobs;
-use super::{client, tell, tell_failure};
+use super::{client, print_answer, print_failure};
 use crate::args::{CancelArgs, JobsArgs};
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
@@ -22,7 +22,7 @@ pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    each(args, "in the queue again", Client::requeue)
+    each(args, "requeued", Client::requeue)
 }
 
 /// Sends the request for each job. A refusal does not stop the others, but the command fails.
@@ -37,7 +37,7 @@ fn each(
         match order(&client, job) {
             Ok(those) => handed.extend(those.jobs),
             Err(error @ ClientError::Refused(_)) => {
-                tell_failure(args.json, Some(job), &error.into());
+                print_failure(args.json, Some(job), &error.into());
                 code = ExitCode::from(1);
             }
             Err(error) => return Err(error.into()),
@@ -46,7 +46,7 @@ fn each(
     if args.json || !handed.is_empty() {
         let word = if handed.len() == 1 { "job" } else { "jobs" };
         let shown = format!("{word} {}: {done}\n", jobs(&handed));
-        tell(args.json, &JobIds { jobs: handed }, || shown)?;
+        print_answer(args.json, &JobIds { jobs: handed }, || shown)?;
     }
     Ok(code)
 }

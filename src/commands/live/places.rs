@@ -16,7 +16,7 @@ pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
     if job.hold || !job.after.is_empty() {
         return Ok(());
     }
-    ensure!(job.directory.is_dir(), "--directory {}: there is no such folder", job.directory.display());
+    ensure!(job.directory.is_dir(), "--directory {}: the folder does not exist", job.directory.display());
     check_output(job, "--output", job.output.as_deref())?;
     check_output(job, "--error", job.error.as_deref())?;
     check_program(job)
@@ -30,7 +30,12 @@ fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyho
     };
     let is_known = !folder.as_os_str().as_encoded_bytes().contains(&b'%');
     let there = !is_known || job.directory.join(folder).is_dir();
-    ensure!(there, "{option} {}: there is no folder {}; make it first", pattern.display(), folder.display());
+    ensure!(
+        there,
+        "{option} {}: the folder {} does not exist; create it first",
+        pattern.display(),
+        folder.display()
+    );
     Ok(())
 }
 
@@ -43,14 +48,14 @@ fn check_program(job: &Submission) -> anyhow::Result<()> {
         path.is_file() && access(&path, Access::EXEC_OK).is_ok()
     };
     if program.contains('/') {
-        ensure!(runs(Path::new(program)), "{program}: there is no such program, or it may not be run");
+        ensure!(runs(Path::new(program)), "{program}: the program does not exist or is not executable");
         return Ok(());
     }
     let path = job.environment.get("PATH").map_or(USUAL, String::as_str);
     let found = path.split(':').any(|folder| runs(&Path::new(folder).join(program)));
     ensure!(
         found,
-        "{program}: there is no such program in PATH ({path}); one in the job's folder is ./{program}"
+        "{program}: not found in PATH ({path}); for a program in the folder of the job, write ./{program}"
     );
     Ok(())
 }

@@ -6,7 +6,7 @@ use miserly_api::model::{Pool, Slice};
 use miserly_units::memory;
 
 use super::text::{counted, local};
-use super::{client, tell};
+use super::{client, print_answer};
 use crate::args::AskArgs;
 
 /// The characters of the longest bar.
@@ -14,13 +14,13 @@ const LONGEST: u64 = 40;
 
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     let pools = client(&args.daemon)?.pools()?;
-    tell(args.json, &pools, || pools.pools.iter().map(draw).collect::<Vec<_>>().join("\n"))?;
+    print_answer(args.json, &pools, || pools.pools.iter().map(draw).collect::<Vec<_>>().join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns a line for each change of the capacity. The last one holds as far as is known.
 fn draw(pool: &Pool) -> String {
-    let head = format!("{}: {}; # has a window on it, . is free\n", pool.queue, counted(pool.cpus, "cpu"));
+    let head = format!("{}: {}; # in a window, . free\n", pool.queue, counted(pool.cpus, "cpu"));
     let width = pool.cpus.to_string().len();
     let line = |slice: &Slice| {
         format!(

@@ -10,9 +10,9 @@ use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView, Phase};
 use miserly_units::{duration, memory, span_of_seconds};
 
-use super::show::{state, takes_turns};
+use super::show::{is_time_sliced, state};
 use super::text::{local, plain, table};
-use super::{client, tell};
+use super::{client, print_answer};
 use crate::args::QueueArgs;
 use crate::output::print;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
         return watch(&client, &filter, Duration::from_secs(secs));
     }
     let jobs = client.jobs(&filter)?;
-    tell(args.json, &jobs, || shown(&jobs))?;
+    print_answer(args.json, &jobs, || shown(&jobs))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,7 +61,7 @@ fn row(job: &JobView) -> Vec<String> {
         job.cpus.to_string(),
         memory(job.memory),
         duration(span_of_seconds(job.time)),
-        if takes_turns(job) { in_turns(job) } else { state(&job.phase).to_owned() },
+        if is_time_sliced(job) { in_turns(job) } else { state(&job.phase).to_owned() },
         start,
         end,
     ]

@@ -66,7 +66,7 @@ struct Difference {
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let state = super::state(args.state.as_deref())?;
     let played = compare(&read(&state)?)?;
-    (if args.json { print_json(&played) } else { print(&told(&played)) })?;
+    (if args.json { print_json(&played) } else { print(&summary(&played)) })?;
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -96,7 +96,7 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
         bail!(bad);
     }
     let mut setups = setups.into_iter();
-    let first = setups.next().context("the journal has no beginning: no daemon has run with this state")?;
+    let first = setups.next().context("the journal is empty: no daemon has run with this state")?;
     Ok(Lived { first: first.1, changes: setups.collect(), rounds })
 }
 
@@ -187,14 +187,14 @@ fn system(
         });
         let ledger = ledger.map(|ledger| ledger.with_state(state));
         let ledger =
-            ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
+            ledger.map_err(|rule| anyhow!("queue {}: its jobs exceed its pool: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, EventOrder::Batched))
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.opportunistic {
-        Some(early) => system.filling(OpportunisticConfig {
-            lead: Span::from_ticks(early.lead),
-            machine: resources(early.machine),
+        Some(config) => system.with_opportunistic(OpportunisticConfig {
+            lead: Span::from_ticks(config.lead),
+            machine: resources(config.machine),
         }),
         None => system,
     })
@@ -208,7 +208,7 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
     let steps =
         queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), resources(*amounts))).collect();
     let calendar = Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps);
-    ensure!(calendar.is_some(), "the pool of queue {} makes no calendar", queue.name);
+    ensure!(calendar.is_some(), "the pool of queue {} is not a valid calendar", queue.name);
     Ok(calendar.map_or_else(|| Machine::plain(1), |calendar| Machine::pool(queue.name.clone(), calendar)))
 }
 
@@ -220,16 +220,16 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     let mut last = None;
     for (nth, round) in rounds.iter().enumerate() {
         let change = changes.iter().position(|(before, _)| *before == nth);
-        let mut early = vec![];
+        let mut opportunistic = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
                 let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
-                early.push((ended.job, ended.how.how()));
+                opportunistic.push((ended.job, ended.how.how()));
             }
         }
-        past.events.extend(outside(round, change, last, early));
+        past.events.extend(outside(round, change, last, opportunistic));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -270,24 +270,24 @@ fn outside(
     (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
 }
 
-fn told(played: &Played) -> String {
+fn summary(played: &Played) -> String {
     let Played { rounds, starts, promises, effects, difference } = played;
     let mut text = format!(
-        "{rounds} rounds: {starts} starts, {promises} promises and changes of them, {effects} effects in all\n"
+        "{rounds} rounds: {starts} starts, {promises} new or changed promises, {effects} effects in total\n"
     );
     match difference {
-        None => text += "the simulator came to the same, in the same order, to the tick\n",
+        None => text += "the simulator reproduced every effect exactly\n",
         Some(Difference { nth, daemon, simulator }) => {
-            let said = |side: &Option<(i64, EffectLine)>| match side {
+            let shown = |side: &Option<(i64, EffectLine)>| match side {
                 Some((at, effect)) => {
                     format!("at {at} us: {}", serde_json::to_string(effect).unwrap_or_default())
                 }
-                None => "nothing more".to_owned(),
+                None => "no further effect".to_owned(),
             };
             text += &format!(
                 "effect {nth} differs\n  daemon     {}\n  simulator  {}\n",
-                said(daemon),
-                said(simulator)
+                shown(daemon),
+                shown(simulator)
             );
         }
     }

@@ -9,12 +9,12 @@ use miserly_api::model::{
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
 use super::text::{counted, jobs, local, numbers, plain};
-use super::{client, tell};
+use super::{client, print_answer};
 use crate::args::JobArgs;
 
 pub(crate) fn run(args: &JobArgs) -> anyhow::Result<ExitCode> {
     let job = client(&args.daemon)?.job(args.job)?;
-    tell(args.json, &job, || shown(&job))?;
+    print_answer(args.json, &job, || shown(&job))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -27,7 +27,7 @@ fn shown(job: &JobView) -> String {
     let mut line = |key: &str, value: &str| text.push_str(&format!("  {key:<10} {value}\n"));
     line("state", &summary(job));
     if let Some(slots) = &job.slots {
-        line("turns", &turns(slots));
+        line("slots", &share(slots));
     }
     for reason in &job.reasons {
         line("waits", &why(reason));
@@ -35,12 +35,15 @@ fn shown(job: &JobView) -> String {
     match &job.promise {
         Some(promise) => promised(promise, &mut line),
         None if !is_over(&job.phase) => {
-            line("promised", "nothing: it is held or waits for another job, or its queue promises no start");
+            line(
+                "promised",
+                "no promise: the job is held or waits for another job, or the queue makes no promises",
+            );
         }
         None => {}
     }
     if let Some(planned) = job.planned {
-        line("planned", &format!("{}; binds nobody", local(planned)));
+        line("planned", &format!("{}; not a promise", local(planned)));
     }
     if let Some(late) = job.late {
         line(
@@ -48,7 +51,7 @@ fn shown(job: &JobView) -> String {
             &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), change_reason(late.why)),
         );
     }
-    line("asks for", &asked(job));
+    line("request", &request(job));
     line("runs", &command(job));
     line("in", &plain(&job.directory.display().to_string()));
     line("output", &plain(&job.output.display().to_string()));
@@ -96,34 +99,34 @@ pub(super) fn state(phase: &Phase) -> &'static str {
 /// Returns a sentence for the state of a job.
 pub(super) fn summary(job: &JobView) -> String {
     match &job.phase {
-        Phase::Held => "held; `miserly release` lets it go on".to_owned(),
+        Phase::Held => "held; `miserly release` releases it".to_owned(),
         Phase::Queued => "queued".to_owned(),
         Phase::Opportunistic { start, parked: false } => {
-            format!("running ahead of its start on what is idle, since {}", local(*start))
+            format!("running opportunistically on idle resources since {}", local(*start))
         }
         Phase::Opportunistic { start, parked: true } => {
-            format!("ran ahead of its start, since {}; stopped now, since nothing is idle", local(*start))
+            format!("parked: no resources are idle; ran opportunistically from {}", local(*start))
         }
-        Phase::Running(holding) if takes_turns(job) => format!(
-            "running in turns since {}, on cpus {}; as the slots are now, its time is over at about {}",
+        Phase::Running(holding) if is_time_sliced(job) => format!(
+            "running in time slices since {}, on cpus {}; reaches its time limit at about {} with the present slots",
             local(holding.start),
             numbers(&holding.cpus),
             local(holding.end)
         ),
         Phase::Running(holding) if job.slots.is_some() => format!(
-            "running since {}, on cpus {}; its time is over at {}, or later if others come to take turns with it",
+            "running since {}, on cpus {}; reaches its time limit at {}, or later if other slots are added",
             local(holding.start),
             numbers(&holding.cpus),
             local(holding.end)
         ),
         Phase::Running(holding) => format!(
-            "running since {}, on cpus {}; ended at {} if it has not ended by then",
+            "running since {}, on cpus {}; killed at {} at the latest",
             local(holding.start),
             numbers(&holding.cpus),
             local(holding.end)
         ),
         Phase::Suspended(holding) => format!(
-            "stopped for another job; its window began at {} and ends at {}",
+            "suspended for another job; its window began at {} and ends at {}",
             local(holding.start),
             local(holding.end)
         ),
@@ -132,15 +135,15 @@ pub(super) fn summary(job: &JobView) -> String {
 }
 
 /// Returns whether a job shares its processors with other slots at present.
-pub(super) fn takes_turns(job: &JobView) -> bool {
+pub(super) fn is_time_sliced(job: &JobView) -> bool {
     job.slots.as_ref().is_some_and(|slots| slots.used > 1)
 }
 
 /// Returns the share of the time in which a time-sliced job runs.
-fn turns(slots: &Slots) -> String {
+fn share(slots: &Slots) -> String {
     let share = format!("{:.1} % of the time", 100.0 * slots.fraction);
     match slots.used {
-        1 => format!("in slot {}, the only one: all of the time", slots.own),
+        1 => format!("in slot {}, the only one: 100 % of the time", slots.own),
         used => format!("in {} of {used} slots ({}), {share}", slots.runs_in.len(), numbers(&slots.runs_in)),
     }
 }
@@ -157,10 +160,10 @@ pub(super) fn ended(phase: &Phase) -> String {
             format!("{} at {}, {ran}", killed_by(*by), local(*end))
         }
         Phase::Failed { at, why, message } => {
-            format!("could not be run at {}: {}: {}", local(*at), failure(*why), plain(message))
+            format!("failed to start at {}: {}: {}", local(*at), failure(*why), plain(message))
         }
         Phase::Lost { at, why } => {
-            format!("lost, as was found at {}: {}; nobody knows how it ended", local(*at), lost_by(*why))
+            format!("lost, found at {}: {}; its result is unknown", local(*at), lost_by(*why))
         }
         going => state(going).to_owned(),
     }
@@ -179,25 +182,25 @@ fn exit_text(exit: Exit) -> String {
 
 const fn killed_by(by: KilledBy) -> &'static str {
     match by {
-        KilledBy::Time => "ended at the end of its window: its time was over",
-        KilledBy::Memory => "ended because it took more memory than it asked for",
+        KilledBy::Time => "killed at its time limit",
+        KilledBy::Memory => "killed because it exceeded its memory",
         KilledBy::User => "cancelled",
     }
 }
 
 const fn failure(why: Failure) -> &'static str {
     match why {
-        Failure::Directory => "the folder that it is to run in is not there",
+        Failure::Directory => "its working folder does not exist",
         Failure::Output => "its output cannot be opened",
-        Failure::Program => "the program is not there, or cannot be run",
-        Failure::Refused => "its queue's policy will never start it",
-        Failure::System => "the system refused",
+        Failure::Program => "the program does not exist or is not executable",
+        Failure::Refused => "the policy of its queue rejects it",
+        Failure::System => "the system rejected the call",
     }
 }
 
 const fn lost_by(why: LostBy) -> &'static str {
     match why {
-        LostBy::Reboot => "the machine was started again under it",
+        LostBy::Reboot => "the machine was rebooted",
         LostBy::Shim => "its shim was killed",
     }
 }
@@ -205,7 +208,7 @@ const fn lost_by(why: LostBy) -> &'static str {
 /// Prints the promise and its history.
 fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     let now = &promise.now;
-    line("promised", &format!("starts by {}, has its resources until {}", local(now.start), local(now.end)));
+    line("promised", &format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)));
     if let Some(broken) = &promise.broken {
         line("broken", &plain(broken));
     }
@@ -220,9 +223,9 @@ fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
 const fn change_reason(why: PromiseChangeReason) -> &'static str {
     match why {
         PromiseChangeReason::Submitted => "submitted",
-        PromiseChangeReason::Earlier => "another job left room",
-        PromiseChangeReason::Overdue => "a job did not end when it should have",
-        PromiseChangeReason::Away => "the daemon was not there, or the machine slept",
+        PromiseChangeReason::Earlier => "another job freed resources",
+        PromiseChangeReason::Overdue => "a running job is overdue",
+        PromiseChangeReason::Away => "the daemon did not run, or the machine was suspended",
         PromiseChangeReason::Capacity => "the machine lost capacity",
         PromiseChangeReason::Amended => "another request was amended",
     }
@@ -230,28 +233,28 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
 
 fn why(why: &WaitReason) -> String {
     match why {
-        WaitReason::Held => "it is held".to_owned(),
-        WaitReason::Begin { at } => format!("it is not to start before {}", local(*at)),
+        WaitReason::Held => "the job is held".to_owned(),
+        WaitReason::Begin { at } => format!("its earliest start is {}", local(*at)),
         WaitReason::After { jobs: others } => {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
         }
         WaitReason::Resources { kind, requested, free } if kind == "memory" => {
-            format!("it asks for {} of memory, and {} are free", memory(*requested), memory(*free))
+            format!("it requests {} of memory; {} are free", memory(*requested), memory(*free))
         }
         WaitReason::Resources { kind, .. } if kind == "slots" => {
-            "in each slot others are on its processors, and there may be no more slots".to_owned()
+            "its processors are in use in every slot, and no slot may be added".to_owned()
         }
         WaitReason::Resources { kind, requested, free } => {
-            format!("it asks for {requested} {kind}, and {free} are free")
+            format!("it requests {requested} {kind}; {free} are free")
         }
-        WaitReason::Reserved => "what is free is kept for other jobs until their starts".to_owned(),
+        WaitReason::Reserved => "the free resources are reserved for other jobs".to_owned(),
     }
 }
 
-fn asked(job: &JobView) -> String {
+fn request(job: &JobView) -> String {
     let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
     parts.extend(job.begin.map(|begin| format!("not before {}", local(begin))));
-    parts.extend(job.deadline.map(|deadline| format!("over by {}", local(deadline))));
+    parts.extend(job.deadline.map(|deadline| format!("end by {}", local(deadline))));
     if !job.after.is_empty() {
         parts.push(format!("after {}", jobs(&job.after)));
     }
@@ -259,7 +262,7 @@ fn asked(job: &JobView) -> String {
         parts.push("restartable".to_owned());
     }
     if !job.opportunistic {
-        parts.push("not ahead of its start".to_owned());
+        parts.push("not opportunistic".to_owned());
     }
     parts.join(", ")
 }

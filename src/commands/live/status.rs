@@ -6,12 +6,12 @@ use miserly_api::model::{QueueStatus, Status};
 use miserly_units::memory;
 
 use super::text::{local, table};
-use super::{client, tell};
+use super::{client, print_answer};
 use crate::args::AskArgs;
 
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     let status = client(&args.daemon)?.status()?;
-    tell(args.json, &status, || shown(&status))?;
+    print_answer(args.json, &status, || shown(&status))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -31,7 +31,7 @@ fn shown(status: &Status) -> String {
         },
     );
     if status.draining {
-        text += "draining       no new jobs are accepted; `miserly drain --undo` ends that\n";
+        text += "draining       no new jobs are accepted; undo with `miserly drain --undo`\n";
     }
     text + "\n" + &queues(&status.queues) + &unenforced(status)
 }
@@ -61,5 +61,5 @@ fn unenforced(status: &Status) -> String {
         return String::new();
     }
     let lines = status.unenforced.iter().map(|one| format!("  {}: {}\n", one.what, one.sentence));
-    lines.fold("\nWhat cannot be enforced here:\n".to_owned(), |text, line| text + &line)
+    lines.fold("\nNot enforced on this machine:\n".to_owned(), |text, line| text + &line)
 }

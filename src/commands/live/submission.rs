@@ -20,37 +20,39 @@ const LARGEST: u64 = 2 << 20;
 /// Returns the submission. The options are those of the command line, else of the script, else the
 /// defaults.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
-    let Some((program, arguments)) = args.command.split_first() else { bail!("what is to be run?") };
-    let said = args.options.options();
-    let Some(script) = script(Path::new(program))? else {
-        return build(said, texts(&args.command)?, None, None);
+    let Some((program, arguments)) = args.command.split_first() else {
+        bail!("no program or script is given")
     };
-    let said = said.or(read_directives(program, &script)?);
+    let options = args.options.options();
+    let Some(script) = script(Path::new(program))? else {
+        return build(options, texts(&args.command)?, None, None);
+    };
+    let options = options.or(read_directives(program, &script)?);
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
-    build(said, texts(arguments)?, Some(script), name)
+    build(options, texts(arguments)?, Some(script), name)
 }
 
 fn build(
-    said: SubmitOptions,
+    options: SubmitOptions,
     command: Vec<String>,
     script: Option<String>,
     name: Option<String>,
 ) -> anyhow::Result<Submission> {
-    let Some(time) = said.time else {
+    let Some(time) = options.time else {
         bail!(
-            "for how long? Say --time, such as --time 2h, or have a line `#MISERLY --time 2h` in the script; when that time is \
-             over, the job is ended"
+            "the time limit is missing; give --time, such as --time 2h, or a line `#MISERLY --time 2h` in the script"
         );
     };
-    let cpus = said.cpus.unwrap_or(1);
-    let memory = said.memory.map(|memory| memory.of_job(cpus).context("more memory than can be counted"));
+    let cpus = options.cpus.unwrap_or(1);
+    let memory =
+        options.memory.map(|memory| memory.of_job(cpus).context("the memory exceeds the largest number"));
     let surroundings = environment();
     Ok(Submission {
         command,
         script,
-        name: said.name.or(name.filter(|name| name != "-")),
-        directory: directory(said.directory)?,
-        environment: match said.export {
+        name: options.name.or(name.filter(|name| name != "-")),
+        directory: directory(options.directory)?,
+        environment: match options.export {
             Some(export) => export.of(surroundings),
             None => surroundings,
         },
@@ -58,16 +60,16 @@ fn build(
         memory: memory.transpose()?,
         // At most 10^10, which a double holds exactly.
         time: time as f64,
-        queue: said.queue,
-        begin: said.begin,
-        deadline: said.deadline,
-        after: said.after.unwrap_or_default(),
-        array: said.array,
-        restartable: said.restartable.unwrap_or_default(),
-        no_opportunistic: said.no_opportunistic.unwrap_or_default(),
-        hold: said.hold.unwrap_or_default(),
-        output: said.output,
-        error: said.error,
+        queue: options.queue,
+        begin: options.begin,
+        deadline: options.deadline,
+        after: options.after.unwrap_or_default(),
+        array: options.array,
+        restartable: options.restartable.unwrap_or_default(),
+        no_opportunistic: options.no_opportunistic.unwrap_or_default(),
+        hold: options.hold.unwrap_or_default(),
+        output: options.output,
+        error: options.error,
         umask: umask(),
     })
 }
@@ -94,7 +96,7 @@ fn read(input: impl Read, name: &str) -> anyhow::Result<String> {
         bail!("{name} is larger than {LARGEST} bytes; keep data in files beside the script");
     }
     let text =
-        String::from_utf8(bytes).ok().with_context(|| format!("{name} is a script that is no UTF-8 text"))?;
+        String::from_utf8(bytes).ok().with_context(|| format!("{name}: the script is not UTF-8 text"))?;
     if !text.starts_with("#!") {
         bail!("{name}: a script begins with #! and its interpreter, such as #!/bin/sh");
     }
@@ -112,9 +114,9 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
 }
 
 /// Returns the absolute path of the job's folder.
-fn directory(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let here = std::env::current_dir().context("the folder that you are in is gone; say --directory")?;
-    Ok(said.map_or_else(|| here.clone(), |said| here.join(said)))
+fn directory(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("the current folder does not exist; give --directory")?;
+    Ok(given.map_or_else(|| here.clone(), |given| here.join(given)))
 }
 
 /// Returns the environment, without values that are not UTF-8: JSON cannot hold them.
@@ -127,7 +129,7 @@ fn environment() -> BTreeMap<String, String> {
 fn texts(words: &[OsString]) -> anyhow::Result<Vec<String>> {
     let text = |word: &OsString| {
         let text = word.clone().into_string().ok();
-        text.with_context(|| format!("the argument {} is no UTF-8 text", word.display()))
+        text.with_context(|| format!("the argument {} is not UTF-8 text", word.display()))
     };
     words.iter().map(text).collect()
 }

@@ -7,7 +7,7 @@ use miserly_api::model::{Accepted, Quote, Submitted, Window};
 
 use super::submission::submission;
 use super::text::{counted, local};
-use super::{client, places, tell, wait};
+use super::{client, places, print_answer, wait};
 use crate::args::SubmitArgs;
 
 pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
@@ -16,11 +16,13 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     if args.quote {
         let quote = client.quote(&submission)?;
-        tell(args.json, &quote, || quoted(&quote))?;
+        print_answer(args.json, &quote, || quoted(&quote))?;
         return Ok(ExitCode::SUCCESS);
     }
     let submitted = client.submit(&submission)?;
-    tell(args.json, &submitted, || if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) })?;
+    print_answer(args.json, &submitted, || {
+        if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) }
+    })?;
     if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
 }
 
@@ -51,24 +53,24 @@ fn accepted(jobs: &[Accepted]) -> String {
 
 fn prospect(job: &Accepted) -> String {
     match (&job.promise, job.started) {
-        (Some(window), true) => format!("has started, has its resources until {}", local(window.end)),
+        (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised(window),
         (None, false) => {
-            "waits; no start is promised yet: it is held or waits for another job, or its queue promises none"
+            "waits without a promise: it is held or waits for another job, or the queue makes no promises"
                 .to_owned()
         }
     }
 }
 
 fn promised(window: &Window) -> String {
-    format!("starts by {}, has its resources until {} at the latest", local(window.start), local(window.end))
+    format!("starts by {}, resources reserved until {} at the latest", local(window.start), local(window.end))
 }
 
 fn quoted(quote: &Quote) -> String {
     let window = |window: &Option<Window>| match window {
-        Some(window) => format!("would now be promised: {}\n", promised(window)),
-        None => "would be promised no start\n".to_owned(),
+        Some(window) => format!("would be promised now: {}\n", promised(window)),
+        None => "would get no promise\n".to_owned(),
     };
     quote.windows.iter().map(window).collect()
 }

@@ -6,7 +6,7 @@ use miserly_api::client::Client;
 use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 
 use super::show::ended;
-use super::{UNKNOWN, client, tell, tell_failure};
+use super::{UNKNOWN, client, print_answer, print_failure};
 use crate::args::JobsArgs;
 
 /// The exit code of a job that reached its time limit, as that of timeout(1).
@@ -15,7 +15,7 @@ const OVERRUN: u8 = 124;
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     Ok(await_all(&client, &args.jobs, args.json, |job| {
-        tell(args.json, job, || format!("job {}: {}\n", job.number, ended(&job.phase)))
+        print_answer(args.json, job, || format!("job {}: {}\n", job.number, ended(&job.phase)))
     }))
 }
 
@@ -25,14 +25,14 @@ pub(super) fn await_all(
     client: &Client,
     jobs: &[i64],
     json: bool,
-    tell: impl Fn(&JobView) -> anyhow::Result<()>,
+    on_end: impl Fn(&JobView) -> anyhow::Result<()>,
 ) -> ExitCode {
     let mut code = 0;
     for &job in jobs {
-        let this = match await_one(client, job, &tell) {
+        let this = match await_one(client, job, &on_end) {
             Ok(this) => this,
             Err(error) => {
-                tell_failure(json, Some(job), &error);
+                print_failure(json, Some(job), &error);
                 UNKNOWN
             }
         };
@@ -41,9 +41,13 @@ pub(super) fn await_all(
     ExitCode::from(code)
 }
 
-fn await_one(client: &Client, job: i64, tell: impl Fn(&JobView) -> anyhow::Result<()>) -> anyhow::Result<u8> {
+fn await_one(
+    client: &Client,
+    job: i64,
+    on_end: impl Fn(&JobView) -> anyhow::Result<()>,
+) -> anyhow::Result<u8> {
     let job = client.wait(job)?;
-    tell(&job)?;
+    on_end(&job)?;
     Ok(code(&job.phase))
 }
 

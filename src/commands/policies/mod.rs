@@ -34,8 +34,8 @@ fn listing() -> String {
     let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
     format!(
         "{}\nother spellings\n{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
-        or one of your own, largest first, as in \"easy(order='wait / estimate')\", over\n{}\n\
-        miserly policies NAME shows one with its parameters, or an order with its source.\n",
+        names for a formula of your own, largest value first, as in \"easy(order='wait / estimate')\"\n{}\n\
+        miserly policies NAME shows the parameters of a policy, or the source of an order.\n",
         policies.collect::<String>(),
         spellings.collect::<String>(),
         orders.collect::<String>(),
@@ -64,7 +64,7 @@ fn written(policy: &PolicyDescriptor, spelling: &Spelling) -> String {
 /// Returns the machines of a policy, and the facts that a launcher has to know, in words.
 fn needs(needs: &Needs) -> [String; 2] {
     let varying = if needs.calendar { ", and pools that vary over time" } else { "" };
-    let table = if needs.host_table { ", those of a table in the paper" } else { "" };
+    let table = if needs.host_table { ", with a table of the paper" } else { "" };
     let facts: Vec<String> = needs
         .facts()
         .into_iter()

@@ -1,4 +1,4 @@
-//! A socket behind which there are answers made beforehand.
+//! A socket with prepared answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Lab, Run};
 
-/// A request as it came: `POST /v1/jobs`, and its body.
+/// A received request: `POST /v1/jobs`, and its body.
 pub(crate) type Request = (String, Value);
 
-/// A folder with a daemon's socket in it.
+/// A folder with the socket of a daemon.
 pub(crate) struct Daemon {
     pub(crate) lab: Lab,
     asked: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Daemon {
-    /// Answers requests such as `GET /v1/jobs/12` with a status and a document; those that it does not know, with 404.
+    /// Answers requests such as `GET /v1/jobs/12` with a status and a document. Unknown requests get 404.
     pub(crate) fn new(answers: &[(&str, u16, Value)]) -> Daemon {
         let lab = Lab::new();
         let listener = UnixListener::bind(lab.path("socket")).expect("a socket");
@@ -40,12 +40,12 @@ impl Daemon {
         Daemon { lab, asked }
     }
 
-    /// What was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Request> {
+    /// Returns the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.asked.lock().expect("a lock").clone()
     }
 
-    /// The program, which finds this daemon, at UTC.
+    /// Returns the program, with this daemon and the time zone UTC.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = self.lab.command(line);
         command.env("MISERLY_SOCKET", self.lab.path("socket")).env("TZ", "UTC");
@@ -53,10 +53,10 @@ impl Daemon {
     }
 
     pub(crate) fn run(&self, line: &str) -> Run {
-        Run::of(&self.command(line).output().expect("a program that starts"))
+        Run::from_output(&self.command(line).output().expect("a program that starts"))
     }
 
-    /// What the program prints; it must succeed and be quiet otherwise.
+    /// Returns the standard output. The program must succeed with an empty standard error.
     #[track_caller]
     pub(crate) fn stdout(&self, line: &str) -> String {
         let run = self.run(line);
@@ -64,7 +64,7 @@ impl Daemon {
         run.stdout
     }
 
-    /// The program fails with a code and says why.
+    /// Checks that the program fails with a code and a message.
     #[track_caller]
     pub(crate) fn fails(&self, line: &str, code: i32, says: &str) {
         let run = self.run(line);
@@ -95,11 +95,11 @@ fn answer(stream: UnixStream, answers: &[(String, u16, Value)], requests: &Mutex
     );
     let text = answer.to_string();
     let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", text.len());
-    // Whoever asked may have gone.
+    // The client may have closed the connection.
     let _ = reader.get_mut().write_all([head, text].concat().as_bytes());
 }
 
-/// A waiting job, but for what `changes` says.
+/// Returns a waiting job with these changes.
 pub(crate) fn job(number: i64, changes: &Value) -> Value {
     let mut job = json!({
         "number": number, "name": "count", "uid": 1000, "user": "ada", "queue": "batch", "cpus": 4,
@@ -114,7 +114,7 @@ pub(crate) fn job(number: i64, changes: &Value) -> Value {
     job
 }
 
-/// A promise that became better once.
+/// Returns a promise that became earlier once.
 pub(crate) fn promise() -> Value {
     let window = |start: &str, end: &str| json!({"start": start, "end": end});
     json!({

@@ -1,4 +1,4 @@
-//! The commands that talk to a daemon, before one that answers what it is told to.
+//! The client commands, on a daemon with prepared answers.
 
 mod daemon;
 

@@ -9,7 +9,7 @@ fn each_command_asks_for_what_it_says() {
     fn check(line: &str, asked: &str, body: &Value, answer: &Value, says: &str) {
         let daemon = Daemon::new(&[(asked, 200, answer.clone())]);
         assert_eq!(daemon.stdout(line), says, "{line}");
-        assert_eq!(daemon.asked(), [(asked.to_owned(), body.clone())], "{line}");
+        assert_eq!(daemon.requests(), [(asked.to_owned(), body.clone())], "{line}");
     }
     let (done, nothing) = (json!({"jobs": [12]}), Value::Null);
     check("cancel 12", "POST /v1/jobs/12/cancel", &json!({"array": false}), &done, "job 12: cancelled\n");
@@ -23,14 +23,15 @@ fn each_command_asks_for_what_it_says() {
     );
     check("hold 12", "POST /v1/jobs/12/hold", &nothing, &done, "job 12: held\n");
     check("release 12", "POST /v1/jobs/12/release", &nothing, &done, "job 12: released\n");
-    check("requeue 12", "POST /v1/jobs/12/requeue", &nothing, &done, "job 12: in the queue again\n");
+    check("requeue 12", "POST /v1/jobs/12/requeue", &nothing, &done, "job 12: requeued\n");
     let longer = job(
         12,
         &json!({"phase": {
             "state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T11:00:00Z", "cpus": [0],
         }}),
     );
-    let says = "job 12: running since 2026-03-01 09:00:00, on cpus 0; ended at 2026-03-01 11:00:00 if it has not ended by then\n";
+    let says =
+        "job 12: running since 2026-03-01 09:00:00, on cpus 0; killed at 2026-03-01 11:00:00 at the latest\n";
     check("extend 12 30m", "POST /v1/jobs/12/extend", &json!({"by": 1800.0}), &longer, says);
     let none = json!({"jobs": []});
     let drained = "no new jobs are accepted; those that were keep their promises. `miserly drain --undo` accepts jobs again\n";

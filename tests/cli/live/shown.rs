@@ -69,13 +69,13 @@ fn all_about_a_job() {
 job 12: count, index 2 of the array 10
   state      queued
   waits      for job 4 to end
-  waits      it asks for 4 cpus, and 2 are free
-  waits      it asks for 100MiB of memory, and 1KiB are free
-  promised   starts by 2026-03-01 09:00:00, has its resources until 2026-03-01 10:30:00
+  waits      it requests 4 cpus; 2 are free
+  waits      it requests 100MiB of memory; 1KiB are free
+  promised   starts by 2026-03-01 09:00:00, resources reserved until 2026-03-01 10:30:00
     promised at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
-    promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job left room)
-  late       by 1m30s: the daemon was not there, or the machine slept
-  asks for   4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
+    promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job freed resources)
+  late       by 1m30s: the daemon did not run, or the machine was suspended
+  request    4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
   runs       ./count input
   in         /home/ada
   output     /home/ada/12.out
@@ -99,14 +99,14 @@ fn where_a_job_stands() {
         assert_eq!(state, Some(expect));
     }
     let (start, end) = ("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z");
-    check(&json!({"state": "held"}), "held; `miserly release` lets it go on");
+    check(&json!({"state": "held"}), "held; `miserly release` releases it");
     check(
         &json!({"state": "opportunistic", "start": start, "parked": false}),
-        "running ahead of its start on what is idle, since 2026-03-01 09:00:00",
+        "running opportunistically on idle resources since 2026-03-01 09:00:00",
     );
     check(
         &json!({"state": "running", "start": start, "end": end, "cpus": [0, 1, 2, 5]}),
-        "running since 2026-03-01 09:00:00, on cpus 0-2,5; ended at 2026-03-01 10:00:00 if it has not ended by then",
+        "running since 2026-03-01 09:00:00, on cpus 0-2,5; killed at 2026-03-01 10:00:00 at the latest",
     );
     check(
         &json!({"state": "done", "start": start, "end": end, "exit": {"code": 0}}),
@@ -118,11 +118,11 @@ fn where_a_job_stands() {
     );
     check(
         &json!({"state": "failed", "at": end, "why": "directory", "message": "no /x"}),
-        "could not be run at 2026-03-01 10:00:00: the folder that it is to run in is not there: no /x",
+        "failed to start at 2026-03-01 10:00:00: its working folder does not exist: no /x",
     );
     check(
         &json!({"state": "lost", "at": end, "why": "shim"}),
-        "lost, as was found at 2026-03-01 10:00:00: its shim was killed; nobody knows how it ended",
+        "lost, found at 2026-03-01 10:00:00: its shim was killed; its result is unknown",
     );
 }
 
@@ -138,11 +138,11 @@ fn pools_as_bars() {
     ]});
     let daemon = Daemon::new(&[("GET /v1/pools", 200, pools.clone())]);
     let expect = "\
-batch: 8 cpus; # has a window on it, . is free
+batch: 8 cpus; # in a window, . free
   2026-03-01 09:00:00  ######..  2 of 8 free, 1GiB
   2026-03-01 09:30:00  ....      4 of 4 free, 1GiB
 
-night: 2 cpus; # has a window on it, . is free
+night: 2 cpus; # in a window, . free
   2026-03-01 09:00:00  ..  2 of 2 free, 1GiB
 ";
     assert_eq!(daemon.stdout("pools"), expect);
@@ -167,12 +167,12 @@ state          /state
 configuration  none: half the machine, one queue
 cpus online    16
 promises       7 given, 1 broken; 1 start late
-draining       no new jobs are accepted; `miserly drain --undo` ends that
+draining       no new jobs are accepted; undo with `miserly drain --undo`
 
 QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING
 batch  miser   every job     8     4   16GiB           0B        1        2
 
-What cannot be enforced here:
+Not enforced on this machine:
   memory: Strangers may take it.
 ";
     assert_eq!(daemon.stdout("status"), expect);
@@ -186,7 +186,7 @@ What cannot be enforced here:
     }
     // A folder that is named needs no daemon, and a variable without a value names none.
     let _ = daemon.command("export").env("MISERLY_SOCKET", "").output();
-    assert_eq!(daemon.asked().len(), 2);
-    let says = "cannot ask the daemon of MISERLY_SOCKET for its folder, which --state would name";
+    assert_eq!(daemon.requests().len(), 2);
+    let says = "cannot get the state folder from the daemon of MISERLY_SOCKET; give --state";
     Daemon::new(&[]).fails("export", 1, says);
 }

@@ -25,7 +25,7 @@ fn accepting() -> Daemon {
 #[track_caller]
 fn submitted(daemon: &Daemon, line: &str) -> Value {
     daemon.stdout(line);
-    daemon.asked().pop().expect("a submission").1
+    daemon.requests().pop().expect("a submission").1
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn answers() {
     let check = |line: &str, expect: &str| assert_eq!(daemon.stdout(line), expect, "{line}");
     check(
         "submit -t 1s true",
-        "job 12: starts by 2026-03-01 10:00:00, has its resources until 2026-03-01 11:30:00 at the latest\n",
+        "job 12: starts by 2026-03-01 10:00:00, resources reserved until 2026-03-01 11:30:00 at the latest\n",
     );
     check("submit -q -t 1s true", "12\n");
     check(
         "submit --quote -t 1s true",
-        "would now be promised: starts by 2026-03-01 10:00:00, has its resources until 2026-03-01 11:30:00 at the latest\n\
-         would be promised no start\n",
+        "would be promised now: starts by 2026-03-01 10:00:00, resources reserved until 2026-03-01 11:30:00 at the latest\n\
+         would get no promise\n",
     );
     let document = parsed(&daemon.stdout("submit --json -t 1s true"));
     assert_eq!(document["jobs"][0]["number"], 12);
@@ -125,7 +125,7 @@ fn what_makes_no_sense_is_not_submitted() {
     daemon.fails("submit", 2, "PROGRAM");
     daemon.fails("submit --tiem 1s true", 2, "--tiem");
     daemon.fails("submit -t 1s -", 2, "#!/bin/sh");
-    assert!(daemon.asked().is_empty());
+    assert!(daemon.requests().is_empty());
 }
 
 /// What the job needs as it starts is looked for as it will be then, unless it is to be made until then.
@@ -135,16 +135,20 @@ fn what_is_not_there_is_not_submitted() {
     daemon.lab.write("data", "1 2 3");
     daemon.lab.write("job.sh", "#!/bin/sh\n");
     std::fs::create_dir(daemon.lab.path("folder")).expect("a folder");
-    daemon.fails("submit -t 1s -d gone true", 2, "gone: there is no such folder");
-    daemon.fails("submit -t 1s -d data true", 2, "data: there is no such folder");
-    daemon.fails("submit -t 1s -o logs/out true", 2, "--output logs/out: there is no folder logs");
-    daemon.fails("submit -t 1s -e logs/%j true", 2, "--error logs/%j: there is no folder logs");
-    daemon.fails("submit -t 1s nowhere", 2, "nowhere: there is no such program in PATH (");
-    daemon.fails("submit -t 1s --export NONE,PATH=folder true", 2, "no such program in PATH (folder)");
+    daemon.fails("submit -t 1s -d gone true", 2, "gone: the folder does not exist");
+    daemon.fails("submit -t 1s -d data true", 2, "data: the folder does not exist");
+    daemon.fails("submit -t 1s -o logs/out true", 2, "--output logs/out: the folder logs does not exist");
+    daemon.fails("submit -t 1s -e logs/%j true", 2, "--error logs/%j: the folder logs does not exist");
+    daemon.fails("submit -t 1s nowhere", 2, "nowhere: not found in PATH (");
+    daemon.fails("submit -t 1s --export NONE,PATH=folder true", 2, "not found in PATH (folder)");
     for program in ["./nowhere", "./data", "./folder", "/nowhere"] {
-        daemon.fails(&format!("submit -t 1s {program}"), 2, "there is no such program, or it may not be run");
+        daemon.fails(
+            &format!("submit -t 1s {program}"),
+            2,
+            "the program does not exist or is not executable",
+        );
     }
-    assert!(daemon.asked().is_empty());
+    assert!(daemon.requests().is_empty());
     for line in [
         "-o %x/out true",
         "-o folder/out -e /dev/null true",

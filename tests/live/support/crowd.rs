@@ -1,4 +1,4 @@
-//! Jobs that wait in a long queue.
+//! A long queue of waiting jobs.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use miserly_api::model::{Accepted, Phase, Submission};
 
 use super::{Daemon, Draws, SOON, cpus, sh, until};
 
-/// A job that has all processors of a daemon for long, and those that wait behind it.
+/// A long job on all processors of a daemon, and the jobs that wait behind it.
 pub(crate) struct Crowd {
-    /// The job that runs.
+    /// The running job.
     pub(crate) first: i64,
-    /// The jobs that wait, in the order in which they came.
+    /// The waiting jobs, in the order of their submission.
     pub(crate) numbers: Vec<i64>,
     draws: Draws,
 }
 
 impl Crowd {
-    /// Has all processors taken.
+    /// Submits the job that takes all processors.
     pub(crate) fn new(daemon: &Daemon) -> Crowd {
         let all = u64::try_from(cpus().len()).expect("a number of processors");
         let first =
@@ -28,7 +28,7 @@ impl Crowd {
         Crowd { first, numbers: vec![], draws: Draws::new(10) }
     }
 
-    /// One more comes, of some width and length.
+    /// Submits another job, with some width and length.
     pub(crate) fn join(&mut self, client: &Client) -> Accepted {
         let most = u64::try_from(cpus().len()).expect("a number of processors");
         let job = Submission {
@@ -43,14 +43,14 @@ impl Crowd {
         accepted
     }
 
-    /// The one that runs ends.
+    /// Ends the running job.
     pub(crate) fn leave(&self, daemon: &Daemon) {
         daemon.client().cancel(self.first, false).expect("it can be cancelled");
         daemon.wait(self.first);
     }
 }
 
-/// An environment as large as people's are: some two kilobytes.
+/// Returns an environment of a usual size, about two kilobytes.
 fn environment() -> BTreeMap<String, String> {
     let variable = |number: usize| (format!("VARIABLE_{number}"), "/some/folder/of/a/user".repeat(2));
     let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());

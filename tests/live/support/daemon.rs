@@ -1,4 +1,4 @@
-//! A daemon that is started, killed and started again over one state.
+//! A daemon that is started, killed and restarted on one state.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use tempfile::TempDir;
 
 use super::{SOON, until, until_or_tell};
 
-/// A folder with a daemon in it: its configuration, state, socket and log. All processes in it end with it.
+/// A folder with a daemon: its configuration, state, socket and log. All its processes end with it.
 pub(crate) struct Daemon {
     folder: TempDir,
     process: Option<Child>,
 }
 
 impl Daemon {
-    /// A daemon with this configuration, that answers.
+    /// Returns a daemon with this configuration that answers requests.
     pub(crate) fn new(configuration: &str) -> Daemon {
         let mut daemon = Daemon::asleep(configuration);
         daemon.start();
         daemon
     }
 
-    /// One that is not started yet.
+    /// Returns a daemon that is not started.
     pub(crate) fn asleep(configuration: &str) -> Daemon {
         let folder = TempDir::new().expect("a temporary folder");
         let daemon = Daemon { folder, process: None };
@@ -35,7 +35,7 @@ impl Daemon {
         daemon
     }
 
-    /// With one queue of this policy, which has all processors, and little time between jobs.
+    /// Returns a daemon with one queue of this policy, all processors, and a short cleanup time.
     pub(crate) fn of_policy(policy: &str) -> Daemon {
         Daemon::new(&queue(policy))
     }
@@ -52,7 +52,7 @@ impl Daemon {
         self.path("state")
     }
 
-    /// The daemon's command with more options.
+    /// Returns the command of the daemon with these options.
     pub(crate) fn command(&self, options: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
         let log = File::options().create(true).append(true).open(self.path("log")).expect("a log");
@@ -72,7 +72,7 @@ impl Daemon {
         command
     }
 
-    /// Starts it; it answers when this returns.
+    /// Starts the daemon and waits until it answers.
     #[track_caller]
     pub(crate) fn start(&mut self) {
         self.start_with(&[]);
@@ -87,7 +87,7 @@ impl Daemon {
         until("the daemon answers", SOON, || {
             let ended = process.try_wait().expect("a child that can be waited for");
             assert!(ended.is_none(), "the daemon does not start: {}", log_of(self.folder.path()));
-            // Not the one before it, whose socket a child may have for a moment that is not its shim yet.
+            // Not the previous daemon: a child that is not yet a shim may still have its socket.
             let pid = i32::try_from(process.id()).ok()?;
             Client::new(socket.clone()).ok()?.status().ok().filter(|status| status.pid == pid)
         });
@@ -97,19 +97,19 @@ impl Daemon {
         Pid::from_raw(i32::try_from(self.process.as_ref()?.id()).ok()?)
     }
 
-    /// Kills it at once, whatever it does.
+    /// Kills the daemon.
     pub(crate) fn kill(&mut self) {
         self.end(Signal::KILL);
     }
 
-    /// Tells it to end, and waits for that.
+    /// Terminates the daemon and waits for its end.
     pub(crate) fn stop(&mut self) {
         self.end(Signal::TERM);
     }
 
     fn end(&mut self, signal: Signal) {
         if let Some(pid) = self.pid() {
-            // It may have gone.
+            // It may have ended.
             let _ = kill_process(pid, signal);
         }
         if let Some(mut process) = self.process.take() {
@@ -121,7 +121,7 @@ impl Daemon {
         Client::new(self.path("socket")).expect("a client")
     }
 
-    /// Submits a job that must be accepted; its number.
+    /// Submits a job that must be accepted, and returns its number.
     #[track_caller]
     pub(crate) fn submit(&self, submission: &Submission) -> i64 {
         self.client().submit(submission).expect("it is accepted").jobs[0].number
@@ -132,13 +132,13 @@ impl Daemon {
         self.client().job(number).expect("the daemon knows it")
     }
 
-    /// The job, once it is over.
+    /// Waits for the end of the job and returns the job.
     #[track_caller]
     pub(crate) fn wait(&self, number: i64) -> JobView {
         self.client().wait(number).expect("it ends")
     }
 
-    /// Waits until no job is left that is not over.
+    /// Waits until all jobs have ended.
     #[track_caller]
     pub(crate) fn wait_for_all(&self) {
         let left = || self.client().jobs(&Filter::default()).expect("a list");
@@ -149,13 +149,13 @@ impl Daemon {
         }
     }
 
-    /// All jobs there ever were.
+    /// Returns all jobs, finished ones included.
     pub(crate) fn history(&self) -> Vec<JobView> {
         let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
         self.client().jobs(&filter).expect("a list")
     }
 
-    /// The first number that a job wrote to this file: its process.
+    /// Returns the first number that a job wrote to this file: its process id.
     #[track_caller]
     pub(crate) fn pid_in(&self, name: &str) -> u32 {
         until("it writes its number", SOON, || {
@@ -169,24 +169,24 @@ impl Daemon {
     }
 }
 
-/// A configuration with one queue of this policy, which has all processors, and little time between jobs.
+/// Returns a configuration with one queue of this policy, all processors, and a short cleanup time.
 pub(crate) fn queue(policy: &str) -> String {
     let cpus = cpus().len();
     format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
-/// The processors of the machine that jobs may have.
+/// Returns the processors of the machine that jobs may use.
 pub(crate) fn cpus() -> Vec<u32> {
     miserly_live::process::cpus().expect("the processors of this process")
 }
 
-/// Returns whether two jobs can run beside each other. If not, reports the skip of a test.
+/// Returns whether two jobs can run at the same time. If not, reports the skip of a test.
 #[track_caller]
 pub(crate) fn has_two_cpus() -> bool {
     Requirement::Cpus.is_met(cpus().len() >= 2, "needs two processors")
 }
 
-/// What the program says to these arguments.
+/// Returns the output of the program for these arguments.
 pub(crate) fn miserly(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
     command.args(arguments).stdin(Stdio::null()).output().expect("a program that starts")
@@ -203,7 +203,7 @@ impl Drop for Daemon {
             let log = self.log();
             let tail = log.lines().rev().take(30).collect::<Vec<_>>();
             eprintln!("the daemon's log ends with, backwards:\n{}", tail.join("\n"));
-            eprintln!("its processes:\n{}", super::processes::told(self.folder.path()));
+            eprintln!("its processes:\n{}", super::processes::describe(self.folder.path()));
         }
         super::processes::kill_all(self.folder.path());
     }

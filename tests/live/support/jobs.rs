@@ -2,7 +2,7 @@
 
 use miserly_api::model::{Phase, Submission};
 
-/// A script of the shell, for so many seconds on one processor.
+/// Returns a shell script with this time limit on one processor.
 pub(crate) fn sh(script: &str, time: f64) -> Submission {
     Submission {
         command: ["/bin/sh", "-c", script].map(String::from).to_vec(),
@@ -15,7 +15,7 @@ pub(crate) fn sh(script: &str, time: f64) -> Submission {
     }
 }
 
-/// Whether nothing will become of a job any more.
+/// Returns whether a job has ended.
 pub(crate) fn is_over(phase: &Phase) -> bool {
     matches!(phase, Phase::Done { .. } | Phase::Killed { .. } | Phase::Failed { .. } | Phase::Lost { .. })
 }

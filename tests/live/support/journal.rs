@@ -1,4 +1,4 @@
-//! What a journal says of promises: the same figures that the daemon counts, counted once more.
+//! The promises in a journal, counted independently of the daemon.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,33 +7,33 @@ use std::path::Path;
 use miserly_engine::{EffectLine, JournalLine, RoundLine, SavedBreachCause};
 use miserly_live::store::{History, Line};
 
-/// What became of all promises.
+/// The outcome of all promises.
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
-    /// How many were given.
+    /// The number of promises.
     pub(crate) given: u64,
-    /// How often one was broken.
+    /// The number of broken promises.
     pub(crate) broken: u64,
-    /// The starts that were later than promised: the job, by how many ticks, and what broke its promise first.
+    /// The late starts: the job, the delay in ticks, and the first cause of the breach.
     pub(crate) late: Vec<(i64, i64, SavedBreachCause)>,
     standing: BTreeMap<i64, Standing>,
 }
 
-/// What one job was promised since it was submitted.
+/// The promises to one job since its submission.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// The best start that it was told before its promise was broken, ticks.
+    /// The earliest promised start before the breach, in ticks.
     best: i64,
     broken: Option<SavedBreachCause>,
 }
 
 impl Promises {
-    /// Those of a state whose daemon has ended.
+    /// Returns the promises in a state whose daemon has ended.
     ///
     /// # Panics
-    /// If a job started past its promise and nothing had broken that.
+    /// If a job started later than its promise without a recorded breach.
     #[track_caller]
-    pub(crate) fn of(state: &Path) -> Promises {
+    pub(crate) fn read(state: &Path) -> Promises {
         let mut promises = Promises::default();
         let mut see = |line: Line| {
             match serde_json::from_str(&line.body).expect("a line of a journal") {

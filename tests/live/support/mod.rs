@@ -1,4 +1,4 @@
-//! Somewhere for a daemon to live and die: a folder of its own, jobs that it is given, and what became of them.
+//! Support for tests of the daemon: its folder, its jobs and their outcomes.
 
 mod crowd;
 mod daemon;
@@ -18,16 +18,16 @@ pub(crate) use journal::Promises;
 pub(crate) use miserly_test_support::Draws;
 pub(crate) use stepping::Stepping;
 
-/// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
+/// A timeout for any operation, on a machine that is busy with other tests.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
-/// What `look` finds, as soon as it finds something; it is the world outside that is watched, so it is looked at again and again.
+/// Calls `look` until it returns a value, because processes outside are polled.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, within: Duration, look: impl FnMut() -> Option<T>) -> T {
     until_or_tell(within, look, || what.to_owned())
 }
 
-/// As [`until`], with words for what did not come that are found only then.
+/// As [`until`], with a message that is made only at a timeout.
 #[track_caller]
 pub(crate) fn until_or_tell<T>(
     within: Duration,
@@ -42,7 +42,7 @@ pub(crate) fn until_or_tell<T>(
         }
         assert!(began.elapsed() < within, "{}: not within {} s", what(), within.as_secs());
         thread::sleep(pause);
-        // Looking costs the daemon something, too.
+        // A request also costs the daemon time.
         pause = (pause * 3 / 2).min(Duration::from_millis(250));
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// How many rounds the tests take that kill things at random.
+/// Returns the number of rounds of the tests with random kills.
 pub(crate) fn rounds() -> u64 {
     let set = std::env::var("MISERLY_ROUNDS").ok();
     set.map_or(20, |text| text.parse().expect("MISERLY_ROUNDS is a number of rounds"))

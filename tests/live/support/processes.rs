@@ -1,22 +1,22 @@
-//! The processes that a daemon has left.
+//! The processes that a daemon left behind.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Ends the shims and jobs of the daemon in this folder; twice, since the first time a shim may be just about to start something.
+/// Ends the shims and jobs of the daemon in this folder. Does so twice, because a shim may just start a process.
 pub(crate) fn kill_all(folder: &Path) {
     for _ in 0..2 {
-        for pid in of(folder) {
-            // It may have gone.
+        for pid in of_daemon(folder) {
+            // It may have ended.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// The shims and jobs of the daemon in this folder: they have its path in their arguments or in their environment.
-pub(crate) fn of(folder: &Path) -> Vec<Pid> {
+/// Returns the shims and jobs of the daemon in this folder. Its path is in their arguments or environment.
+pub(crate) fn of_daemon(folder: &Path) -> Vec<Pid> {
     let needle = folder.as_os_str().as_encoded_bytes();
     let has = |pid: &Pid, file: &str| {
         let bytes = fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap_or_default();
@@ -30,28 +30,28 @@ pub(crate) fn of(folder: &Path) -> Vec<Pid> {
     numbers.filter(|pid| *pid != own && (has(pid, "cmdline") || has(pid, "environ"))).collect()
 }
 
-/// What the processes of the daemon in this folder are, and in which state.
-pub(crate) fn told(folder: &Path) -> String {
+/// Describes the processes of the daemon in this folder, with their states.
+pub(crate) fn describe(folder: &Path) -> String {
     let read = |pid: &Pid, file: &str| {
         let bytes = fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap_or_default();
         String::from_utf8_lossy(&bytes).replace('\0', " ")
     };
     let line = |pid: Pid| format!("{}  {}", read(&pid, "stat").trim_end(), read(&pid, "cmdline"));
-    of(folder).into_iter().map(line).collect::<Vec<_>>().join("\n")
+    of_daemon(folder).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A field of `/proc/PID/stat`, by its number in proc(5), which begins with 3 here; none where the process has gone.
+/// Returns a field of `/proc/PID/stat` by its number in proc(5), from 3 on, or `None` if the process has ended.
 pub(crate) fn stat(pid: u32, field: usize) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     line.rsplit_once(')')?.1.split_whitespace().nth(field - 3).map(str::to_owned)
 }
 
-/// Its state, as a letter.
+/// Returns the state of a process, as a letter.
 pub(crate) fn state(pid: u32) -> Option<String> {
     stat(pid, 3)
 }
 
-/// Returns the scheduling class of a process, or `None` where it has gone.
+/// Returns the scheduling class of a process, or `None` if it has ended.
 pub(crate) fn class(pid: u32) -> Option<String> {
     stat(pid, 41)
 }
@@ -61,29 +61,29 @@ pub(crate) fn is_idle_class(class: &str) -> bool {
     class == "5"
 }
 
-/// Whether it is of the idle class.
+/// Returns whether a process is in the idle class.
 pub(crate) fn is_idle(pid: u32) -> bool {
     class(pid).is_some_and(|class| is_idle_class(&class))
 }
 
-/// The processor time that it has had, in clock ticks.
+/// Returns the used processor time, in clock ticks.
 pub(crate) fn ticks(pid: u32) -> u64 {
     let field = |number| stat(pid, number).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
     field(14) + field(15)
 }
 
-/// The processors that it may run on, as the kernel lists them.
+/// Returns the processors that it may use, as the kernel lists them.
 pub(crate) fn allowed(pid: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// The shims of the daemon in this folder.
+/// Returns the shims of the daemon in this folder.
 pub(crate) fn shims(folder: &Path) -> Vec<Pid> {
     let is_shim = |pid: &Pid| {
         let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|word| word == b"shim")
     };
-    of(folder).into_iter().filter(is_shim).collect()
+    of_daemon(folder).into_iter().filter(is_shim).collect()
 }

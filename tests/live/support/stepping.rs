@@ -1,4 +1,4 @@
-//! A daemon in this process, whose clock of the wall steps when a test says so: nobody may set the machine's.
+//! A daemon in this process with a wall clock that a test can set. Setting the clock of the machine needs a privilege.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 use super::{SOON, processes, until};
 
-/// By how much the wall is ahead of the machine's, microseconds.
+/// The offset of the wall clock from that of the machine, in microseconds.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
-/// Signals reach every daemon of a process, and they have one wall: one at a time.
+/// Signals and the wall clock are shared by all daemons of a process, so only one runs at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// The daemon.
@@ -30,7 +30,7 @@ pub(crate) struct Stepping {
 }
 
 impl Stepping {
-    /// One with this configuration, that answers; its wall is the machine's.
+    /// Returns a daemon with this configuration that answers. Its wall clock is that of the machine.
     pub(crate) fn new(configuration: &str) -> Stepping {
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         AHEAD.store(0, Ordering::SeqCst);
@@ -50,23 +50,23 @@ impl Stepping {
         daemon
     }
 
-    /// The wall is set forward, or back; the time that passes is none of it.
+    /// Sets the wall clock forward or back.
     #[allow(clippy::unused_self)] // Whoever steps the wall has the daemon whose wall it is.
     pub(crate) fn step(&self, by: SignedDuration) {
         let micros = i64::try_from(by.as_micros()).expect("a step of some hours");
         AHEAD.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// What its wall shows.
+    /// Returns the wall time.
     #[allow(clippy::unused_self)] // As above.
     pub(crate) fn wall(&self) -> Timestamp {
         wall()
     }
 
-    /// Has it read its configuration again.
+    /// Makes the daemon reload its configuration.
     #[allow(clippy::unused_self)] // As above.
     pub(crate) fn reread(&self) {
-        // It answers, so it heeds signals.
+        // It answers, so it handles signals.
         kill_process(getpid(), Signal::HUP).expect("a signal to this process");
     }
 
@@ -100,7 +100,7 @@ fn configured(folder: &Path) -> Configuration {
 impl Drop for Stepping {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // Whoever runs has answered, and so heeds signals; to others it would mean this process.
+            // A running daemon has answered, so it handles signals. Otherwise the signal would end this process.
             if !thread.is_finished() {
                 let _ = kill_process(getpid(), Signal::TERM);
             }

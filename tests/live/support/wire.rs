@@ -1,4 +1,4 @@
-//! Bytes on a daemon's socket, as clients send them that are not ours.
+//! Raw bytes on the socket of a daemon, as foreign clients send them.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use super::{Daemon, SOON};
 
-/// What came back before the connection was closed.
+/// The answer before the connection was closed.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// 0 where it was no HTTP.
+    /// The HTTP status; 0 if the answer is not HTTP.
     pub(crate) status: u16,
-    /// The body; nothing, where it is no JSON.
+    /// The body; null if it is not JSON.
     pub(crate) body: Value,
 }
 
 impl Answer {
-    /// All that comes until the other side closes.
+    /// Reads until the other side closes.
     pub(crate) fn read(stream: &mut UnixStream) -> Answer {
         let mut bytes = vec![];
-        // Whoever closes with something unread resets the connection; what came before that counts.
+        // Closing with unread data resets the connection. The data before that counts.
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.matches("HTTP/1.1 ").count() <= 1, "more than one answer: {text}");
@@ -37,15 +37,15 @@ pub(crate) fn connect(daemon: &Daemon) -> UnixStream {
     stream
 }
 
-/// What a daemon says to these bytes.
+/// Returns the answer of a daemon to these bytes.
 pub(crate) fn send(daemon: &Daemon, bytes: &[u8]) -> Answer {
     let mut stream = connect(daemon);
-    // A daemon that has heard enough closes before all is sent.
+    // The daemon may close before all is sent.
     let _ = stream.write_all(bytes);
     Answer::read(&mut stream)
 }
 
-/// A request after which the connection ends.
+/// Returns a request that closes the connection.
 pub(crate) fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(

@@ -105,17 +105,19 @@ impl Experiment {
         for trace in &self.file.traces {
             // Each has a file of its own, whose name has plain letters only.
             if !names.insert(Store::trace(&trace.get_ref().name)) {
-                let problem =
-                    format!("a second trace {:?}, or one of nearly that name", trace.get_ref().name);
+                let problem = format!(
+                    "trace {:?}: the name is used twice, or differs only in case",
+                    trace.get_ref().name
+                );
                 return Err(self.wrong(trace, problem));
             }
             let of = trace.get_ref();
             if !of.seeds.is_empty() && (of.model.is_none() || of.seed.is_some()) {
-                let problem = "seeds are for a model, in place of one seed";
+                let problem = "seeds: only for a model, and not together with seed";
                 return Err(self.wrong(trace, problem));
             }
             if of.seeds.iter().collect::<BTreeSet<_>>().len() < of.seeds.len() {
-                return Err(self.wrong(trace, "seeds has one of them twice"));
+                return Err(self.wrong(trace, "seeds: a seed is given twice"));
             }
             of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
@@ -131,7 +133,7 @@ impl Experiment {
         for runs in &self.file.runs {
             let block = runs.get_ref();
             if !names.insert(&block.name) {
-                return Err(self.wrong(runs, format!("a second block of runs {:?}", block.name)));
+                return Err(self.wrong(runs, format!("runs {:?}: the name is used twice", block.name)));
             }
             block.options.run_options().map_err(|problem| self.wrong(runs, problem))?;
             check_block(block).map_err(|problem| self.wrong(runs, problem))?;
@@ -142,9 +144,10 @@ impl Experiment {
                 self.file.traces.iter().any(|at| &at.get_ref().name == name.get_ref())
             };
             if let Some(name) = block.traces.iter().find(|name| !known(name)) {
-                return Err(
-                    self.wrong(name, format!("no trace {:?}; [[trace]] entries give them", name.get_ref()))
-                );
+                return Err(self.wrong(
+                    name,
+                    format!("trace {:?} is not defined; add a [[trace]] entry", name.get_ref()),
+                ));
             }
         }
         Ok(())
@@ -209,26 +212,26 @@ const MOST_DIGITS: usize = 17;
 
 fn check_block(block: &RunsFile) -> Result<(), String> {
     if block.repetitions.is_some_and(|most| !(1..=MOST_REPETITIONS).contains(&most)) {
-        return Err(format!("repetitions is 1 to {MOST_REPETITIONS}"));
+        return Err(format!("repetitions must be 1 to {MOST_REPETITIONS}"));
     }
     if block.repetitions.is_some() && !block.seeds.is_empty() {
         return Err("give seeds or repetitions, not both".into());
     }
     if block.policies.is_empty() || block.estimates.is_empty() {
-        return Err("no run: policies and estimates need one entry at least".into());
+        return Err("no run is defined; give at least one policy and one estimate".into());
     }
     if block.record.longest_waits.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-        return Err("record.longest-waits is a share of the jobs, above 0 and up to 1".into());
+        return Err("record.longest-waits must be a share of the jobs, above 0 and at most 1".into());
     }
     let record = &block.record;
     let of_all = record.jobs || record.longest_waits.is_some() || record.gantt.is_some();
     if block.options.batches.is_some() && of_all {
         return Err(
-            "a run in batches ends before its log: record no jobs, longest-waits or gantt of it".into()
+            "a run in batches ends before its log; remove jobs, longest-waits and gantt from record".into()
         );
     }
     if block.record.gantt.is_some_and(|[from, to]| to <= from) {
-        return Err("record.gantt is [from, to], the end after the begin".into());
+        return Err("record.gantt must be [from, to], with from before to".into());
     }
     Ok(())
 }
@@ -275,14 +278,14 @@ fn check_unit(unit: f64) -> Result<(), String> {
     if unit.is_finite() && unit != 0.0 {
         Ok(())
     } else {
-        Err("unit divides: it is a number, and not 0".into())
+        Err("unit is a divisor; it must be a number other than 0".into())
     }
 }
 
 fn check_digits(digits: usize) -> Result<(), String> {
-    if digits <= MOST_DIGITS { Ok(()) } else { Err(format!("digits is 0 to {MOST_DIGITS}")) }
+    if digits <= MOST_DIGITS { Ok(()) } else { Err(format!("digits must be 0 to {MOST_DIGITS}")) }
 }
 
 fn no_axis(name: &str) -> String {
-    format!("{name:?} is no axis of the runs; the axes are {}", AXES.join(", "))
+    format!("{name:?} is not an axis of the runs; the axes are {}", AXES.join(", "))
 }

@@ -13,6 +13,6 @@ pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
 /// Returns the text for a missing log: the folders that were searched, and the remedy.
 pub fn looked_in(folders: &[PathBuf]) -> String {
     let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    let looked = if looked.is_empty() { "no folder was given".into() } else { looked.join(", ") };
-    format!("looked for in: {looked}; name the folder of logs with --traces or MISERLY_TRACES")
+    let looked = if looked.is_empty() { "no folder given".into() } else { looked.join(", ") };
+    format!("searched: {looked}; give the folder of the logs with --traces or MISERLY_TRACES")
 }

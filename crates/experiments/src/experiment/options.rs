@@ -44,7 +44,7 @@ impl Options {
             .map(|filter| filter.parse().map_err(text))
             .collect::<Result<_, _>>()?;
         if self.procs.is_some_and(|procs| !(1..=Profile::MOST).contains(&procs)) {
-            return Err(format!("procs is 1 to {}", Profile::MOST));
+            return Err(format!("procs must be 1 to {}", Profile::MOST));
         }
         if self.procs.is_some() && self.machine.is_some() {
             return Err("give procs or machine, not both".into());
@@ -81,7 +81,7 @@ impl Options {
         match self.machine.as_ref().and_then(|word| machines.get(word)) {
             Some(spec) => Ok(Some(spec.clone().with(spread, sharing))),
             None if self.span.is_some() || self.sharing.is_some() => {
-                Err("span and sharing go with a machine; give machine, or machines".into())
+                Err("span and sharing need a machine; give machine or machines".into())
             }
             None => Ok(None),
         }
@@ -115,13 +115,13 @@ impl Options {
     fn batches(&self) -> Result<Option<BatchRule>, String> {
         let Some(BatchSettings { jobs, count, discard }) = self.batches else { return Ok(None) };
         if self.warmup.is_some() {
-            return Err("give warmup or batches, not both: batches that are discarded are a warm-up".into());
+            return Err("give warmup or batches, not both; discarded batches are the warm-up".into());
         }
         if ![jobs, count].iter().all(|number| (1..=MOST_IN_BATCHES).contains(number))
             || discard > MOST_IN_BATCHES
         {
             return Err(format!(
-                "batches: jobs and count are 1 to {MOST_IN_BATCHES}, discard is 0 to as many"
+                "batches: jobs and count must be 1 to {MOST_IN_BATCHES}, discard 0 to {MOST_IN_BATCHES}"
             ));
         }
         Ok(Some(BatchRule { jobs, count, discard }))
@@ -130,7 +130,7 @@ impl Options {
     fn arrivals(&self) -> Result<ArrivalScaling, String> {
         match (self.offline.unwrap_or_default(), self.scale_load) {
             (true, None) => Ok(ArrivalScaling::Offline),
-            (true, Some(_)) => Err("offline and scale-load exclude each other".into()),
+            (true, Some(_)) => Err("give offline or scale-load, not both".into()),
             (false, None) => Ok(ArrivalScaling::Logged),
             (false, Some(factor)) => factor.to_string().parse().map(ArrivalScaling::Scaled).map_err(text),
         }
@@ -147,7 +147,7 @@ fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[
     let Some(written) = written else { return Ok(T::default()) };
     all.iter().copied().find(|value| value.to_string() == written).ok_or_else(|| {
         let words: Vec<_> = all.iter().map(ToString::to_string).collect();
-        format!("{name} = {written:?}: it is one of {}", words.join(", "))
+        format!("{name} = {written:?}: must be one of {}", words.join(", "))
     })
 }
 

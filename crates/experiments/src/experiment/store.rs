@@ -76,8 +76,7 @@ impl Store {
     /// If it cannot be made, holds something else, or another run of an experiment is using it.
     pub fn create(folder: &Path) -> Result<Store, ExperimentError> {
         if is_foreign(folder) {
-            let problem =
-                "the folder holds other files and no results; give an empty one, or a new name, with -o";
+            let problem = "the folder has other files and no results; give an empty or new folder with -o";
             return Err(ExperimentError::io(folder)(io::Error::other(problem)));
         }
         for part in PARTS {
@@ -189,7 +188,7 @@ fn locked(folder: &Path) -> io::Result<File> {
         Ok(()) => Ok(folder),
         Err(TryLockError::WouldBlock) => Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
-            "another run of an experiment is writing to this folder; wait for it, or give another with -o",
+            "another experiment is writing to this folder; wait for it, or give another folder with -o",
         )),
         Err(TryLockError::Error(error)) => Err(error),
     }

@@ -28,14 +28,14 @@ pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Bloc
     };
     let mut texts: Vec<String> = chart.note.iter().cloned().collect();
     if !missing.is_empty() {
-        texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
+        texts.push(format!("Not drawn, log missing: {}.", missing.join(", ")));
     }
     if let (ChartKind::Gantt | ChartKind::Matrix, [line]) = (chart.kind, &chart.lines[..]) {
         texts.extend(matrix::note(&line.runs, results));
         texts.extend((chart.kind == ChartKind::Gantt).then(|| gantt::note(&line.runs, results)).flatten());
     }
     if chart.kind != ChartKind::Line && several_seeds(chart, results) {
-        texts.push("Of the first of several seeds.".into());
+        texts.push("First seed only.".into());
     }
     let Some(body) = body else { return Ok(texts.into_iter().map(Block::Text).collect()) };
     let (x, y) = axes(chart, &body);
@@ -139,7 +139,7 @@ fn one(
     draw: fn(&LineRequest, &Results) -> Result<Option<Drawn>, String>,
 ) -> DrawnLines {
     let [line] = &chart.lines[..] else {
-        return Err(format!("a chart of this kind has one line, not {}", chart.lines.len()));
+        return Err(format!("this kind of chart takes one line, not {}", chart.lines.len()));
     };
     let drawn = draw(line, results).map_err(|problem| in_line(line, &problem))?;
     let missing = if drawn.is_none() { vec![line.label.clone()] } else { vec![] };
@@ -191,7 +191,7 @@ fn points(
 
 fn listed_pairs(line: &LineRequest, results: &Results) -> Result<Option<Vec<(f64, f64)>>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
-    pairs(value).map(Some).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))
+    pairs(value).map(Some).ok_or_else(|| format!("{:?} is not a list of pairs", line.figure))
 }
 
 /// A figure of `details.series`, by the log's time in seconds.
@@ -238,7 +238,7 @@ fn breakdown<'a>(
         .split_once(':')
         .ok_or_else(|| format!("{:?}: write it as by.category:metrics.wait.mean", line.figure))?;
     let Some(value) = part(results, &line.runs, path)? else { return Ok(None) };
-    let groups = value.as_array().ok_or_else(|| format!("{path:?} is no breakdown"))?;
+    let groups = value.as_array().ok_or_else(|| format!("{path:?} is not a breakdown"))?;
     Ok(Some((groups, measure)))
 }
 
@@ -300,7 +300,7 @@ fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> 
         Some(Bar { from: field("from")? / line.unit, to: field("to")? / line.unit, value: field("jobs")? })
     };
     let bins = value.as_array().and_then(|bins| bins.iter().map(bin).collect::<Option<Vec<_>>>());
-    let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", line.figure))?;
+    let bins = bins.ok_or_else(|| format!("{:?} is not a list of bins or pairs", line.figure))?;
     Ok(Some(Drawn::from(Body::Bars { bins })))
 }
 

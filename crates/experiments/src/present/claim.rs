@@ -50,9 +50,9 @@ fn short(value: f64) -> String {
 }
 
 /// The reasons for which a claim cannot be decided.
-const NO_LOG: &str = "a log is missing";
-const NOTHING: &str = "there was nothing to measure";
-const NO_INTERVAL: &str = "there is one run, and no interval: neighbouring batches are alike";
+const NO_LOG: &str = "log missing";
+const NOTHING: &str = "no job was measured";
+const NO_INTERVAL: &str = "a single run without interval: successive batch means correlate";
 
 /// Returns the figure, or the reason for which there is none.
 fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
@@ -60,7 +60,7 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
         return Ok(match part(results, &figure.select, &figure.value)? {
             None => Err(NO_LOG),
             Some(Value::Null) => Err(NOTHING),
-            Some(value) => Ok(value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value))?),
+            Some(value) => Ok(value.as_f64().ok_or_else(|| format!("{:?} is not a number", figure.value))?),
         });
     }
     if let Some(less) = &figure.less {
@@ -69,7 +69,7 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
     match (figure.take, &figure.over) {
         (None, None) => Ok(plain(Lookup::new(&results.find(&figure.select)?, &figure.value)?)),
         (Some(take), Some(over)) => taken(figure, take, over, results),
-        _ => Err("take and over go together".into()),
+        _ => Err("give take and over together".into()),
     }
 }
 
@@ -88,7 +88,7 @@ fn difference(
     results: &Results,
 ) -> Result<Result<f64, &'static str>, String> {
     if figure.take.is_some() || figure.over.is_some() {
-        return Err("less goes without take and over".into());
+        return Err("less cannot be combined with take and over".into());
     }
     let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
     let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
@@ -116,8 +116,9 @@ fn taken(
     }
     let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let x =
-        |point: &(String, f64)| point.0.parse().map_err(|_| format!("{over} = {:?} is no number", point.0));
+    let x = |point: &(String, f64)| {
+        point.0.parse().map_err(|_| format!("{over} = {:?} is not a number", point.0))
+    };
     let taken = match take {
         Take::Min => least.map(|point| point.1),
         Take::Max => most.map(|point| point.1),

@@ -46,8 +46,8 @@ pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
 }
 
 /// How a matrix is laid out.
-const SLOTS: &str = "Jobs share processors in time slices. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
-                     others where no other job needs its processors.";
+const SLOTS: &str = "The slots alternate on the processors. A job is drawn in every slot in which it runs: its own, and \
+                     others in which no other job needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
 fn hosts_note(select: &Selector, results: &Results) -> Option<String> {
@@ -81,7 +81,7 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
 }
 
 /// The name of swapping out and in.
-const TRANSFER: &str = "written or read";
+const TRANSFER: &str = "swapping";
 
 /// Returns the parts of a job of the window: the whole job, or its work and its transfers in each allocation.
 fn stays(row: &Value) -> Option<Vec<GanttJob>> {

@@ -46,13 +46,13 @@ pub(super) fn part<'a>(
         },
     };
     let Some(document) = document else { return Ok(None) };
-    at(document, &inner).map(Some).ok_or_else(|| format!("there is no {path:?} in the results"))
+    at(document, &inner).map(Some).ok_or_else(|| format!("the results have no {path:?}"))
 }
 
 fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>, String> {
-    let name = select.get("trace").ok_or("a figure of a log needs trace = ...")?;
+    let name = select.get("trace").ok_or("a value of a log needs trace = ...")?;
     if !results.index.traces.iter().any(|trace| trace.name == name) {
-        return Err(format!("no trace {name:?}"));
+        return Err(format!("trace {name:?} is not defined"));
     }
     Ok(results.trace(name))
 }

@@ -30,9 +30,7 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
 pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let matrix = part(results, select, "matrix").ok().flatten()?;
     let cut = matrix.get("cut").and_then(Value::as_bool).unwrap_or_default();
-    cut.then(|| {
-        format!("The record ends before the window does: it has no more than {PLACES} places of jobs.")
-    })
+    cut.then(|| format!("The record ends before the window: it is limited to {PLACES} placements."))
 }
 
 /// The same as a Gantt chart: the jobs in the slots in which they run. `None` if the run has no matrix.

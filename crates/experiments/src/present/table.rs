@@ -104,7 +104,7 @@ fn of_log(select: &Selector, path: &str, results: &Results) -> Result<Entry, Str
         None | Some(Value::Null) => Ok(Entry::Nothing),
         Some(Value::String(word)) => Ok(Entry::Word(word.clone())),
         Some(value) => {
-            let mean = value.as_f64().ok_or_else(|| format!("{path:?} is neither a number nor a word"))?;
+            let mean = value.as_f64().ok_or_else(|| format!("{path:?} is not a number or a string"))?;
             Ok(Entry::Figure(Figure { mean, half_width: None }))
         }
     }
@@ -143,7 +143,7 @@ impl Compared {
         let mut text = format!("{near} of {} cells within {:.0} % of the paper.", self.cells, 100.0 * NEAR);
         if !self.missed.is_empty() {
             let missed = self.missed.iter().map(|(cell, off)| format!("{cell} ({:+.1} %)", 100.0 * off));
-            text.push_str(&format!(" Further off: {}.", missed.collect::<Vec<_>>().join("; ")));
+            text.push_str(&format!(" Other cells: {}.", missed.collect::<Vec<_>>().join("; ")));
         }
         Some(text)
     }
@@ -163,7 +163,7 @@ mod tests {
         compared.add("far again".into(), keys("b"), 94.0, 100.0);
         compared.add("none".into(), keys("c"), 1.0, f64::NAN);
         let text = compared.summary().unwrap();
-        assert_eq!(text, "1 of 2 cells within 5 % of the paper. Further off: far (-6.0 %).");
+        assert_eq!(text, "1 of 2 cells within 5 % of the paper. Other cells: far (-6.0 %).");
         assert_eq!(Compared::default().summary(), None);
     }
 }

@@ -73,7 +73,7 @@ fn means<'a>(document: &'a Value, name: &str) -> (Option<&'a Vec<Value>>, Option
 fn no_batches(path: &str) -> String {
     let value = path.strip_prefix("run.").unwrap_or(path);
     format!(
-        "less: {value:?} is no mean of a run in batches; such are metrics.NAME.mean, slicing.slots.mean, batches.rows and batches.unifications"
+        "less: {value:?} is not a mean of a run in batches; these are metrics.NAME.mean, slicing.slots.mean, batches.rows and batches.unifications"
     )
 }
 

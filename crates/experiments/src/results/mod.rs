@@ -88,7 +88,7 @@ impl Results {
     pub fn find(&self, select: &Selector) -> Result<Found<'_>, String> {
         let runs = self.matching(select)?;
         if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
-            return Err(format!("{select}: the runs differ in {axis}; say which"));
+            return Err(format!("{select}: the runs differ in {axis}; give {axis} = ..."));
         }
         self.documents_of(&runs)
     }
@@ -101,7 +101,7 @@ impl Results {
         let runs = self.matching(select)?;
         // The written form of the estimates goes with the model and the factor.
         if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
-            return Err(format!("{select}: the runs differ in {other} too; say which"));
+            return Err(format!("{select}: the runs also differ in {other}; give {other} = ..."));
         }
         let mut values: Vec<&String> = Vec::new();
         for value in runs.iter().filter_map(|run| run.axes.get(axis)) {
@@ -163,7 +163,7 @@ impl Results {
             if before.key != run.key {
                 let (a, b) = (before.axis("runs"), run.axis("runs"));
                 return Err(format!(
-                    "the blocks of runs {a:?} and {b:?} both have such runs, set otherwise; say runs = ..."
+                    "the blocks of runs {a:?} and {b:?} both have such runs, with different settings; give runs = ..."
                 ));
             }
             if std::ptr::eq(before, *run) {
@@ -215,7 +215,9 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
             Some(Value::Number(number)) => values.extend(number.as_f64()),
             _ => {
                 let path = path.strip_prefix("run.").unwrap_or(path);
-                return Err(format!("{path:?} is no number of a run's document (docs/simulate.schema.json)"));
+                return Err(format!(
+                    "{path:?} is not a number in the document of a run (docs/simulate.schema.json)"
+                ));
             }
         }
     }
@@ -290,7 +292,7 @@ mod tests {
         let wait = figure(&documents, "run.wait");
         assert_eq!(wait.map(|wait| wait.map(|wait| wait.mean)), Ok(Some(15.0)));
         assert_eq!(figure(&documents, "run.none"), Ok(None));
-        assert!(figure(&documents, "run.weight").unwrap_err().contains("\"weight\" is no number"));
+        assert!(figure(&documents, "run.weight").unwrap_err().contains("\"weight\" is not a number"));
         // The same run in two blocks is one; two runs of one seed are not to be averaged.
         let same = results(&[("a", "one", "2", "1", 10.0), ("a", "two", "2", "1", 10.0)]);
         assert_eq!(same.find(&select("policy", "easy")).unwrap().keys(), ["a"]);

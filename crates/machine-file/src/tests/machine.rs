@@ -87,8 +87,8 @@ fn units_of_memory() {
 fn mistakes_are_told_with_line_and_field() {
     let host = "[[host]]\nname = \"a\"\ncpus = 1\n";
     wrong("", "1: no host; a machine has one or more [[host]] with name and cpus");
-    wrong("span = \"two\"\n[[host]]\nname = \"a\"\ncpus = 1", "1: span = \"two\": it is one of one, any");
-    wrong(&format!("\nsharing = \"no\"\n{host}"), "2: sharing = \"no\": it is one of shared, whole");
+    wrong("span = \"two\"\n[[host]]\nname = \"a\"\ncpus = 1", "1: span = \"two\": must be one of one, any");
+    wrong(&format!("\nsharing = \"no\"\n{host}"), "2: sharing = \"no\": must be one of shared, whole");
     wrong(
         &format!("{host}cpu = 1"),
         "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `count`",
@@ -99,11 +99,11 @@ fn mistakes_are_told_with_line_and_field() {
     );
     wrong("[[host]]\nname = \"a\"", "1: missing field `cpus`");
     wrong("[[host]]\nname = \"a\"\ncpus = \"1\"", "3: invalid type: string \"1\", expected i64");
-    wrong("[[host]]\nname = \"a\"\ncpus = 0", "3: host \"a\": cpus = 0: it is 1 to 1073741824");
-    wrong("[[host]]\nname = \"a\"\ncpus = -1", "3: host \"a\": cpus = -1: it is 1 to 1073741824");
-    wrong(&format!("{host}gpus = -1"), "4: host \"a\": gpus = -1: it is 0 to 1073741824");
-    wrong(&format!("{host}count = 0"), "4: host \"a\": count = 0: it is 1 to 1000000");
-    wrong(&format!("{host}count = 1000001"), "4: host \"a\": count = 1000001: it is 1 to 1000000");
+    wrong("[[host]]\nname = \"a\"\ncpus = 0", "3: host \"a\": cpus = 0: must be 1 to 1073741824");
+    wrong("[[host]]\nname = \"a\"\ncpus = -1", "3: host \"a\": cpus = -1: must be 1 to 1073741824");
+    wrong(&format!("{host}gpus = -1"), "4: host \"a\": gpus = -1: must be 0 to 1073741824");
+    wrong(&format!("{host}count = 0"), "4: host \"a\": count = 0: must be 1 to 1000000");
+    wrong(&format!("{host}count = 1000001"), "4: host \"a\": count = 1000001: must be 1 to 1000000");
     wrong("[[host]]\nname = \" \"\ncpus = 1", "1: host without a name; give it one");
 }
 
@@ -161,7 +161,7 @@ fn machines_by_number_and_by_file() {
     assert_eq!(plain.machine().capacity(), Resources::cpus(430));
     for number in ["0", "1073741825", "99999999999999999999"] {
         let problem = MachineSpec::named(number, never).unwrap_err().to_string();
-        assert_eq!(problem, format!("machine {number}: a machine has 1 to 1073741824 processors"));
+        assert_eq!(problem, format!("machine {number}: must have 1 to 1073741824 processors"));
     }
     let file = |path: &str| {
         assert_eq!(path, "some/where.toml");
@@ -169,7 +169,6 @@ fn machines_by_number_and_by_file() {
     };
     assert_eq!(MachineSpec::named("some/where.toml", file).unwrap().name, "where.toml");
     let missing = MachineSpec::named("o3k", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err();
-    let expect = "machine \"o3k\": none of that name is built in (there is o2k), it is no number of processors, and as \
-                  a file it cannot be read: entity not found";
+    let expect = "no machine \"o3k\": not built in (o2k), not a number of processors, and not a readable file (entity not found)";
     assert_eq!(missing.to_string(), expect);
 }

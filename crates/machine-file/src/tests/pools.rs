@@ -118,7 +118,7 @@ fn what_is_written_wrong() {
         &rule(r#"{ from = "08:00", to = "18:00" }"#),
         "3: pool: a rule of the calendar that changes nothing",
     );
-    refused(&rule(r#"{ from = "08:00", to = "18:00", cpus = -1 }"#), "cpus = -1: it is 0 to");
+    refused(&rule(r#"{ from = "08:00", to = "18:00", cpus = -1 }"#), "cpus = -1: must be 0 to");
     refused(&rule(r#"{ from = "08:00", to = "18:00", memory = "1GB" }"#), "give it to both or to none");
     refused("utc-offset = \"1\"\n[pool]\ncpus = 1", "1: utc-offset = \"1\": write it as +01:00");
     refused("[pool]\ncpu = 1", "unknown field `cpu`");

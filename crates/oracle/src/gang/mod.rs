@@ -82,7 +82,7 @@ pub fn gang_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     rules: &NaiveGang,
-    instants: EventOrder,
+    event_order: EventOrder,
 ) -> Vec<NaiveGangLife> {
-    World::new(machine, jobs, rules).run(instants)
+    World::new(machine, jobs, rules).run(event_order)
 }

@@ -107,10 +107,10 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveGangLife> {
+    pub(super) fn run(mut self, event_order: EventOrder) -> Vec<NaiveGangLife> {
         while let Some(now) = self.next_instant() {
             self.now = now;
-            match instants {
+            match event_order {
                 EventOrder::Batched => self.batch(),
                 EventOrder::Sequential => self.sequential(),
             }

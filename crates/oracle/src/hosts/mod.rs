@@ -1,7 +1,7 @@
 //! The backfill family on hosts with memory (Chiang and Vernon 2001, section 2.2), with a separate
 //! event loop.
 
-mod anew;
+mod recomputed;
 
 mod fit;
 
@@ -39,7 +39,7 @@ pub enum NaiveOnHosts {
         /// Whether a head that has a reservation stays the head.
         hold: bool,
     },
-    /// Jobs whose expansion factor has reached a threshold have reservations, made anew at every pass.
+    /// Jobs whose expansion factor has reached a threshold have reservations, recomputed at every pass.
     Selective {
         /// The order of the queue.
         order: NaiveOrder,
@@ -70,9 +70,9 @@ pub fn schedule_on_hosts(
     machine: &Machine,
     jobs: &[NaiveJob],
     policy: NaiveOnHosts,
-    instants: EventOrder,
+    event_order: EventOrder,
 ) -> Vec<NaiveStart> {
-    let placed = World::new(machine, jobs, policy).run(instants);
+    let placed = World::new(machine, jobs, policy).run(event_order);
     let start = |(at, parts): (Time, Vec<Part>)| {
         let mut on: Vec<_> = parts.iter().map(|part| (part.host, part.amount.cpus_count().get())).collect();
         on.sort_unstable();

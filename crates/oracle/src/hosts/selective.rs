@@ -3,7 +3,7 @@
 use crate::selective::is_entitled;
 use crate::{NaiveOrder, Ratio};
 
-use super::anew::count_bypasses;
+use super::recomputed::count_bypasses;
 use super::world::World;
 
 /// One pass: first the entitled jobs start or get a reservation, then all others start that fit beside those.

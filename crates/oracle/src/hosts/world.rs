@@ -7,7 +7,7 @@ use crate::{NaiveJob, NaiveOrder};
 
 use super::fit::Part;
 use super::plan::{Plan, Reservation};
-use super::{NaiveOnHosts, anew, kept, selective};
+use super::{NaiveOnHosts, kept, recomputed, selective};
 
 /// A job that has started and has no reported end yet.
 pub(super) struct Running {
@@ -64,7 +64,7 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end. Ends that a round causes at its own instant form the next round.
-    pub(super) fn run(mut self, instants: EventOrder) -> Vec<(Time, Vec<Part>)> {
+    pub(super) fn run(mut self, event_order: EventOrder) -> Vec<(Time, Vec<Part>)> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             let timer = self.wake == Some(now);
@@ -72,7 +72,7 @@ impl<'a> World<'a> {
             let mut submitted = self.future.clone();
             submitted.retain(|&job| self.request(job).submit == now);
             submitted.sort_by_key(|&job| arrival(job, self.jobs));
-            match instants {
+            match event_order {
                 EventOrder::Batched => self.batch(&ended, &submitted),
                 EventOrder::Sequential => self.sequential(&ended, &submitted, timer),
             }
@@ -146,7 +146,7 @@ impl<'a> World<'a> {
         match self.policy {
             NaiveOnHosts::Fcfs { order } => self.first_come(order),
             NaiveOnHosts::Anew { order, backfill, depth, hold } => {
-                anew::pass(self, order, backfill, depth, hold);
+                recomputed::pass(self, order, backfill, depth, hold);
             }
             NaiveOnHosts::Selective { order, threshold } => selective::pass(self, order, threshold),
             NaiveOnHosts::Kept { order } => {

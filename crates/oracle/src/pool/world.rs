@@ -71,10 +71,10 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveFate> {
+    pub(super) fn run(mut self, event_order: EventOrder) -> Vec<NaiveFate> {
         while let Some(now) = self.next_instant() {
             self.now = now;
-            self.round(instants);
+            self.round(event_order);
         }
         self.fates
     }
@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         submits.chain(ends).chain(notices).chain(changes).chain(self.wake).min()
     }
 
-    fn round(&mut self, instants: EventOrder) {
+    fn round(&mut self, event_order: EventOrder) {
         let (now, timer) = (self.now, self.wake == Some(self.now));
         let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
         let (due, later) = self.changes.iter().partition(|(at, _)| at.ticks() == now);
@@ -101,7 +101,7 @@ impl<'a> World<'a> {
         if ended.is_empty() && due.is_empty() && submitted.is_empty() && !timer && !self.any_notice() {
             return;
         }
-        match instants {
+        match event_order {
             EventOrder::Batched => self.batch(&ended, &due, &submitted),
             EventOrder::Sequential => self.sequential(&ended, &due, &submitted, timer),
         }
@@ -232,7 +232,7 @@ impl World<'_> {
             let from = at.map(|at| at.max(self.begin(job)));
             let new = from.and_then(|from| self.hole(job, from, i64::MAX));
             self.windows.push(Window { job, at: new });
-            self.tell_if_moved(job, at, new);
+            self.record_if_moved(job, at, new);
         }
         // First the unmoved windows in their old order, then the moved ones in the order of their
         // moves.
@@ -250,7 +250,7 @@ impl World<'_> {
             let new = self.hole(job, self.begin(job), until).or(old.at);
             let place = if new == old.at { index } else { self.windows.len() };
             self.windows.insert(place, Window { job, at: new });
-            self.tell_if_moved(job, old.at, new);
+            self.record_if_moved(job, old.at, new);
         }
     }
 
@@ -263,7 +263,7 @@ impl World<'_> {
         let tight = deadline.is_some_and(|deadline| limit.is_none_or(|limit| deadline <= limit));
         if let Some(at) = first {
             self.windows.push(Window { job, at: Some(at) });
-            return self.tell(job, Some(at), false);
+            return self.record_promise(job, Some(at), false);
         }
         let why = if tight { Refusal::Deadline } else { Refusal::NoWindow };
         self.fates[job].refused = Some(if self.never_fits(job) { Refusal::TooLarge } else { why });
@@ -301,16 +301,16 @@ impl World<'_> {
         starts.filter(|at| late.is_empty() || kept(at)).min()
     }
 
-    fn tell_if_moved(&mut self, job: usize, old: Option<i64>, new: Option<i64>) {
+    fn record_if_moved(&mut self, job: usize, old: Option<i64>, new: Option<i64>) {
         let (before, after) = (old.unwrap_or(i64::MAX), new.unwrap_or(i64::MAX));
         if after != before {
-            self.tell(job, new, after > before);
+            self.record_promise(job, new, after > before);
         }
     }
 
-    fn tell(&mut self, job: usize, at: Option<i64>, broken: bool) {
+    fn record_promise(&mut self, job: usize, at: Option<i64>, broken: bool) {
         let latest = at.map_or(Time::MAX, Time::from_ticks);
-        self.fates[job].told.push((Time::from_ticks(self.now), latest, broken));
+        self.fates[job].promises.push((Time::from_ticks(self.now), latest, broken));
     }
 }
 
@@ -365,7 +365,7 @@ impl World<'_> {
 
     /// Returns whether the amount fits at that tick, for the kinds that the job requests.
     fn fits(&self, at: i64, taken: &[Taken], amount: &Resources) -> bool {
-        let there_is = self.pool.there_is(at, &self.capacity);
+        let there_is = self.pool.capacity_at(at, &self.capacity);
         let here = || taken.iter().filter(|taken| taken.from <= at && at < taken.to);
         let sum = |kind| here().map(|taken| taken.amount.get(kind)).sum::<u64>();
         Kind::ALL.into_iter().all(|kind| amount.get(kind) == 0 || sum(kind) <= there_is.get(kind))
@@ -376,7 +376,7 @@ impl World<'_> {
         let (amount, span) = (self.demand(job), self.requests[job].planned().ticks());
         let whole = self.pool.most();
         let fits = |tick: i64| {
-            let there_is = self.pool.there_is(tick, &whole);
+            let there_is = self.pool.capacity_at(tick, &whole);
             amount.fits_in(&there_is)
         };
         let starts = self.now..self.now + 2 * self.pool.period;

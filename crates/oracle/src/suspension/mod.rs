@@ -1,7 +1,7 @@
 //! Selective suspension and its relatives (Kettimuthu et al. 2002) on one host, with a separate
 //! event loop.
 
-mod floor;
+mod processors;
 
 mod life;
 
@@ -82,7 +82,7 @@ pub fn suspension_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     rules: &NaiveSuspension,
-    instants: EventOrder,
+    event_order: EventOrder,
 ) -> Vec<NaiveLife> {
-    World::new(machine, jobs, rules).run(instants)
+    World::new(machine, jobs, rules).run(event_order)
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::Span;
 
-use super::floor::{enough, meet, within};
+use super::processors::{enough, meet, within};
 use super::world::{State, World};
 use super::{NaiveLimit, NaiveRule};
 

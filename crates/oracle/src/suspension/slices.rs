@@ -2,7 +2,7 @@
 
 use miserly_core::{Span, Time};
 
-use super::floor::{count, enough, meet, union, without};
+use super::processors::{count, enough, meet, union, without};
 use super::world::{State, World};
 
 /// The reservation of the first job of the queue.

@@ -82,10 +82,10 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end. Ends that a round causes at its own instant form the next round.
-    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveLife> {
+    pub(super) fn run(mut self, event_order: EventOrder) -> Vec<NaiveLife> {
         while let Some(now) = self.next_instant() {
             self.now = now;
-            match instants {
+            match event_order {
                 EventOrder::Batched => self.batch(),
                 EventOrder::Sequential => self.sequential(),
             }

@@ -10,8 +10,8 @@ const ALL: [NaivePolicy; 3] = [FCFS, EASY, CONSERVATIVE];
 #[track_caller]
 fn check_all(procs: u64, literals: &[Literal], starts: &[i64]) {
     for policy in ALL {
-        for instants in BOTH {
-            check(policy, instants, procs, literals, starts);
+        for event_order in BOTH {
+            check(policy, event_order, procs, literals, starts);
         }
     }
 }
@@ -115,9 +115,9 @@ fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
 fn compression_goes_in_order() {
     let literals = [(0, 5, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
     let shortest = NaivePolicy::Conservative { order: NaiveOrder::SHORTEST };
-    for instants in BOTH {
-        check(CONSERVATIVE, instants, 1, &literals, &[0, 5, 25]);
-        check(shortest, instants, 1, &literals, &[0, 10, 5]);
+    for event_order in BOTH {
+        check(CONSERVATIVE, event_order, 1, &literals, &[0, 5, 25]);
+        check(shortest, event_order, 1, &literals, &[0, 10, 5]);
     }
 }
 
@@ -138,9 +138,9 @@ fn an_overdue_job_is_waited_for() {
 fn an_overdue_job_leaves_a_tick_to_backfill() {
     // A plan made at 15 expects A to end one tick later: just enough for C.
     let literals = [(0, 20, 1, 10), (1, 5, 2, 5), (15, 0, 1, 0)];
-    for instants in BOTH {
-        check(EASY, instants, 2, &literals, &[0, 20, 15]);
-        check(CONSERVATIVE, instants, 2, &literals, &[0, 20, 15]);
+    for event_order in BOTH {
+        check(EASY, event_order, 2, &literals, &[0, 20, 15]);
+        check(CONSERVATIVE, event_order, 2, &literals, &[0, 20, 15]);
     }
 }
 
@@ -148,9 +148,9 @@ fn an_overdue_job_leaves_a_tick_to_backfill() {
 fn a_conservative_job_reserved_behind_an_overdue_one_waits_its_turn() {
     // C (one processor) would fit beside the overdue A at 10. It stays behind B until A ends at 30.
     let literals = [(0, 30, 1, 10), (1, 5, 2, 5), (2, 50, 1, 50)];
-    for instants in BOTH {
-        check(EASY, instants, 2, &literals, &[0, 30, 35]);
-        check(CONSERVATIVE, instants, 2, &literals, &[0, 30, 35]);
+    for event_order in BOTH {
+        check(EASY, event_order, 2, &literals, &[0, 30, 35]);
+        check(CONSERVATIVE, event_order, 2, &literals, &[0, 30, 35]);
     }
 }
 
@@ -174,10 +174,10 @@ fn a_head_that_is_held_stays_the_head() {
     // B has its shadow time when the shorter C arrives.
     let literals = [(0, 10, 2, 10), (1, 10, 2, 10), (2, 5, 2, 5)];
     let order = NaiveOrder::SHORTEST;
-    for instants in BOTH {
+    for event_order in BOTH {
         for (hold, starts) in [(false, [0, 15, 10]), (true, [0, 10, 20])] {
             let easy = NaivePolicy::Easy { order, backfill: order, hold };
-            check(easy, instants, 2, &literals, &starts);
+            check(easy, event_order, 2, &literals, &starts);
         }
     }
 }
@@ -186,9 +186,9 @@ fn a_head_that_is_held_stays_the_head() {
 fn without_guarantees_a_shorter_job_comes_first() {
     let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
     let order = NaiveOrder::SHORTEST;
-    for instants in BOTH {
-        check(NaivePolicy::Conservative { order }, instants, 1, &literals, &[0, 10, 30]);
-        check(NaivePolicy::NoGuarantee { order }, instants, 1, &literals, &[0, 15, 10]);
+    for event_order in BOTH {
+        check(NaivePolicy::Conservative { order }, event_order, 1, &literals, &[0, 10, 30]);
+        check(NaivePolicy::NoGuarantee { order }, event_order, 1, &literals, &[0, 15, 10]);
     }
 }
 
@@ -196,10 +196,10 @@ fn without_guarantees_a_shorter_job_comes_first() {
 fn without_guarantees_every_place_before_is_respected() {
     // D would delay C, which EASY allows.
     let literals = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 4, 10), (0, 25, 1, 25)];
-    for instants in BOTH {
+    for event_order in BOTH {
         check(
             NaivePolicy::NoGuarantee { order: NaiveOrder::ARRIVAL },
-            instants,
+            event_order,
             4,
             &literals,
             &[0, 10, 20, 30],
@@ -213,9 +213,9 @@ fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
     // precede it at 10. C gets 30.
     let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
     let order = NaiveOrder::SHORTEST;
-    for instants in BOTH {
+    for event_order in BOTH {
         for (guarantee, starts) in [(1, [0, 10, 30]), (2, [0, 15, 10])] {
-            check(NaivePolicy::Sorted { order, guarantee }, instants, 1, &literals, &starts);
+            check(NaivePolicy::Sorted { order, guarantee }, event_order, 1, &literals, &starts);
         }
     }
 }
@@ -243,10 +243,10 @@ fn check_on_hosts(
         job.request.demand = job.request.demand.with(Kind::Memory, memory);
     }
     let policy = NaiveOnHosts::written(policy, 0).unwrap();
-    for instants in BOTH {
-        let starts = schedule_on_hosts(machine, &jobs, policy, instants);
+    for event_order in BOTH {
+        let starts = schedule_on_hosts(machine, &jobs, policy, event_order);
         let starts: Vec<_> = starts.iter().map(|start| (start.at.secs(), &start.on[..])).collect();
-        assert_eq!(starts, expected, "{policy:?}, {instants}");
+        assert_eq!(starts, expected, "{policy:?}, {event_order}");
     }
 }
 

@@ -12,9 +12,9 @@ const B: Literal = (101, 50, 10, 50);
 
 #[track_caller]
 fn litmus(literals: &[Literal], starts: &[i64]) {
-    for instants in BOTH {
-        check(EASY, instants, 10, literals, starts);
-        check(CONSERVATIVE, instants, 10, literals, starts);
+    for event_order in BOTH {
+        check(EASY, event_order, 10, literals, starts);
+        check(CONSERVATIVE, event_order, 10, literals, starts);
     }
 }
 

@@ -62,12 +62,12 @@ fn no_machine_is_over_committed_and_no_job_starts_before_its_submit() {
     for seed in 0..300 {
         let jobs = in_ticks(workload(seed, false));
         for policy in policies() {
-            for instants in BOTH {
-                let starts = schedule(PROCS, &jobs, policy, instants);
+            for event_order in BOTH {
+                let starts = schedule(PROCS, &jobs, policy, event_order);
                 for (job, &start) in jobs.iter().zip(&starts) {
-                    assert!(start >= job.request.submit, "{seed} {policy:?} {instants}");
+                    assert!(start >= job.request.submit, "{seed} {policy:?} {event_order}");
                     let held = held_at(start, &jobs, &starts);
-                    assert!(held <= PROCS, "{seed} {policy:?} {instants}: {held} at {start}");
+                    assert!(held <= PROCS, "{seed} {policy:?} {event_order}: {held} at {start}");
                 }
             }
         }
@@ -84,10 +84,10 @@ fn held_at(time: Time, jobs: &[NaiveJob], starts: &[Time]) -> u64 {
 fn with_exact_estimates_every_order_of_compression_is_alike() {
     for seed in 0..300 {
         let jobs = workload(seed, true);
-        for instants in BOTH {
-            let starts = schedule(PROCS, &jobs, CONSERVATIVE, instants);
+        for event_order in BOTH {
+            let starts = schedule(PROCS, &jobs, CONSERVATIVE, event_order);
             for order in ORDERS {
-                assert_eq!(schedule(PROCS, &jobs, NaivePolicy::Conservative { order }, instants), starts);
+                assert_eq!(schedule(PROCS, &jobs, NaivePolicy::Conservative { order }, event_order), starts);
             }
         }
     }
@@ -98,7 +98,7 @@ fn with_exact_estimates_in_arrival_order_the_instants_are_alike() {
     for seed in 0..300 {
         let jobs = workload(seed, true);
         for policy in [FCFS, CONSERVATIVE] {
-            let [batch, sequential] = BOTH.map(|instants| schedule(PROCS, &jobs, policy, instants));
+            let [batch, sequential] = BOTH.map(|event_order| schedule(PROCS, &jobs, policy, event_order));
             assert_eq!(batch, sequential, "{seed} {policy:?}");
         }
     }

@@ -99,7 +99,7 @@ impl Lsf {
             self.kept.push((host, job));
             return;
         }
-        match Waiting::of(job, entry, ledger.machine()) {
+        match Waiting::new(job, entry, ledger.machine()) {
             Some(waiting) if self.could_run(ledger.machine(), &waiting) => self.queues.insert(waiting),
             _ => self.beyond.push(job),
         }
@@ -130,7 +130,7 @@ impl Lsf {
     /// Returns the jobs of an open size that wait for the host, in its order.
     fn waiting(&self, ledger: &Ledger, host: HostId, size: Size) -> impl Iterator<Item = &Waiting> {
         let capacity = ledger.machine().host(host).capacity;
-        let queued = self.queues.of(size, |length| self.executing.admits_length(length));
+        let queued = self.queues.jobs_of_size(size, |length| self.executing.admits_length(length));
         queued.filter(move |job| self.executing.admits_user(job.user) && job.demand.fits_in(&capacity))
     }
 
@@ -140,7 +140,7 @@ impl Lsf {
         kept.sort_unstable();
         for (host, job) in kept {
             let ledger = context.ledger();
-            let Some(job) = Waiting::of(job, ledger.entry(job), ledger.machine()) else { continue };
+            let Some(job) = Waiting::new(job, ledger.entry(job), ledger.machine()) else { continue };
             if self.admits(host, &job) && fits(ledger, host, &job) {
                 self.start(context, host, &job, StartReason::Reserved)?;
                 if let Some(at) = self.ended.iter().position(|ended| *ended == host) {

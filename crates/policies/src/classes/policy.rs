@@ -8,7 +8,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError}
 /// `lsf`.
 pub static LSF: PolicyDescriptor = PolicyDescriptor {
     name: "lsf",
-    title: "NCSA-LSF*: twelve job classes, and hosts with their own order and limits for them",
+    title: "NCSA-LSF*: twelve job classes; each host has its own class order and limits",
     paper: "Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, IPPS 2001, section 2.1",
     promises: "nothing",
     needs: Needs { one_host_per_job: true, host_table: true, refusals: true, ..Needs::NONE },

@@ -25,12 +25,12 @@ pub(super) struct Queues([BTreeMap<Key, Waiting>; Class::COUNT]);
 
 /// Returns the class of a request, or `None` beyond the largest.
 pub(super) fn class(request: &Request) -> Option<Class> {
-    Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate)
+    Class::for_request(request.procs(), request.demand.get(Kind::Memory), request.estimate)
 }
 
 impl Waiting {
     /// Returns the waiting job for this machine, or `None` if it has no class.
-    pub(super) fn of(job: JobId, entry: &Entry, machine: &Machine) -> Option<Waiting> {
+    pub(super) fn new(job: JobId, entry: &Entry, machine: &Machine) -> Option<Waiting> {
         let request = &entry.request;
         Some(Waiting {
             job,
@@ -55,7 +55,11 @@ impl Queues {
     ///
     /// The `vst` jobs come first, then those of all other lengths together, each in order of
     /// arrival. Lengths that are not `open` are left out.
-    pub(super) fn of(&self, size: Size, open: impl Fn(Length) -> bool) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn jobs_of_size(
+        &self,
+        size: Size,
+        open: impl Fn(Length) -> bool,
+    ) -> impl Iterator<Item = &Waiting> {
         let queue = |length| {
             let queue = &self.0[Class { size, length }.index()];
             if open(length) { queue.values() } else { Values::default() }

@@ -7,12 +7,12 @@ use miserly_core::Procs;
 /// No job gets more than its request. A job with less than its request has at most one processor
 /// less than any other job. The indivisible rest goes to the first jobs that want more, one
 /// processor each. O(n log n).
-pub(super) fn equally(procs: Procs, asked: &[Procs]) -> Vec<Procs> {
-    let level = level(procs, asked);
-    let mut shares: Vec<Procs> = asked.iter().map(|&asked| asked.min(level)).collect();
+pub(super) fn equally(procs: Procs, requested: &[Procs]) -> Vec<Procs> {
+    let level = level(procs, requested);
+    let mut shares: Vec<Procs> = requested.iter().map(|&requested| requested.min(level)).collect();
     let mut left = procs.saturating_sub(shares.iter().sum());
-    for (share, asked) in shares.iter_mut().zip(asked) {
-        if !left.is_zero() && *share < *asked {
+    for (share, requested) in shares.iter_mut().zip(requested) {
+        if !left.is_zero() && *share < *requested {
             *share += Procs::ONE;
             left -= Procs::ONE;
         }
@@ -21,8 +21,8 @@ pub(super) fn equally(procs: Procs, asked: &[Procs]) -> Vec<Procs> {
 }
 
 /// Returns the highest level up to which the requests of all jobs can be filled.
-fn level(procs: Procs, asked: &[Procs]) -> Procs {
-    let mut rising = asked.to_vec();
+fn level(procs: Procs, requested: &[Procs]) -> Procs {
+    let mut rising = requested.to_vec();
     rising.sort_unstable();
     let mut left = procs;
     for (want, jobs) in rising.iter().zip((1..=rising.len() as u64).rev()) {
@@ -37,7 +37,7 @@ fn level(procs: Procs, asked: &[Procs]) -> Procs {
 /// The request of a job, and whether it has priority over the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Want {
-    pub(super) asked: Procs,
+    pub(super) requested: Procs,
     pub(super) all: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Want {
 /// Jobs with and without priority divide their processors equally. There must be a processor for
 /// each job. All processors up to the total request are used. O(n log n).
 pub(super) fn divide(procs: Procs, wants: &[Want]) -> Vec<Procs> {
-    let of = |all: bool| wants.iter().filter(move |want| want.all == all).map(|want| want.asked);
+    let of = |all: bool| wants.iter().filter(move |want| want.all == all).map(|want| want.requested);
     let (first, rest): (Vec<Procs>, Vec<Procs>) = (of(true).collect(), of(false).collect());
     let first = equally(procs.saturating_sub(Procs::new(rest.len() as u64)), &first);
     let rest = equally(procs.saturating_sub(first.iter().sum()), &rest);
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_equally(procs: u64, asked: &[u64], expected: &[u64]) {
-        let asked: Vec<Procs> = asked.iter().copied().map(Procs::new).collect();
-        let shares: Vec<u64> = equally(procs.into(), &asked).into_iter().map(Procs::get).collect();
+    fn check_equally(procs: u64, requested: &[u64], expected: &[u64]) {
+        let requested: Vec<Procs> = requested.iter().copied().map(Procs::new).collect();
+        let shares: Vec<u64> = equally(procs.into(), &requested).into_iter().map(Procs::get).collect();
         assert_eq!(shares, expected);
     }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn some_are_to_have_all() {
         let shares = |procs: u64, wants: &[(u64, bool)]| -> Vec<u64> {
-            let want = |&(asked, all): &(u64, bool)| Want { asked: asked.into(), all };
+            let want = |&(requested, all): &(u64, bool)| Want { requested: requested.into(), all };
             let wants: Vec<Want> = wants.iter().map(want).collect();
             divide(procs.into(), &wants).into_iter().map(Procs::get).collect()
         };

@@ -19,7 +19,7 @@ pub(super) struct Host {
     /// host.
     pub(super) jobs: Vec<Assigned>,
     /// The total request of the jobs, processors.
-    pub(super) asked: Procs,
+    pub(super) requested: Procs,
     /// The processors that jobs catching up have beyond their equal shares.
     pub(super) extra: Procs,
     /// The resources other than processors that jobs not yet started will take.
@@ -27,7 +27,7 @@ pub(super) struct Host {
     /// Whether an event affected the host since the last pass.
     pub(super) touched: bool,
     /// Whether a quantum begins or ends, which does not wait for the minimum interval.
-    pub(super) at_once: bool,
+    pub(super) is_immediate: bool,
     /// The time of the next examination without an event.
     next_look: Time,
     /// The time of the next examination that needs a wake-up.
@@ -39,9 +39,9 @@ pub(super) struct Host {
 pub(super) struct Assigned {
     pub(super) admitted: u64,
     pub(super) job: JobId,
-    pub(super) asked: Procs,
+    pub(super) requested: Procs,
     /// Whether it starts for a quantum only, with little memory.
-    pub(super) lend: bool,
+    pub(super) for_quantum: bool,
     /// Its equal share.
     pub(super) fair: Procs,
     /// Its share, given the jobs with priority.
@@ -49,9 +49,16 @@ pub(super) struct Assigned {
 }
 
 impl Assigned {
-    pub(super) fn of(job: JobId, entry: &Entry, lend: bool) -> Assigned {
-        let asked = entry.request.procs();
-        Assigned { admitted: entry.admitted, job, asked, lend, fair: Procs::ZERO, target: Procs::ZERO }
+    pub(super) fn new(job: JobId, entry: &Entry, for_quantum: bool) -> Assigned {
+        let requested = entry.request.procs();
+        Assigned {
+            admitted: entry.admitted,
+            job,
+            requested,
+            for_quantum,
+            fair: Procs::ZERO,
+            target: Procs::ZERO,
+        }
     }
 }
 
@@ -61,11 +68,11 @@ impl Host {
             id,
             procs,
             jobs: Vec::new(),
-            asked: Procs::ZERO,
+            requested: Procs::ZERO,
             extra: Procs::ZERO,
             unstarted: Resources::NONE,
             touched: false,
-            at_once: false,
+            is_immediate: false,
             next_look: Time::MAX,
             wake: Time::MAX,
         }
@@ -87,7 +94,7 @@ impl Host {
     /// repartitioning.
     pub(super) fn is_due(&self, now: Time, ledger: &Ledger, rules: &Rules) -> bool {
         let Repartitioned(mark) = ledger.host_state(self.id);
-        self.at_once || mark.is_none_or(|mark| mark == now || mark + rules.min_interval <= now)
+        self.is_immediate || mark.is_none_or(|mark| mark == now || mark + rules.min_interval <= now)
     }
 
     /// Returns whether the host has to be examined.
@@ -99,27 +106,28 @@ impl Host {
     /// log n).
     pub(super) fn survey(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
         self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
-        let asked: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
+        let requested: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.requested).collect();
         let want = |assigned: &Assigned| Want {
-            asked: assigned.asked,
-            all: assigned.lend || rules.gives_all(ledger.entry(assigned.job), now),
+            requested: assigned.requested,
+            all: assigned.for_quantum || rules.gives_all(ledger.entry(assigned.job), now),
         };
         let wants: Vec<Want> = self.jobs.iter().map(want).collect();
-        let shares = equally(self.procs, &asked).into_iter().zip(divide(self.procs, &wants));
+        let shares = equally(self.procs, &requested).into_iter().zip(divide(self.procs, &wants));
         for (assigned, (fair, target)) in self.jobs.iter_mut().zip(shares) {
             (assigned.fair, assigned.target) = (fair, target);
         }
-        self.asked = asked.iter().fold(Procs::ZERO, |sum, asked: &Procs| sum.saturating_add(*asked));
+        self.requested =
+            requested.iter().fold(Procs::ZERO, |sum, requested: &Procs| sum.saturating_add(*requested));
         let catches_up = |assigned: &&Assigned| catches_up(ledger.entry(assigned.job));
         let extra = |assigned: &Assigned| assigned.target.saturating_sub(assigned.fair);
         self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
     }
 
     /// Returns the equal share of one more job.
-    pub(super) fn share_of_another(&self, admitted: u64, asked: Procs) -> Procs {
+    pub(super) fn share_of_another(&self, admitted: u64, requested: Procs) -> Procs {
         let place = self.jobs.partition_point(|other| other.admitted < admitted);
-        let mut all: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
-        all.insert(place, asked);
+        let mut all: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.requested).collect();
+        all.insert(place, requested);
         equally(self.procs, &all)[place]
     }
 

@@ -100,7 +100,7 @@ impl Equipartition {
                 if is_over(context.ledger().entry(job), now) {
                     context.requeue(job, self.rules.keep_work)?;
                     host.leave(job);
-                    host.at_once = true;
+                    host.is_immediate = true;
                     let place = self.queue.partition_point(|other| other.admitted < admitted);
                     self.queue.insert(place, Queued { admitted, job, share: Procs::ZERO, fresh: false });
                 }
@@ -149,15 +149,20 @@ impl Equipartition {
     }
 
     /// Assigns a job to the best host, for a quantum or permanently. Returns whether there was one.
-    fn assign(&mut self, context: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
+    fn assign(
+        &mut self,
+        context: &mut Context<'_>,
+        job: JobId,
+        for_quantum: bool,
+    ) -> Result<bool, Violation> {
         let (now, first) = (context.now(), self.first());
-        let need = self.rules.need(context.ledger(), job, lend);
+        let need = self.rules.need(context.ledger(), job, for_quantum);
         let best = placement::best(&self.hosts, now, context.ledger(), &self.rules, &need);
         let Some(host) = best.and_then(|at| self.hosts.get_mut(at)) else { return Ok(false) };
         host.count(context, &self.rules)?;
-        host.join(Assigned::of(job, context.ledger().entry(job), lend), need);
+        host.join(Assigned::new(job, context.ledger().entry(job), for_quantum), need);
         host.touched = true;
-        host.at_once |= lend;
+        host.is_immediate |= for_quantum;
         host.survey(now, context.ledger(), &self.rules);
         if !host.is_due(now, context.ledger(), &self.rules) {
             host.start_on_unallocated(context, &self.rules, first)?;
@@ -220,7 +225,7 @@ impl Policy for Equipartition {
             let entry = ledger.entry(job);
             let share = entry.placement().and_then(|placement| placement.shares().first());
             if let Some(host) = share.and_then(|share| self.hosts.get_mut(share.host.index())) {
-                host.join(Assigned::of(job, entry, false), Resources::NONE);
+                host.join(Assigned::new(job, entry, false), Resources::NONE);
             }
         }
         for job in ledger.waiting() {
@@ -228,7 +233,7 @@ impl Policy for Equipartition {
             let AssignedHost(host) = entry.policy_state.get();
             match host.and_then(|host| self.hosts.get_mut(host.index())) {
                 Some(host) => {
-                    host.join(Assigned::of(job, entry, false), self.rules.need(ledger, job, false));
+                    host.join(Assigned::new(job, entry, false), self.rules.need(ledger, job, false));
                 }
                 None => self.enqueue(job, ledger, false),
             }
@@ -249,7 +254,7 @@ impl Policy for Equipartition {
                 let hosts = placement.shares().iter().map(|share| share.host.index());
                 for host in hosts {
                     self.hosts[host].leave(ended.job);
-                    self.hosts[host].at_once |= quantum.is_some();
+                    self.hosts[host].is_immediate |= quantum.is_some();
                 }
             }
             Event::Timer => self.timer = true,

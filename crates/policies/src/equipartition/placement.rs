@@ -29,7 +29,7 @@ pub(super) fn best(
     // Ratios are compared by cross-multiplication. Of equal ones the first counts.
     let widest = || {
         open().max_by(|(a, one), (b, other)| {
-            let product = |host: &Host, by: &Host| u128::from(host_size(host)) * asked(by, procs);
+            let product = |host: &Host, by: &Host| u128::from(host_size(host)) * requested_with(by, procs);
             product(one, other).cmp(&product(other, one)).then(Reverse(a).cmp(&Reverse(b)))
         })
     };
@@ -47,14 +47,14 @@ fn has_place(host: &Host) -> bool {
 }
 
 /// Returns the processors that the jobs of a host request, with the new one.
-fn asked(host: &Host, procs: Procs) -> u128 {
-    u128::from(host.asked) + u128::from(procs)
+fn requested_with(host: &Host, procs: Procs) -> u128 {
+    u128::from(host.requested) + u128::from(procs)
 }
 
 /// Returns the unallocated processors of a host, after the repartitioning if one is due.
 fn unallocated(host: &Host, now: Time, ledger: &Ledger, rules: &Rules) -> Procs {
     if host.is_due(now, ledger, rules) {
-        host.procs.saturating_sub(host.asked)
+        host.procs.saturating_sub(host.requested)
     } else {
         ledger.free_hosts().on(host.id).cpus_count()
     }

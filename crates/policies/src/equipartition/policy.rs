@@ -8,7 +8,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError}
 /// `eqspatial`.
 pub static EQSPATIAL: PolicyDescriptor = PolicyDescriptor {
     name: "eqspatial",
-    title: "spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow",
+    title: "spatial equipartitioning: the jobs of a host divide its processors as equally as their requests allow",
     paper: "Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, IPDPS 2001",
     promises: "nothing",
     needs: Needs { one_host_per_job: true, shared_hosts: true, resizing: true, requeue: true, ..Needs::NONE },
@@ -23,17 +23,17 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "long_job_after",
         1,
         "none",
-        "jobs that have run for this time get their request, if each other job of the host has a processor",
+        "after this running time a job gets its requested processors, if each other job of the host has one",
     )?;
     let quantum = params.duration(
         "quantum",
         0,
         "1m",
-        "the time that an arriving job runs at once that has to wait for memory; 0: none",
+        "the quantum of a new job that has to wait for memory; 0: none",
     )?;
     let doc = "the most memory of a job in its quantum, kB";
     let quantum_memory = params.integer("quantum_memory", 0..=u64::MAX, 1_048_576, doc)?;
-    let doc = "the work of a quantum that was too short for the job is kept";
+    let doc = "the work of a quantum is kept if the job did not end in it";
     let keep_work = params.flag("keep_work", false, doc)?;
     let long_job_after = long_job_after.unwrap_or(Span::MAX);
     Ok(Box::new(Rules { min_interval, long_job_after, quantum, quantum_memory, keep_work }))

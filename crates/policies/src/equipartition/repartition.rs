@@ -17,7 +17,7 @@ impl Host {
         first: Option<u64>,
     ) -> Result<(), Violation> {
         if self.is_due(context.now(), context.ledger(), rules) {
-            self.at_once = false;
+            self.is_immediate = false;
             self.repartition(context, rules, first)
         } else {
             self.start_on_unallocated(context, rules, first)?;
@@ -63,7 +63,7 @@ impl Host {
         for assigned in self.jobs.clone() {
             let free = context.ledger().free_hosts().on(self.id).cpus_count();
             if !free.is_zero() && !is_running(context.ledger(), assigned.job) {
-                self.start(context, rules, &assigned, free.min(assigned.asked), first)?;
+                self.start(context, rules, &assigned, free.min(assigned.requested), first)?;
             }
         }
         Ok(())
@@ -77,11 +77,11 @@ impl Host {
         procs: Procs,
         first: Option<u64>,
     ) -> Result<(), Violation> {
-        let need = rules.need(context.ledger(), assigned.job, assigned.lend);
+        let need = rules.need(context.ledger(), assigned.job, assigned.for_quantum);
         let placement = self.placement(need, procs);
         self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
         context.set_job_state(assigned.job, &AssignedHost(None))?;
-        if assigned.lend {
+        if assigned.for_quantum {
             return context.start_for_quantum(assigned.job, placement, context.now() + rules.quantum);
         }
         let entry = context.ledger().entry(assigned.job);

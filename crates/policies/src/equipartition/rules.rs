@@ -30,9 +30,9 @@ impl Rules {
     }
 
     /// Returns the resources that a job takes of a host, for a quantum or permanently.
-    pub(super) fn need(&self, ledger: &Ledger, job: JobId, lend: bool) -> Resources {
+    pub(super) fn need(&self, ledger: &Ledger, job: JobId, for_quantum: bool) -> Resources {
         let need = ledger.machine().demand(ledger.request(job));
         let little = need.get(Kind::Memory).min(self.quantum_memory);
-        if lend { need.with(Kind::Memory, little) } else { need }
+        if for_quantum { need.with(Kind::Memory, little) } else { need }
     }
 }

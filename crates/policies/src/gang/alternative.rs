@@ -2,7 +2,7 @@
 
 use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Slot, SlotId, Violation};
 
-use super::residents::{Shadow, SlotJob, SlotJobs};
+use super::slot_jobs::{PeMask, SlotJob, SlotJobs};
 
 /// The order of jobs that could run in the same alternate slot. The paper does not specify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,10 @@ struct Alternates {
     /// In the order of examination, which is that of admission wherever the alternates are
     /// remembered.
     jobs: Vec<(u64, JobId)>,
-    /// The processors that they left idle, their number, and their shadow.
+    /// The processors that they left idle, their number, and their mask.
     idle: PeSet,
     count: Procs,
-    shadow: Shadow,
+    mask: PeMask,
 }
 
 /// A job and a slot that it enters or leaves.
@@ -72,15 +72,15 @@ impl Alternative {
     pub(super) fn run(
         &mut self,
         context: &mut Context<'_>,
-        residents: &SlotJobs,
+        slot_jobs: &SlotJobs,
         order: AlternativeOrder,
     ) -> Result<(), Violation> {
-        let mut all: Vec<&SlotJob> = residents.iter().collect();
+        let mut all: Vec<&SlotJob> = slot_jobs.iter().collect();
         if order == AlternativeOrder::Row {
             // A new or moved job may sort before all others, and remembered jobs are found by
             // admission.
             self.forget();
-            all.sort_by_key(|resident| (resident.slot, resident.admitted));
+            all.sort_by_key(|slot_job| (slot_job.slot, slot_job.admitted));
         }
         let (mut leave, mut enter) = self.steps(context.ledger(), &all);
         // Jobs that leave a slot free processors for those that enter.
@@ -102,8 +102,8 @@ impl Alternative {
     /// Records the versions of the slots, with their alternates.
     fn note_versions(&mut self, ledger: &Ledger) {
         for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
-            if let Some(Some(guests)) = self.rows.get_mut(slot.0 as usize) {
-                guests.version = row.version();
+            if let Some(Some(alternates)) = self.rows.get_mut(slot.0 as usize) {
+                alternates.version = row.version();
             }
         }
     }
@@ -111,7 +111,7 @@ impl Alternative {
     /// Returns the jobs that leave slots, and those that enter slots.
     fn steps(&mut self, ledger: &Ledger, all: &[&SlotJob]) -> (Vec<Step>, Vec<Step>) {
         let (mut leave, mut enter) = (vec![], vec![]);
-        let new = &all[all.partition_point(|resident| resident.admitted < self.tried)..];
+        let new = &all[all.partition_point(|slot_job| slot_job.admitted < self.tried)..];
         let mut rows = std::mem::take(&mut self.rows).into_iter();
         for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             // Unused slots are not remembered.
@@ -119,29 +119,29 @@ impl Alternative {
                 rows.next();
                 self.rows.push(None);
             }
-            let known = rows.next().flatten().filter(|guests| self.is_of(guests, row));
-            let guests = match known {
-                Some(guests) => guests.and_of(slot, new),
+            let known = rows.next().flatten().filter(|alternates| self.is_of(alternates, row));
+            let alternates = match known {
+                Some(alternates) => alternates.and_of(slot, new),
                 None => Alternates::none(row).and_of(slot, all),
             };
-            if guests.version != row.version() || guests.jobs.len() != row.alternates().len() {
-                let mut wanted: Vec<JobId> = guests.jobs.iter().map(|(_, job)| *job).collect();
+            if alternates.version != row.version() || alternates.jobs.len() != row.alternates().len() {
+                let mut wanted: Vec<JobId> = alternates.jobs.iter().map(|(_, job)| *job).collect();
                 wanted.sort_unstable();
                 let may_stay = |job: &JobId| wanted.binary_search(job).is_ok();
                 leave.extend(row.alternates().filter(|job| !may_stay(job)).map(|job| (job, slot)));
                 enter.extend(wanted.iter().filter(|job| !row.has_alternate(**job)).map(|job| (*job, slot)));
             }
-            self.rows.push(Some(guests));
+            self.rows.push(Some(alternates));
         }
-        self.tried = all.iter().map(|resident| resident.admitted + 1).max().unwrap_or(0);
+        self.tried = all.iter().map(|slot_job| slot_job.admitted + 1).max().unwrap_or(0);
         self.gone.clear();
         (leave, enter)
     }
 
     /// Returns whether these are still the alternates of a slot, apart from later arrivals.
-    fn is_of(&self, guests: &Alternates, row: &Slot) -> bool {
-        let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
-        guests.version == row.version() || (guests.open == *row.open() && !self.gone.iter().any(left))
+    fn is_of(&self, alternates: &Alternates, row: &Slot) -> bool {
+        let left = |gone: &u64| alternates.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
+        alternates.version == row.version() || (alternates.open == *row.open() && !self.gone.iter().any(left))
     }
 }
 
@@ -157,21 +157,21 @@ fn each_job(
 impl Alternates {
     fn none(row: &Slot) -> Alternates {
         let (idle, count) = (row.open().clone(), row.open_count());
-        Alternates { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
+        Alternates { version: 0, open: idle.clone(), jobs: vec![], mask: PeMask::new(&idle), idle, count }
     }
 
-    /// Adds the jobs of `residents` that fit on the idle processors.
-    fn and_of(mut self, slot: SlotId, residents: &[&SlotJob]) -> Alternates {
-        for resident in residents {
+    /// Adds the jobs of `slot_jobs` that fit on the idle processors.
+    fn and_of(mut self, slot: SlotId, slot_jobs: &[&SlotJob]) -> Alternates {
+        for slot_job in slot_jobs {
             if self.count.is_zero() {
                 break;
             }
-            let may = resident.size <= self.count && resident.slot != slot;
-            if may && resident.shadow.lies_in(self.shadow) && self.idle.contains_all(&resident.pes) {
-                self.idle.remove_all(&resident.pes);
-                self.count -= resident.size;
-                self.shadow = Shadow::of(&self.idle);
-                self.jobs.push((resident.admitted, resident.job));
+            let may = slot_job.size <= self.count && slot_job.slot != slot;
+            if may && slot_job.mask.is_within(self.mask) && self.idle.contains_all(&slot_job.pes) {
+                self.idle.remove_all(&slot_job.pes);
+                self.count -= slot_job.size;
+                self.mask = PeMask::new(&self.idle);
+                self.jobs.push((slot_job.admitted, slot_job.job));
             }
         }
         self

@@ -2,7 +2,7 @@
 
 mod packing;
 
-mod residents;
+mod slot_jobs;
 
 mod alternative;
 
@@ -13,7 +13,7 @@ mod policy;
 pub use alternative::AlternativeOrder;
 pub use packing::{
     BestFit, Booking, Buddy, BySize, BySlots, FilledFromRight, FirstFit, LeastLoaded, Migration, Packing,
-    Place,
+    SlotPlacement,
 };
 pub use policy::GANG;
 
@@ -23,7 +23,7 @@ use miserly_core::{
 };
 
 use self::alternative::Alternative;
-use self::residents::{SlotJob, SlotJobs};
+use self::slot_jobs::{SlotJob, SlotJobs};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
@@ -68,7 +68,7 @@ pub struct Gang {
     rules: Rules,
     packing: Box<dyn Packing>,
     queue: QueueIndex,
-    residents: SlotJobs,
+    slot_jobs: SlotJobs,
     alternative: Alternative,
     /// Whether any job arrived or left since the last pass.
     moved: bool,
@@ -77,19 +77,19 @@ pub struct Gang {
 impl Gang {
     /// Returns a gang scheduler with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
-        let (queue, residents, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
-        Gang { rules, packing, queue, residents, alternative, moved: false }
+        let (queue, slot_jobs, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
+        Gang { rules, packing, queue, slot_jobs, alternative, moved: false }
     }
 
     /// Removes the jobs that are certain to end at this instant, before their events arrive.
     fn drop_released(&mut self, ledger: &Ledger) {
-        let Gang { packing, alternative, rules, residents, .. } = self;
-        residents.retain(|resident| {
-            let stays = residents::runs(ledger, resident.job);
+        let Gang { packing, alternative, rules, slot_jobs, .. } = self;
+        slot_jobs.retain(|slot_job| {
+            let stays = slot_jobs::runs(ledger, slot_job.job);
             if !stays {
-                packing.left(&resident.pes);
+                packing.left(&slot_job.pes);
                 if rules.alternative.is_some() {
-                    alternative.left(resident.admitted);
+                    alternative.left(slot_job.admitted);
                 }
             }
             stays
@@ -133,11 +133,11 @@ impl Gang {
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        let resident = SlotJob::of(context.ledger(), waiting.job, place);
+        let slot_job = SlotJob::new(context.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
-            self.alternative.came(resident.admitted);
+            self.alternative.came(slot_job.admitted);
         }
-        self.residents.insert(resident);
+        self.slot_jobs.insert(slot_job);
         Ok(true)
     }
 
@@ -150,7 +150,7 @@ impl Gang {
         context: &mut Context<'_>,
         admitted: u64,
         size: Procs,
-    ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
+    ) -> Result<Option<(SlotPlacement, Option<FilledFromRight>)>, Violation> {
         let Some(matrix) = context.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
@@ -161,36 +161,41 @@ impl Gang {
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
         let pes = self.packing.open(matrix, size);
-        Ok(pes.map(|pes| (Place { slot, pes }, self.packing.filled(matrix))))
+        Ok(pes.map(|pes| (SlotPlacement { slot, pes }, self.packing.filled(matrix))))
     }
 
     /// Returns the placement of one more job, and those of the others.
     ///
     /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
-    fn map_with(&self, ledger: &Ledger, admitted: u64, size: Procs) -> Option<(Place, Vec<Place>)> {
+    fn map_with(
+        &self,
+        ledger: &Ledger,
+        admitted: u64,
+        size: Procs,
+    ) -> Option<(SlotPlacement, Vec<SlotPlacement>)> {
         // The new job sorts before jobs that arrived later. Otherwise the next mapping would move
         // it.
-        let nth = self.residents.before(admitted);
+        let nth = self.slot_jobs.before(admitted);
         let mut sizes = self.sizes();
         sizes.insert(nth, size);
         let mut places = self.map_anew(ledger, &sizes)?;
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
         // If other jobs already exceed the limit of slots, a job in one of these slots adds none.
-        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_slots;
+        let below = |place: &SlotPlacement| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
         fits.then_some((place, places))
     }
 
     /// Returns the number of processors of each job, in the order of arrival.
     fn sizes(&self) -> Vec<Procs> {
-        self.residents.iter().map(|resident| resident.size).collect()
+        self.slot_jobs.iter().map(|slot_job| slot_job.size).collect()
     }
 
     /// Returns the placements of jobs with these sizes.
     ///
     /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
-    fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<Place>> {
+    fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<SlotPlacement>> {
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), sizes)?;
         let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
@@ -198,12 +203,12 @@ impl Gang {
     }
 
     /// Moves the jobs that are placed differently.
-    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
+    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<SlotPlacement>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
-        for (resident, place) in self.residents.iter_mut().zip(places) {
-            if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
-                moves.push((resident.job, placement(context.ledger(), resident.job, &place)));
-                resident.move_to(place);
+        for (slot_job, place) in self.slot_jobs.iter_mut().zip(places) {
+            if (slot_job.slot, &slot_job.pes) != (place.slot, &place.pes) {
+                moves.push((slot_job.job, placement(context.ledger(), slot_job.job, &place)));
+                slot_job.move_to(place);
             }
         }
         if moves.is_empty() {
@@ -220,7 +225,7 @@ impl Gang {
             return self.map_together(context, &vacated);
         }
         for slot in vacated {
-            if self.rules.unify && unification::unite(context, &mut self.residents, slot)? {
+            if self.rules.unify && unification::unite(context, &mut self.slot_jobs, slot)? {
                 context.count_unification();
             }
         }
@@ -250,7 +255,7 @@ fn has_rest(ledger: &Ledger, job: JobId) -> bool {
 }
 
 /// Returns the placement of all resources of a job in that slot.
-fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
+fn placement(ledger: &Ledger, job: JobId, place: &SlotPlacement) -> Placement {
     let demand = ledger.machine().demand(ledger.request(job));
     Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
 }
@@ -269,13 +274,13 @@ impl Policy for Gang {
         for job in ledger.waiting() {
             self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
         }
-        self.residents = SlotJobs::in_ledger(ledger);
+        self.slot_jobs = SlotJobs::in_ledger(ledger);
         // Jobs keep processors that the machine has lost.
-        let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
+        let ranges = self.slot_jobs.iter().filter_map(|slot_job| slot_job.pes.ranges().last());
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
         let procs = ledger.machine().capacity().cpus_count();
         self.packing.reset(procs, procs.max(Procs::new(highest)));
-        self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
+        self.slot_jobs.iter().for_each(|slot_job| self.packing.came(&slot_job.pes));
         self.alternative.forget();
         self.moved = false;
     }
@@ -287,10 +292,10 @@ impl Policy for Gang {
             }
             Event::Ended(ended) => {
                 let entry = ledger.entry(ended.job);
-                if let Some(resident) = self.residents.remove(entry.admitted) {
-                    self.packing.left(&resident.pes);
+                if let Some(slot_job) = self.slot_jobs.remove(entry.admitted) {
+                    self.packing.left(&slot_job.pes);
                     if self.rules.alternative.is_some() {
-                        self.alternative.left(resident.admitted);
+                        self.alternative.left(slot_job.admitted);
                     }
                 }
             }
@@ -309,7 +314,7 @@ impl Policy for Gang {
         self.close_up(context)?;
         self.serve_queue(context)?;
         if let Some(order) = self.rules.alternative {
-            self.alternative.run(context, &self.residents, order)?;
+            self.alternative.run(context, &self.slot_jobs, order)?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError}
 /// `gang`.
 pub static GANG: PolicyDescriptor = PolicyDescriptor {
     name: "gang",
-    title: "gang scheduling: the slots of jobs alternate on the processors, all processors of a job at once",
+    title: "gang scheduling: slots alternate on the processors; all processors of a job run at the same time",
     paper: "Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996",
     promises: "nothing",
     needs: Needs {
@@ -73,11 +73,11 @@ impl Scheme {
             Scheme::MinAverageLoad,
             "least loaded processors, in the slot where they are loaded least on average",
         ),
-        ("buddy", Scheme::Buddy, "groups of processors that are powers of two, the least loaded of them"),
+        ("buddy", Scheme::Buddy, "the least loaded group of processors; group sizes are powers of two"),
         (
             "migration",
             Scheme::Migration,
-            "all jobs are packed again, the largest first, whenever one comes or goes",
+            "all jobs are packed again, the largest first, at each arrival and end",
         ),
     ];
 }
@@ -104,11 +104,10 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         (1..=u64::from(u32::MAX), |slots| u32::try_from(slots).unwrap_or(u32::MAX)),
         &[("none", u32::MAX, "as many as are necessary")],
         "none",
-        "the largest number of slots; a job that fits in none waits",
+        "the largest number of slots; a job that fits in no slot waits",
     )?;
     let order = params.order("order", "arrival", QUEUE_ORDER)?;
-    let strict =
-        params.flag("strict", true, "a job that waits keeps those behind it in the queue waiting")?;
+    let strict = params.flag("strict", true, "a waiting job blocks the jobs behind it in the queue")?;
     let quantum = params.duration(
         "quantum",
         1,
@@ -122,7 +121,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         slots do not pause",
     )?;
     let migrate =
-        params.number("migrate", 0.0, "seconds for which a job pauses that is moved to other processors")?;
+        params.number("migrate", 0.0, "the pause of a job that moves to other processors, in seconds")?;
     let order = params.order_settings()?.apply(order);
     let slicing = Slicing { most_slots, quantum, switch: seconds(switch) };
     let rules = Rules { slicing, unify, alternative, strict, migrate: seconds(migrate), order };
@@ -134,7 +133,7 @@ fn load(params: &mut ParamReader<'_>) -> Result<Booking, PolicyError> {
         (
             "own",
             Booking::Own,
-            "the jobs mapped to it, to its ancestors, and to the more loaded of its children",
+            "the jobs mapped to the group, to its ancestors, and to the more loaded of its children",
         ),
         ("max", Booking::Max, "the highest load of one of its processors"),
     ];

@@ -2,23 +2,23 @@
 
 use miserly_core::{Context, JobId, Ledger, Placement, Slot, SlotId, Span, Violation};
 
-use super::residents::SlotJobs;
+use super::slot_jobs::SlotJobs;
 
 /// Unifies a slot that a job has left with the lowest slot that shares no processor with it.
 ///
 /// The unified slot has the lower of their numbers. Returns whether there is such a slot.
 pub(super) fn unite(
     context: &mut Context<'_>,
-    residents: &mut SlotJobs,
+    slot_jobs: &mut SlotJobs,
     slot: SlotId,
 ) -> Result<bool, Violation> {
     let Some(other) = disjoint(context.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
-    for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
-        let placement = context.ledger().entry(resident.job).placement().cloned();
-        moves.extend(placement.map(|placement| (resident.job, placement.in_slot(kept))));
-        resident.slot = kept;
+    for slot_job in slot_jobs.iter_mut().filter(|slot_job| slot_job.slot == gone) {
+        let placement = context.ledger().entry(slot_job.job).placement().cloned();
+        moves.extend(placement.map(|placement| (slot_job.job, placement.in_slot(kept))));
+        slot_job.slot = kept;
     }
     // Their processors stay the same, so the move costs no time.
     context.remap(&moves, Span::ZERO)?;

@@ -10,4 +10,6 @@ mod victims;
 
 pub use immediate::{Immediate, Service};
 pub use policy::IMMEDIATE;
-pub use selective::{Criterion, IS, Limits, Moving, Place, SS, Selective, Slices, Suspension, TSS, Transfer};
+pub use selective::{
+    Criterion, IS, Limits, Moving, PeChoice, SS, Selective, Slices, Suspension, TSS, Transfer,
+};

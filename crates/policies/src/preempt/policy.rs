@@ -12,7 +12,7 @@ use crate::registry::{
 /// `immediate`.
 pub static IMMEDIATE: PolicyDescriptor = PolicyDescriptor {
     name: "immediate",
-    title: "a quantum at once for every job that cannot start, by preempting others, around a backfill policy",
+    title: "immediate service: each new job runs for a quantum at once, by preempting others; else a backfill policy decides",
     paper: CHIANG,
     promises: "nothing; with keep_promises=true the promises of the inner policy",
     needs: Needs {
@@ -25,7 +25,7 @@ pub static IMMEDIATE: PolicyDescriptor = PolicyDescriptor {
     spellings: &[Spelling {
         name: "soon",
         means: "preempt=false",
-        title: "a quantum for every job as soon as a host can hold it, without preemption",
+        title: "immediate service without preemption: each job gets its quantum as soon as a host has room",
     }],
     read,
 };
@@ -48,7 +48,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let preempt = params.flag(
         "preempt",
         true,
-        "false: no job is preempted; a job gets its quantum as soon as a host can hold it",
+        "false: no job is preempted; a job gets its quantum as soon as a host has room",
     )?;
     let after = params.duration(
         "after",
@@ -62,7 +62,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "a quantum is given only if no promised start moves, and the promises of the inner policy hold",
     )?;
     let keep_work =
-        params.flag("keep_work", false, "the work of a quantum is kept, if the job has to continue later")?;
+        params.flag("keep_work", false, "the work of a quantum is kept if the job did not end in it")?;
     let preempt_after = preempt.then_some(after);
     let service = Service { quantum, memory, preempt_after, keep_promises, keep_work };
     Ok(Box::new(ImmediateParams { inner, service }))

@@ -40,7 +40,7 @@ pub enum PolicyError {
         name: String,
     },
     /// A value that the parameter cannot have.
-    #[error("policy {policy}: {name} cannot be {value:?}{}; it is {}", suggestion(*.nearest), .allowed)]
+    #[error("policy {policy}: {name} cannot be {value:?}{}; it must be {}", suggestion(*.nearest), .allowed)]
     BadValue {
         /// The policy.
         policy: &'static str,
@@ -74,7 +74,7 @@ pub enum PolicyError {
         problem: Box<PolicyError>,
     },
     /// A machine that the policy cannot use.
-    #[error("policy {policy} runs on {wanted}; take another policy, or another machine")]
+    #[error("policy {policy} runs on {wanted}; choose another policy or machine")]
     Machine {
         /// The policy.
         policy: &'static str,

@@ -69,7 +69,7 @@ impl Needs {
     /// Returns the machine that is needed, in words, if this one is unsuitable.
     pub fn unmet(&self, machine: &Machine) -> Option<&'static str> {
         if !self.calendar && machine.varies() {
-            return Some("machines that have the same at all times");
+            return Some("machines with constant capacity");
         }
         if self.only_processors && !machine.is_plain() {
             return Some("one host of processors, without memory");

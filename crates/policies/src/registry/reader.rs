@@ -292,14 +292,17 @@ impl<'a> ParamReader<'a> {
 
     /// Reads the settings of all orders of the policy: `weight`, `draw` and `seed`.
     pub fn order_settings(&mut self) -> Result<OrderSettings, PolicyError> {
-        const DRAWS: [(&str, Draw, &str); 2] =
-            [("once", Draw::Once, "one for each job"), ("pass", Draw::Pass, "new ones at each pass")];
+        const DRAWS: [(&str, Draw, &str); 2] = [
+            ("once", Draw::Once, "one number for each job"),
+            ("pass", Draw::Pass, "new numbers at each pass"),
+        ];
         let weight = self.number(
             "weight",
             0.0,
-            "added to a job's criterion for each second it waits, to 1 / estimate with shortest: bounds overtaking",
+            "aging: added to the sort key for each second of waiting, so that no job starves; with shortest the key is 1 / estimate",
         )?;
-        let draw = self.choice("draw", &DRAWS, "once", "when the numbers of a random order are drawn")?;
+        let draw =
+            self.choice("draw", &DRAWS, "once", "the time at which the numbers of a random order are drawn")?;
         let seed = self.seed("the seed of these draws")?;
         Ok(OrderSettings { weight: Weight::per_second(weight).unwrap_or_default(), draw, seed })
     }

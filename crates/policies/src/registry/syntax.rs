@@ -56,7 +56,7 @@ impl WrittenValue {
 fn spec(whole: &str) -> Result<WrittenPolicy, String> {
     let Some((name, rest)) = whole.split_once('(') else {
         if whole.contains(')') {
-            return Err("a bracket closes that was never opened".into());
+            return Err("a closing bracket has no opening one".into());
         }
         return Ok(WrittenPolicy { name: word(whole)?, args: vec![] });
     };
@@ -200,7 +200,7 @@ mod tests {
     fn mistakes() {
         check("", Err("missing"));
         check("easy(", Err("not closed"));
-        check("easy)", Err("never opened"));
+        check("easy)", Err("no opening one"));
         check("easy(order=a", Err("not closed"));
         check("easy(order=a))", Err("not balanced"));
         check("easy((order=a)", Err("brackets within the brackets"));

@@ -71,7 +71,7 @@ fn a_mistake_in_a_formula_has_a_position() {
     // A name is not a formula, nor a formula a name.
     check("easy(order='shortest')", Err("unknown name \"shortest\""));
     check("easy(order=wait)", Err("or a formula in quotes"));
-    check("easy(weight='wait')", Err("weight cannot be \"wait\"; it is a number"));
+    check("easy(weight='wait')", Err("weight cannot be \"wait\"; it must be a number"));
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn mistakes_suggest_the_nearest_name() {
     check("easy(order=arrival, order=arrival)", Err("given twice"));
     check(
         "easy(draw=passs)",
-        Err("draw cannot be \"passs\", did you mean \"pass\"; it is one of once, pass"),
+        Err("draw cannot be \"passs\", did you mean \"pass\"; it must be one of once, pass"),
     );
     for weight in ["-1", "inf", "nan", "1e999", "much"] {
-        check(&format!("easy(weight={weight})"), Err("it is a number, 0 or more"));
+        check(&format!("easy(weight={weight})"), Err("it must be a number, 0 or more"));
     }
-    check("easy(seed=-1)", Err("it is a whole number, 0 or more"));
-    check("easy(seed=18446744073709551616)", Err("it is a whole number, 0 or more"));
+    check("easy(seed=-1)", Err("it must be a whole number, 0 or more"));
+    check("easy(seed=18446744073709551616)", Err("it must be a whole number, 0 or more"));
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl QueueIndex {
         let mut jobs: Vec<Waiting> = self.iter().copied().collect();
         // Keys that change with time leave long sorted runs, which this sort uses.
         jobs.sort_by_key(|job| job.key);
-        self.chunks = jobs.chunks(CHUNK / 2).map(|jobs| Chunk::of(jobs.to_vec())).collect();
+        self.chunks = jobs.chunks(CHUNK / 2).map(|jobs| Chunk::new(jobs.to_vec())).collect();
     }
 
     /// Returns the head of the queue.
@@ -127,13 +127,13 @@ impl QueueIndex {
     pub fn insert(&mut self, waiting: Waiting) {
         self.len += 1;
         if self.chunks.is_empty() {
-            self.chunks.push(Chunk::of(Vec::with_capacity(CHUNK)));
+            self.chunks.push(Chunk::new(Vec::with_capacity(CHUNK)));
         }
         let at = self.chunk_of(&waiting.key);
         let chunk = &mut self.chunks[at];
         chunk.insert(waiting);
         if chunk.jobs.len() == CHUNK {
-            let upper = Chunk::of(chunk.jobs.split_off(CHUNK / 2));
+            let upper = Chunk::new(chunk.jobs.split_off(CHUNK / 2));
             chunk.measure();
             self.chunks.insert(at + 1, upper);
         }
@@ -222,7 +222,7 @@ impl QueueIndex {
 }
 
 impl Chunk {
-    fn of(jobs: Vec<Waiting>) -> Chunk {
+    fn new(jobs: Vec<Waiting>) -> Chunk {
         let mut chunk = Chunk { jobs, gone: 0, least_procs: u32::MAX, least_span: Span::MAX };
         chunk.measure();
         chunk

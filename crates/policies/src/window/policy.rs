@@ -8,7 +8,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError,
 /// `miser`.
 pub static MISER: PolicyDescriptor = PolicyDescriptor {
     name: "miser",
-    title: "first-fit windows: every job is promised a start and an end, or refused at once",
+    title: "first-fit windows: each job gets a promised start and end at its submission, or is refused",
     paper: "Roussos, Bitar, English: Deterministic Batch Scheduling without Static Partitioning, 1999",
     promises: "every job, when it is submitted",
     needs: Needs {

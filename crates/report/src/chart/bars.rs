@@ -33,7 +33,7 @@ pub(super) fn draw(chart: &Chart, bins: &[Bar]) -> Drawing {
 /// invisible and not counted.
 fn notes(chart: &Chart, bins: &[Bar]) -> Vec<String> {
     let lost = bins.iter().filter(|bin| !has_place(chart, bin) && bin.value != 0.0).count();
-    let note = format!("{lost} bars have no place on these axes (not above zero, or not a number)");
+    let note = format!("{lost} bars not drawn (not above zero, or not a number)");
     (lost > 0).then_some(note).into_iter().collect()
 }
 

@@ -54,13 +54,7 @@ fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<St
             undrawn > 0,
             format!("{undrawn} more series are not drawn: at most {} are distinguishable", Body::SERIES),
         ),
-        (
-            lost > 0,
-            format!(
-                "{} points have no place on these axes (not above zero, or not a number)",
-                crate::count(lost)
-            ),
-        ),
+        (lost > 0, format!("{} points not drawn (not above zero, or not a number)", crate::count(lost))),
     ];
     notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }

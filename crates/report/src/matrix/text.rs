@@ -43,7 +43,7 @@ impl MatrixDoc {
         if self.jobs.len() > LETTERS {
             text.push_str("There are more jobs than letters: letters repeat after Z.\n");
         }
-        text.push_str("Times are seconds of the log.\n");
+        text.push_str("Times are in seconds of the log.\n");
         text
     }
 

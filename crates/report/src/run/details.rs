@@ -57,7 +57,7 @@ pub struct DifferenceDoc {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct GuaranteesDoc {
     /// Share of jobs that did not wait, 0 to 1.
-    pub started_at_once: Option<f64>,
+    pub without_wait: Option<f64>,
     /// Jobs that waited and had a promised start.
     pub promised_and_waited: u64,
     /// Promised wait / actual wait of these jobs.
@@ -140,14 +140,16 @@ impl UncertaintyDoc {
         }
         if jobs < BATCH_JOBS_LEAST {
             let jobs = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
-            return Some(format!("no ±: batches of {jobs} are too short; the minimum is {BATCH_JOBS_LEAST}"));
+            return Some(format!(
+                "no ±: batches of {jobs} are too short; the minimum is {BATCH_JOBS_LEAST} jobs"
+            ));
         }
         let figures = NAMES.iter().zip(self.half_width.all().into_iter().zip(self.autocorrelation.all()));
         let correlated = figures.filter(|(_, (half_width, _))| half_width.is_none());
         let correlated: Vec<String> =
             correlated.filter_map(|(name, (_, r))| Some(format!("{name} (r {:.2})", (*r)?))).collect();
         (!correlated.is_empty())
-            .then(|| format!("no ±: consecutive batches are correlated: {}", correlated.join(", ")))
+            .then(|| format!("no ± (successive batch means correlate): {}", correlated.join(", ")))
     }
 }
 
@@ -157,7 +159,7 @@ impl GuaranteesDoc {
         let summary = measured.ratio.summary();
         let p80 = measured.ratio.percentile(80);
         GuaranteesDoc {
-            started_at_once: measured.started_at_once(),
+            without_wait: measured.without_wait(),
             promised_and_waited: measured.ratio.count(),
             ratio: GuaranteeRatio { median: summary.median, p80, mean: summary.mean, max: summary.max },
         }
@@ -233,8 +235,8 @@ mod tests {
     #[test]
     fn the_note_says_why_there_is_no_half_width() {
         check(9, 1, None, None);
-        check(40, 1, None, Some("no ±: batches of 1 job are too short; the minimum is 64"));
-        check(40, 32, None, Some("no ±: batches of 32 jobs are too short; the minimum is 64"));
-        check(40, 64, Some(3.0), Some("no ±: consecutive batches are correlated: wait (r 0.62)"));
+        check(40, 1, None, Some("no ±: batches of 1 job are too short; the minimum is 64 jobs"));
+        check(40, 32, None, Some("no ±: batches of 32 jobs are too short; the minimum is 64 jobs"));
+        check(40, 64, Some(3.0), Some("no ± (successive batch means correlate): wait (r 0.62)"));
     }
 }

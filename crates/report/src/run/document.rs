@@ -56,7 +56,7 @@ pub struct RunDoc {
     pub guarantees: GuaranteesDoc,
     /// Results of opportunistic execution, if it was enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub early: Option<OpportunisticDoc>,
+    pub opportunistic: Option<OpportunisticDoc>,
     /// Results of time slicing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slicing: Option<SlicingDoc>,
@@ -114,7 +114,7 @@ pub struct SettingsDoc {
     pub seed: u64,
     /// Use of idle resources on a machine with pools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub filling: Option<IdleUseDoc>,
+    pub idle_use: Option<IdleUseDoc>,
     /// Whether malformed lines were skipped.
     pub lenient: bool,
 }
@@ -139,7 +139,7 @@ pub struct JobCountsDoc {
     pub measured: u64,
     /// Measured jobs that started at the instant of their submission, except those started for a
     /// quantum.
-    pub placed_at_once: u64,
+    pub started_immediately: u64,
     /// Excluded lines and rejected jobs by reason: `read` = `simulated` + their sum.
     ///
     /// `unfinished` counts the jobs that had not ended with the last batch, if that ended the run.
@@ -188,9 +188,9 @@ pub struct PromisesDoc {
 pub struct IdleUseDoc {
     /// Opportunistic execution: `by-policy` enables it if the policy of a queue needs it; `on` and
     /// `off` override that.
-    pub early: &'static str,
+    pub opportunistic: &'static str,
     /// Preemption lead time before promised starts, in seconds.
-    pub parking_lead: Option<i64>,
+    pub preempt_lead_time: Option<i64>,
     /// Interactive work: a process with parameters, or a file with the SHA-256 of its bytes.
     pub interactive: Option<String>,
 }
@@ -278,7 +278,7 @@ impl RunDoc {
                 read: counts.read,
                 simulated: metrics.simulated(),
                 measured: metrics.measured(),
-                placed_at_once: metrics.placed_at_once(),
+                started_immediately: metrics.started_immediately(),
                 skipped: skipped(counts, metrics),
                 killed_at_estimate: metrics.killed_at_estimate(),
                 out_of_order: counts.out_of_order,
@@ -301,7 +301,7 @@ impl RunDoc {
             queue_length: QueueLengthDoc { mean: queue_mean, max: queue_max },
             promises: PromisesDoc { made, kept: made - broken, broken },
             guarantees: GuaranteesDoc::new(&mut metrics.guarantees),
-            early: None,
+            opportunistic: None,
             slicing: None,
             batches: None,
             by: breakdowns(metrics),
@@ -314,7 +314,7 @@ impl RunDoc {
     /// Returns a note for users if the warm-up covers every job.
     pub fn nothing_measured(&self) -> Option<String> {
         (self.jobs.measured == 0 && self.jobs.simulated > 0).then(|| {
-            "nothing is measured: every job was submitted within the warm-up; give a shorter --warmup".into()
+            "no job is measured: all were submitted within the warm-up; give a shorter --warmup".into()
         })
     }
 

@@ -57,22 +57,22 @@ fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
         ("utilization", percent(outcome.utilization)),
         ("idle while jobs waited", percent(outcome.loss_of_capacity)),
         ("makespan", outcome.makespan.map_or_else(|| "-".into(), makespan)),
-        ("queue length", format!("{} on the average, {} at most", figure(queue.mean), queue.max)),
+        ("queue length", format!("mean {}, max {}", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
-        ("started at once", percent(outcome.guarantees.started_at_once)),
+        ("jobs without wait", percent(outcome.guarantees.without_wait)),
     ];
-    // With fewer processors than requested, or for a quantum, a job starts at once and waits all the same.
-    facts.extend(placed_at_once(outcome).map(|text| ("placed at once", text)));
-    facts.extend(outcome.early.as_ref().map(|early| ("opportunistic work", opportunistic_work(early))));
+    // A job that starts with fewer processors, or for a quantum, starts immediately and waits later.
+    facts.extend(started_immediately(outcome).map(|text| ("started immediately", text)));
+    facts.extend(outcome.opportunistic.as_ref().map(|doc| ("opportunistic work", opportunistic_work(doc))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
     facts
         .extend(outcome.suspended.as_ref().map(|doc| ("suspensions", suspensions(outcome.suspensions, doc))));
     facts.extend(nonzero("swapping", outcome.suspended.as_ref().and_then(|doc| doc.share)));
     facts.extend(outcome.slicing.as_ref().into_iter().flat_map(sliced));
-    facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
+    facts.extend(promised_to_waited(outcome).map(|text| ("promised / actual wait", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
-        let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
+        let over = format!("of the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
         facts.push(("slowdown", over));
     }
     let notes = [outcome.percentile_note(), outcome.uncertainty.note(), outcome.nothing_measured()];
@@ -117,8 +117,8 @@ const UNKNOWN: char = '?';
 fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool, leaves_out: bool) -> Option<String> {
     let meanings = [
         (true, "* best of the row"),
-        (has_insignificant, "; ~ not significantly different from it (paired batch means, 95 %)"),
-        (has_unknown, "; ? significance unknown: batches are correlated or too short"),
+        (has_insignificant, "; ~ not significantly different from the best (95 %)"),
+        (has_unknown, "; ? significance unknown (batch means correlated, or too few jobs)"),
         (leaves_out, "; a schedule that leaves jobs out has no mark"),
     ];
     has_best.then(|| meanings.into_iter().filter_map(|(shown, meaning)| shown.then_some(meaning)).collect())
@@ -295,7 +295,7 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc], style: TableStyle) -> Str
     }
     if jobs.without_estimate > 0 {
         let number = count(jobs.without_estimate);
-        counts.push_str(&format!("; {number} without an estimate, replaced by the runtime"));
+        counts.push_str(&format!("; {number} without an estimate, the runtime is used"));
     }
     if jobs.killed_at_estimate > 0 {
         counts.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
@@ -337,15 +337,15 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     if let Some(BatchSettings { jobs, count, discard }) = settings.batches {
         text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
     }
-    if let Some(filling) = &settings.filling {
-        match (filling.early, filling.parking_lead) {
+    if let Some(idle_use) = &settings.idle_use {
+        match (idle_use.opportunistic, idle_use.preempt_lead_time) {
             ("on", Some(lead)) => {
                 text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)));
             }
             ("off", _) => text.push_str(", not opportunistic"),
             _ => {}
         }
-        if let Some(load) = &filling.interactive {
+        if let Some(load) = &idle_use.interactive {
             text.push_str(&format!(", interactive {load}"));
         }
     }
@@ -355,26 +355,26 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     text
 }
 
-/// Returns the share of the jobs that were placed at once, if it differs from that of the jobs that did not wait.
-fn placed_at_once(outcome: &RunDoc) -> Option<String> {
-    let (placed, measured) = (outcome.jobs.placed_at_once, outcome.jobs.measured);
-    let share = Some(placed as f64 / measured as f64).filter(|_| measured > 0);
-    (share != outcome.guarantees.started_at_once)
-        .then(|| format!("{}: {} of {} jobs", percent(share), count(placed), count(measured)))
+/// Returns the share of the jobs that started immediately, if it differs from that of the jobs without wait.
+fn started_immediately(outcome: &RunDoc) -> Option<String> {
+    let (started, measured) = (outcome.jobs.started_immediately, outcome.jobs.measured);
+    let share = Some(started as f64 / measured as f64).filter(|_| measured > 0);
+    (share != outcome.guarantees.without_wait)
+        .then(|| format!("{}: {} of {} jobs", percent(share), count(started), count(measured)))
 }
 
-/// Returns `1 200, of 800 jobs, one of them 7 times`.
+/// Returns `1 200 of 800 jobs, at most 7 of one job`.
 fn suspensions(all: u64, doc: &SuspensionDoc) -> String {
-    format!("{}, of {} jobs, one of them {} times", count(all), count(doc.jobs), count(doc.most))
+    format!("{} of {} jobs, at most {} of one job", count(all), count(doc.jobs), count(doc.most))
 }
 
 /// Returns the results of time slicing.
 fn sliced(slicing: &SlicingDoc) -> [(&'static str, String); 4] {
     let SlicingDoc { slots, run_fraction, rows, unifications, unifications_per_termination: share } = slicing;
     [
-        ("slots per job", format!("{} on the average, {} at most", figure(slots.mean), figure(slots.max))),
-        ("run fraction", format!("{} on the average", percent(run_fraction.mean))),
-        ("slots used", format!("{} on the average, {} at most", figure(rows.mean), rows.max)),
+        ("slots per job", format!("mean {}, max {}", figure(slots.mean), figure(slots.max))),
+        ("run fraction", format!("mean {}", percent(run_fraction.mean))),
+        ("slots used", format!("mean {}, max {}", figure(rows.mean), rows.max)),
         ("slot unifications", format!("{}, {} of the terminations", count(*unifications), percent(*share))),
     ]
 }
@@ -385,9 +385,9 @@ fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, Stri
 }
 
 /// Returns `12.30 %: 40 jobs ran before their starts, 7 of them finished`.
-fn opportunistic_work(early: &OpportunisticDoc) -> String {
-    let (jobs, done) = (count(early.jobs), count(early.done));
-    format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(early.share))
+fn opportunistic_work(doc: &OpportunisticDoc) -> String {
+    let (jobs, done) = (count(doc.jobs), count(doc.done));
+    format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(doc.share))
 }
 
 fn secs_text(secs: i64) -> String {
@@ -411,9 +411,7 @@ fn promises(outcome: &RunDoc) -> String {
 fn promised_to_waited(outcome: &RunDoc) -> Option<String> {
     let ratio = &outcome.guarantees.ratio;
     let [median, p80, mean] = [ratio.median, ratio.p80, ratio.mean].map(figure);
-    ratio
-        .median
-        .map(|_| format!("{median} in the median, {p80} at the 80th percentile, {mean} on the average"))
+    ratio.median.map(|_| format!("median {median}, p80 {p80}, mean {mean}"))
 }
 
 #[cfg(test)]
@@ -425,7 +423,7 @@ mod tests {
         let legend = |marks: [bool; 4]| legend(marks[0], marks[1], marks[2], marks[3]);
         assert_eq!(legend([false; 4]), None);
         assert_eq!(legend([true, false, false, false]).as_deref(), Some("* best of the row"));
-        let unknown = "* best of the row; ? significance unknown: batches are correlated or too short";
+        let unknown = "* best of the row; ? significance unknown (batch means correlated, or too few jobs)";
         assert_eq!(legend([true, false, true, false]).as_deref(), Some(unknown));
         assert!(legend([true; 4]).is_some_and(|text| text.contains("; ~ not significantly different")));
     }

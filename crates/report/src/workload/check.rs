@@ -33,7 +33,7 @@ fn part(report: &CheckReport, severity: Severity, lines_shown: usize) -> String 
 fn head(report: &CheckReport) -> String {
     let CheckReport { name, read, lines, left_out, .. } = report;
     let machine = report.procs.map_or_else(|| "unknown".to_owned(), |procs| format!("{procs} processors"));
-    let verdict = if report.is_clean() { "; nothing unusual" } else { "" };
+    let verdict = if report.is_clean() { "; no anomalies" } else { "" };
     format!(
         "{name}\n{read} jobs in {lines} lines; machine: {machine}; \
          {left_out} jobs that a simulation leaves out{verdict}\n"
@@ -42,9 +42,9 @@ fn head(report: &CheckReport) -> String {
 
 fn title(severity: Severity) -> &'static str {
     match severity {
-        Severity::Error => "Errors: these cannot be used",
-        Severity::Skipped => "Skipped: a simulation leaves these jobs out, and counts them",
-        Severity::Odd => "Odd: these are used as they are",
+        Severity::Error => "Errors: unusable lines",
+        Severity::Skipped => "Skipped: jobs that a simulation leaves out and counts",
+        Severity::Odd => "Anomalies: jobs that are used unchanged",
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         expect(
             &log,
             9,
-            "toy\n1 jobs in 2 lines; machine: 4 processors; 0 jobs that a simulation leaves out; nothing unusual\n",
+            "toy\n1 jobs in 2 lines; machine: 4 processors; 0 jobs that a simulation leaves out; no anomalies\n",
         );
     }
 
@@ -115,18 +115,18 @@ mod tests {
             &format!("; MaxProcs: 4 (or 5)\nno job\n{SOUND}2 0 -1 -1 4 -1 -1 4 0 -1 1 1 1 1 1 1 -1 -1\n"),
             9,
             "toy\n3 jobs in 4 lines; machine: 4 processors; 2 jobs that a simulation leaves out\n\
-             \nErrors: these cannot be used\n\
-             \x20 malformed: 1 - not eighteen numbers; reading stops there unless --lenient is given\n\
+             \nErrors: unusable lines\n\
+             \x20 malformed: 1 - not eighteen numbers; reading stops here without --lenient\n\
              \x20   line 2: field 1 (job) is \"no\", which is not a whole number\n\
-             \nSkipped: a simulation leaves these jobs out, and counts them\n\
+             \nSkipped: jobs that a simulation leaves out and counts\n\
              \x20 no_runtime: 1 - runtime unknown\n\
              \x20   line 4\n\
-             \nOdd: these are used as they are\n\
+             \nAnomalies: jobs that are used unchanged\n\
              \x20 zero_estimate: 1 - estimate 0; the runtime replaces it\n\
              \x20   line 4\n\
-             \x20 size_not_plain: 1 - the header's machine size is not a plain number; its leading number is\n\
-             \x20   used\n\
-             \x20   MaxProcs is \"4 (or 5)\"; taken as 4\n",
+             \x20 size_not_plain: 1 - the machine size in the header is not a plain number; its leading number\n\
+             \x20   is used\n\
+             \x20   MaxProcs is \"4 (or 5)\"; used as 4\n",
         );
     }
 }

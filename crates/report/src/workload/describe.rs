@@ -51,7 +51,7 @@ fn head(log: &Description) -> String {
     }
     text += &labelled("Jobs", &[log.jobs.to_string()]);
     if log.malformed > 0 {
-        let lines = format!("{} lines that cannot be read, not counted below", log.malformed);
+        let lines = format!("{} malformed lines, not counted below", log.malformed);
         text += &labelled("Malformed", &[lines]);
     }
     if let Some(span) = log.span {
@@ -180,7 +180,7 @@ fn status_name(status: i64) -> String {
         -1 => "unknown",
         0 => "failed",
         1 => "completed",
-        2 => "partial, goes on",
+        2 => "partial, to be continued",
         3 => "partial, last, completed",
         4 => "partial, last, failed",
         5 => "cancelled",

@@ -67,8 +67,8 @@ fn part(report: &Report, effect: RemarkEffect) -> String {
     let these: String =
         report.remarks.with_effect(effect).map(|(remark, tally)| one(remark, tally)).collect();
     let title = match effect {
-        RemarkEffect::LeftOut => "Left out: these are not in the log",
-        RemarkEffect::Changed => "Not carried over: these are in the log, with changes",
+        RemarkEffect::LeftOut => "Left out: jobs that are not in the log",
+        RemarkEffect::Changed => "Imported with information lost",
     };
     if these.is_empty() { these } else { format!("\n{title}\n{these}") }
 }
@@ -113,12 +113,12 @@ mod tests {
             "toy: Slurm accounting\n\
              3 jobs written of 5 read; 10 processors in use at the busiest instant\n\
              machine: unknown; give --procs to a simulation\n\
-             \nLeft out: these are not in the log\n\
+             \nLeft out: jobs that are not in the log\n\
              \x20 step: 1 - a step of a job, not a job; sacct -X does not print them\n\
              \x20   line 4\n\
              \x20 unfinished: 1 - pending, running or suspended when the accounting was read\n\
              \x20   line 3\n\
-             \nNot carried over: these are in the log, with changes\n\
+             \nImported with information lost\n\
              \x20 never_started: 1 - ended before it started: written without a runtime, with the wait until its\n\
              \x20   end; a simulation leaves it out\n\
              \x20   line 6\n\

@@ -138,7 +138,8 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
             "miser".parse::<PolicySpec>().expect("a policy").build(pool, 1).expect("it runs in pools");
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
-        let system = System::new(vec![driver]).filling(OpportunisticConfig { lead: second, machine: whole });
+        let system = System::new(vec![driver])
+            .with_opportunistic(OpportunisticConfig { lead: second, machine: whole });
         let load: Vec<_> = load
             .iter()
             .map(|&(at, procs)| (Time::from_secs(at).expect("a few"), Procs::new(procs)))

@@ -10,13 +10,13 @@ use crate::finished::Finished;
 pub struct Guarantees {
     /// Promised wait / actual wait, over the jobs that waited and were promised a start.
     pub ratio: Distribution,
-    at_once: u64,
+    without_wait: u64,
     jobs: u64,
 }
 
 impl Default for Guarantees {
     fn default() -> Guarantees {
-        Guarantees { ratio: Distribution::of_ratios(), at_once: 0, jobs: 0 }
+        Guarantees { ratio: Distribution::of_ratios(), without_wait: 0, jobs: 0 }
     }
 }
 
@@ -25,14 +25,14 @@ impl Guarantees {
         self.jobs += 1;
         let wait = job.wait();
         if wait <= Span::ZERO {
-            self.at_once += 1;
+            self.without_wait += 1;
         } else if let Some(promised) = job.promised {
             self.ratio.add_ratio((promised - job.request.submit).ticks() as f64 / wait.ticks() as f64);
         }
     }
 
     /// Returns the share of jobs that did not wait, 0 to 1, or `None` without jobs.
-    pub fn started_at_once(&self) -> Option<f64> {
-        (self.jobs > 0).then(|| self.at_once as f64 / self.jobs as f64)
+    pub fn without_wait(&self) -> Option<f64> {
+        (self.jobs > 0).then(|| self.without_wait as f64 / self.jobs as f64)
     }
 }

@@ -87,7 +87,7 @@ struct Totals {
     refused: BTreeMap<Refusal, u64>,
     lost: u128,
     arrived: u128,
-    at_once: u64,
+    immediate: u64,
     busy: u128,
     waited: u128,
     first_submit: Option<Time>,
@@ -193,8 +193,8 @@ impl Metrics {
     /// Returns the number of measured jobs that started at their submission, quanta excluded.
     ///
     /// They may have started with fewer processors than requested, and have received more later.
-    pub fn placed_at_once(&self) -> u64 {
-        self.totals.at_once
+    pub fn started_immediately(&self) -> u64 {
+        self.totals.immediate
     }
 
     /// Returns the resources held during swap-out and swap-in, as a share of the machine, 0 to 1.
@@ -237,9 +237,9 @@ impl Metrics {
     /// Measures a job at its position in the order of the batches.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.totals.measured += 1;
-        let at_once = job.start == job.request.submit
+        let immediate = job.start == job.request.submit
             && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
-        self.totals.at_once += u64::from(at_once);
+        self.totals.immediate += u64::from(immediate);
         let amounts = self.measures.add(job);
         self.batches.add(place, &amounts);
         let slots = self.sliced.add(job);

@@ -71,7 +71,7 @@ impl Simulation {
     fn start<E>(&mut self, now: Time, job: JobId, reason: StartReason) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
-        self.load.fill(live.opportunistic.as_mut(), now, Procs::ZERO);
+        self.load.set_opportunistic_procs(live.opportunistic.as_mut(), now, Procs::ZERO);
         self.starts += 1;
         let ledger = self.system.queues()[live.queue].ledger();
         live.turns = ledger.matrix().map(|_| Turns::start(now, &self.rows[live.queue]));
@@ -161,7 +161,11 @@ impl Simulation {
     /// Runs a waiting job on `procs` idle processors from now on, or parks it.
     fn run_opportunistically<E>(&mut self, now: Time, job: JobId, procs: Procs) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        self.load.fill(Some(live.opportunistic.get_or_insert_with(|| BeforeStart::since(now))), now, procs);
+        self.load.set_opportunistic_procs(
+            Some(live.opportunistic.get_or_insert_with(|| BeforeStart::since(now))),
+            now,
+            procs,
+        );
         if procs.is_zero() {
             self.due.cancel(job);
             return Ok(());

@@ -35,14 +35,14 @@ pub enum RunError<E = Infallible> {
     Write(#[from] io::Error),
     /// The schedule is longer than time can count.
     #[error(
-        "job {job} would run beyond the end of time (some 290 000 years); its run time or those before it are damaged"
+        "job {job} ends after the largest instant (some 290 000 years); a run time of the log is damaged"
     )]
     TooLong {
         /// The job.
         job: i64,
     },
     /// Jobs wait, and there is no further event.
-    #[error("the policy left {waiting} jobs waiting for ever (please report this with the trace)")]
+    #[error("the policy never started {waiting} waiting jobs; please report this with the log")]
     Stuck {
         /// Their number.
         waiting: usize,
@@ -263,7 +263,7 @@ impl Simulation {
             self.unused.push(job);
             let Some(mut live) = self.live[job.index()].take() else { continue };
             live.release(now, &mut self.pes);
-            self.load.fill(live.opportunistic.as_mut(), now, Procs::ZERO);
+            self.load.set_opportunistic_procs(live.opportunistic.as_mut(), now, Procs::ZERO);
             let slices = live.turns.map(|turns| turns.over(now, &self.rows[live.queue]));
             let Some(finished) = live.finish(now, slices) else { continue };
             for observer in observers.iter_mut() {

@@ -77,7 +77,8 @@ fn hours(count: i64) -> Span {
 }
 
 fn class(job: &Finished) -> Class {
-    Class::of(job.request.procs(), job.request.demand.get(Kind::Memory), job.request.estimate).unwrap()
+    Class::for_request(job.request.procs(), job.request.demand.get(Kind::Memory), job.request.estimate)
+        .unwrap()
 }
 
 /// The host whose processors the job had.
@@ -155,7 +156,7 @@ proptest! {
             _ => true,
         };
         for Job { request, .. } in &jobs {
-            let class = Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate);
+            let class = Class::for_request(request.procs(), request.demand.get(Kind::Memory), request.estimate);
             let demand = machine.demand(request);
             let mut hosts = machine.hosts().iter().filter(|host| demand.fits_in(&host.capacity));
             let could = class.is_some_and(|class| hosts.any(|host| runs(host, class.size)));

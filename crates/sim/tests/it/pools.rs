@@ -99,11 +99,11 @@ fn check_windows(now: Time, system: &System) {
 
 /// A promise moves later only if that is owned up to, and is kept.
 fn check_promises(fate: &NaiveFate) {
-    for pair in fate.told.windows(2) {
+    for pair in fate.promises.windows(2) {
         let ((_, before, _), (_, after, broken)) = (pair[0], pair[1]);
         assert_eq!(after > before, broken);
     }
-    if let (Some(start), Some((_, latest, _))) = (fate.start, fate.told.last()) {
+    if let (Some(start), Some((_, latest, _))) = (fate.start, fate.promises.last()) {
         assert_eq!(start, *latest);
     }
 }
@@ -149,17 +149,17 @@ fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<
 }
 
 /// Checks the processors of each opportunistic job, derived from the beginning.
-fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
+fn check_opportunistic(now: Time, system: &System, config: OpportunisticConfig) {
     let ledger = system.queues()[0].ledger();
-    let demand = |request: &Request| ledger.machine().demand(request).masked(&filler.machine);
-    let mut idle = filler.machine;
+    let demand = |request: &Request| ledger.machine().demand(request).masked(&config.machine);
+    let mut idle = config.machine;
     for entry in ledger.running().map(|job| ledger.entry(job)) {
         idle = idle.less(&entry.placement().unwrap().total());
     }
     let waiting = ledger.waiting().map(|job| ledger.entry(job));
     let mut turns: Vec<_> = waiting.map(|entry| (entry.promise.unwrap().best, entry)).collect();
     turns.sort_by_key(|(start, entry)| (*start, entry.request.submit, entry.admitted));
-    for (_, entry) in turns.iter().filter(|(start, _)| *start <= now + filler.lead) {
+    for (_, entry) in turns.iter().filter(|(start, _)| *start <= now + config.lead) {
         idle = idle.less(&demand(&entry.request));
     }
     for (start, entry) in turns {
@@ -167,7 +167,7 @@ fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
         let procs = all.cpus_count().min(idle.cpus_count());
         let fits = all.with(Kind::Cpus, procs.get()).fits_in(&idle);
         let may = entry.request.constraints.begin.is_none_or(|begin| begin <= now);
-        let runs = may && start > now + filler.lead && !entry.request.constraints.in_window_only && fits;
+        let runs = may && start > now + config.lead && !entry.request.constraints.in_window_only && fits;
         assert_eq!(
             entry.opportunistic.procs,
             if runs { procs } else { Procs::new(0) },
@@ -192,11 +192,11 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
     let steps = vec![(0, Resources::cpus(4))];
     let jobs = [(1, 10), (2, 4), (3, 10)].map(job).into();
     let script = NaivePool { steps, period: 24, horizon: None, jobs, changes: vec![] };
-    let filler = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
+    let config = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     for instants in BOTH {
         let policy = Box::new(first_fit(&machine(&script), Span::MAX));
-        let fates = Play::of(&script, policy, instants).filling(filler).run(|_, _| {});
-        let told = |fate: &Fate| fate.naive.told.iter().map(|told| told.1.ticks()).collect::<Vec<_>>();
+        let fates = Play::of(&script, policy, instants).with_opportunistic(config).run(|_, _| {});
+        let told = |fate: &Fate| fate.naive.promises.iter().map(|told| told.1.ticks()).collect::<Vec<_>>();
         let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
         let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
         assert_eq!(starts.collect::<Vec<_>>(), expect);
@@ -217,13 +217,13 @@ fn nobody_runs_ahead_of_its_earliest_start() {
         let plain = Request::new(number, Time::ZERO, Span::from_ticks(20), Resources::cpus(4));
         NaiveJob { request: Request { constraints, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
     };
-    let filler = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
+    let config = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     let begins = |changes: Vec<(Time, NaiveChange)>| {
         let jobs = [(1, None), (2, Some(5))].map(job).into();
         let steps = vec![(0, Resources::cpus(4))];
         let script = NaivePool { steps, period: 24, horizon: None, jobs, changes };
         let policy = Box::new(first_fit(&machine(&script), Span::MAX));
-        let fates = Play::of(&script, policy, BOTH[0]).filling(filler).run(|_, _| {});
+        let fates = Play::of(&script, policy, BOTH[0]).with_opportunistic(config).run(|_, _| {});
         let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("OpportunisticProcs"));
         first.map(|(at, _)| at.ticks())
     };
@@ -260,7 +260,7 @@ fn a_head_that_comes_back_takes_no_promised_start() {
         changes: [(11, amount(1, 1)), (29, amount(1, 4))].map(capacity).into(),
     };
     for fates in run_replacing(&script, "easy", &[false]) {
-        let told = |fate: &Fate| fate.naive.told.iter().map(|told| told.1).collect::<Vec<_>>();
+        let told = |fate: &Fate| fate.naive.promises.iter().map(|told| told.1).collect::<Vec<_>>();
         let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
         let [back, at_40, at_59] = [Time::from_ticks(21), Time::from_ticks(40), Time::from_ticks(59)];
         let expect = [(Some(59), vec![back, Time::MAX, at_59]), (Some(40), vec![at_40])];
@@ -280,14 +280,14 @@ proptest! {
             job.request.constraints.in_window_only = only;
         }
         let most = machine(&script).capacity();
-        let filler = OpportunisticConfig { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
+        let config = OpportunisticConfig { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
         for instants in BOTH {
             let policy = Box::new(first_fit(&machine(&script), Span::MAX));
-            let fates = Play::of(&script, policy, instants).filling(filler).run(|now, system| {
+            let fates = Play::of(&script, policy, instants).with_opportunistic(config).run(|now, system| {
                 if !is_blocked(now, system.queues()[0].ledger()) {
                     check_windows(now, system);
                 }
-                check_filling(now, system, filler);
+                check_opportunistic(now, system, config);
             });
             for fate in &fates {
                 check_promises(&fate.naive);

@@ -74,8 +74,8 @@ impl<'a> Play<'a> {
     }
 
     /// The same, with jobs that run ahead of their starts.
-    pub(crate) fn filling(self, filler: OpportunisticConfig) -> Play<'a> {
-        Play { system: self.system.filling(filler), ..self }
+    pub(crate) fn with_opportunistic(self, config: OpportunisticConfig) -> Play<'a> {
+        Play { system: self.system.with_opportunistic(config), ..self }
     }
 
     fn ledger(&self) -> &Ledger {
@@ -113,8 +113,8 @@ impl<'a> Play<'a> {
                 self.started += 1;
             }
             Effect::Refused { why, .. } => fate.naive.refused = Some(why),
-            Effect::Promised { latest, .. } => fate.naive.told.push((now, latest, false)),
-            Effect::PromiseBroken { latest, .. } => fate.naive.told.push((now, latest, true)),
+            Effect::Promised { latest, .. } => fate.naive.promises.push((now, latest, false)),
+            Effect::PromiseBroken { latest, .. } => fate.naive.promises.push((now, latest, true)),
             _ => {}
         }
         if !matches!(effect, Effect::Planned { .. }) {

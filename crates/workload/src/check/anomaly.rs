@@ -18,7 +18,7 @@ described_enum! {
     /// A kind of anomaly, most severe first.
     Anomaly [28], severity: Severity {
         Malformed "malformed" Error
-            "not eighteen numbers; reading stops there unless --lenient is given",
+            "not eighteen numbers; reading stops here without --lenient",
         NoJobs "no_jobs" Error
             "the log has no readable job",
         NoMachineSize "no_machine_size" Error
@@ -26,13 +26,13 @@ described_enum! {
         NoSubmitTime "no_submit_time" Skipped
             "submit time unknown",
         NoProcessors "no_processors" Skipped
-            "neither allocated nor requested processors are more than 0",
+            "no allocated or requested processors above 0",
         TooWide "too_wide" Skipped
             "more processors than the machine has",
         NoRuntime "no_runtime" Skipped
             "runtime unknown",
         OutOfOrder "out_of_order" Odd
-            "submitted before a job above it; the jobs are sorted",
+            "submitted before a preceding job; the jobs are sorted",
         ZeroRuntime "zero_runtime" Odd
             "runtime 0",
         NoEstimate "no_estimate" Odd
@@ -40,35 +40,35 @@ described_enum! {
         ZeroEstimate "zero_estimate" Odd
             "estimate 0; the runtime replaces it",
         RanPastEstimate "ran_past_estimate" Odd
-            "ran longer than its estimate; killed there by default",
+            "runtime above the estimate; killed at the estimate by default",
         SizesDiffer "sizes_differ" Odd
             "allocated and requested processors differ; allocated is used by default",
         NoJobNumber "no_job_number" Odd
             "job number below 1",
         DuplicateJobNumber "duplicate_job_number" Odd
-            "the number of a job above it",
+            "job number used before",
         NumbersDescend "numbers_descend" Odd
-            "job number less than the one before it",
+            "job number below the preceding one",
         MemoryOverRequest "memory_over_request" Odd
             "used more memory than it had requested",
         CpuOverRuntime "cpu_over_runtime" Odd
-            "cpu time per processor over a second more than the runtime",
+            "cpu time per processor exceeds the runtime by more than 1 s",
         UnknownStatus "unknown_status" Odd
             "status unknown: not 0 to 5",
         PartOfJob "part_of_job" Odd
-            "a partial execution (status 2 to 4), used like a whole job",
+            "partial execution (status 2 to 4), used as a whole job",
         PrecedingUnknown "preceding_unknown" Odd
             "the preceding job is not in the log",
         PrecedingLater "preceding_later" Odd
-            "the preceding job is not above it",
+            "the preceding job does not precede it in the log",
         OverCapacity "over_capacity" Odd
-            "by the recorded waits, more ran than the machine holds: clock skew, shared nodes; the waits are not used",
+            "recorded waits imply more running processors than the machine has (clock skew, shared nodes); waits are not used",
         SizeFromMaxNodes "size_from_max_nodes" Odd
-            "the header gives no usable MaxProcs; MaxNodes is the machine's size",
+            "no usable MaxProcs in the header; MaxNodes is used as the machine size",
         SizeNotPlain "size_not_plain" Odd
-            "the header's machine size is not a plain number; its leading number is used",
+            "the machine size in the header is not a plain number; its leading number is used",
         CountDiffers "count_differs" Odd
-            "the header has another number of jobs",
+            "the header has a different number of jobs",
         ZonesDiffer "zones_differ" Odd
             "TimeZone is not an offset of TimeZoneString, which is used",
         UnknownZone "unknown_zone" Odd

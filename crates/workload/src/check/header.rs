@@ -51,7 +51,7 @@ fn check_size(header: &Header, lines: &HeaderLines, findings: &mut Findings) {
     }
     if value.parse() != Ok(procs.get()) {
         findings.add(Anomaly::SizeNotPlain, line);
-        findings.add_detail(Anomaly::SizeNotPlain, || format!("{name} is {value:?}; taken as {procs}"));
+        findings.add_detail(Anomaly::SizeNotPlain, || format!("{name} is {value:?}; used as {procs}"));
     }
 }
 

@@ -67,5 +67,5 @@ fn who_and_when_and_what_is_missing() {
 fn a_log_without_jobs_is_an_error() {
     let trace = Trace::memory("empty", b"; MaxProcs: 3\n".to_vec());
     let error = describe(&trace, None, ProcsField::Allocated).unwrap_err();
-    assert!(error.to_string().starts_with("empty: holds no jobs"), "{error}");
+    assert!(error.to_string().starts_with("empty: no jobs found"), "{error}");
 }

@@ -115,7 +115,7 @@ impl GeneratedLog {
         ];
         comments.extend(of_site);
         comments.extend([
-            "; Note: no machine ever ran these jobs; the same parameters make the same log".to_owned(),
+            "; Note: generated jobs; equal parameters give an equal log".to_owned(),
             format!("; Note: model {}", model.name()),
         ]);
         comments.extend(parameters.map(|parameter| format!("; Note: parameter {parameter}")));

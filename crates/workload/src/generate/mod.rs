@@ -85,7 +85,7 @@ pub struct ModelEntry {
 pub const MODELS: &[ModelEntry] = &[
     ModelEntry {
         name: Feitelson96::NAME,
-        about: "Rigid jobs, mostly small and of interesting sizes, repeated in runs (Feitelson, 1996)",
+        about: "Rigid jobs, mostly small, with powers of two and other preferred sizes, repeated in runs (Feitelson, 1996)",
         build: |options| {
             let shape = options.shape(Feitelson96::NAME, Feitelson96::SHAPE)?;
             let repeat_after_end = options.repeat_after_end;
@@ -167,7 +167,7 @@ pub enum GenerateError {
     },
     /// The load is so low that times exceed the range of the format.
     #[error(
-        "a load of {load} spreads the jobs over {span:.0} seconds, more than a log can hold; raise the load"
+        "load {load}: the jobs would span {span:.0} seconds, more than a log can hold; give a higher load"
     )]
     TooLong {
         /// Requested load.

@@ -15,7 +15,7 @@ const PROCS_MAX: i64 = u32::MAX as i64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// The line contains bytes that are not text.
-    #[error("binary data where text was expected; this is no log in the Standard Workload Format")]
+    #[error("binary data instead of text; not a log in the Standard Workload Format")]
     NoText,
     /// The line does not have eighteen fields.
     #[error("{found} fields where the format has 18")]

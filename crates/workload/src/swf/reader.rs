@@ -61,17 +61,19 @@ impl ReadError {
         match self {
             ReadError::Malformed { error, .. } => error.to_string(),
             ReadError::TooLong { .. } => {
-                format!("over {LINE_MAX} bytes without a line end; this is no Standard Workload Format")
+                format!(
+                    "more than {LINE_MAX} bytes without a line end; not a log in the Standard Workload Format"
+                )
             }
             ReadError::Io { error, .. } => match error.kind() {
                 // Only compressed data has a known end.
                 io::ErrorKind::UnexpectedEof => {
-                    "the gzipped data stops in the middle, so the file seems truncated; fetch it again".into()
+                    "the gzipped data is truncated; download the file again".into()
                 }
                 io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                    format!("the gzipped data is damaged ({error}); fetch the file again")
+                    format!("the gzipped data is damaged ({error}); download the file again")
                 }
-                _ => format!("cannot read on: {error}"),
+                _ => format!("cannot continue reading: {error}"),
             },
         }
     }

@@ -40,7 +40,7 @@ fn figures_of_the_logs() {
         ("NASA-iPSC-1993-3", 42_264, 47, 0),
         ("SDSC-Par-1996-3.1-cln", 32_135, 75, 0),
     ];
-    for (path, &(name, jobs, load, ran_past)) in traces.known(&known, |row| row.0) {
+    for (path, &(name, jobs, load, ran_past)) in traces.existing(&known, |row| row.0) {
         let trace = Trace::open(&path).unwrap();
         let log = describe(&trace, None, ProcsField::Allocated).unwrap();
         assert_eq!((log.jobs, log.malformed), (jobs, 0), "{name}");
@@ -65,7 +65,7 @@ fn repetitions_of_jobs() {
         ("SDSC-SP2-1998-4.2-cln", true, 56_518, 63, 307),
         ("HPC2N-2002-2.2-cln", false, 22_530, 13_522, 185),
     ];
-    for (path, &(name, by_executable, runs, longest, order)) in traces.known(&known, |row| row.0) {
+    for (path, &(name, by_executable, runs, longest, order)) in traces.existing(&known, |row| row.0) {
         let log = describe(&Trace::open(&path).unwrap(), None, ProcsField::Allocated).unwrap();
         let lengths = log.run_lengths;
         assert_eq!(lengths.by_executable, by_executable, "{name}");

@@ -40,7 +40,7 @@ fn lines(watch: &Watch) -> Vec<String> {
 }
 
 fn document(watch: &Watch) -> Value {
-    serde_json::to_value(Document::of(watch.story.as_ref().unwrap(), "immediate".into())).unwrap()
+    serde_json::to_value(Document::new(watch.story.as_ref().unwrap(), "immediate".into())).unwrap()
 }
 
 #[test]
@@ -60,15 +60,15 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
     let expect = [
         "10  submitted; 8 processors were free, no job waiting",
         "10  started for a quantum, after 0s of waiting",
-        "70  back in the queue; 240.00 processor-seconds of work are lost",
-        "70  promised a start at 150 or before, 1m20s ahead",
-        "130  started again in its turn (reserved)",
+        "70  requeued; 240.00 processor-seconds of work are lost",
+        "70  promised a start at 150 at the latest, in 1m20s",
+        "130  started again in queue order (reserved)",
         "800  suspended",
         "830  swapped out: holds no resources",
         "860  resumed",
-        "870  goes on with 1 processor",
-        "880  goes on with 4 processors",
-        "890  back in the queue; no work is lost",
+        "870  continues on 1 processor",
+        "880  continues on 4 processors",
+        "890  requeued; no work is lost",
     ];
     assert_eq!(lines(&watch), expect);
     let document = document(&watch);
@@ -77,7 +77,7 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
         { "at": 70.0, "kind": "requeued", "lost_work": 240.0 },
         { "at": 130.0, "kind": "started", "start_reason": "reserved" },
         { "at": 800.0, "kind": "suspended" },
-        { "at": 830.0, "kind": "written_out" },
+        { "at": 830.0, "kind": "swapped_out" },
         { "at": 860.0, "kind": "resumed" },
         { "at": 870.0, "kind": "resized", "procs": 1 },
         { "at": 880.0, "kind": "resized", "procs": 4 },
@@ -88,30 +88,30 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 }
 
 #[test]
-fn many_changes_of_processors_share_a_line() {
+fn many_changes_of_processors_are_one_line() {
     let resized =
         |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
     let effects: Vec<_> =
         [(10, started(StartReason::Immediate))].into_iter().chain((0..25).map(resized)).collect();
     let lines = lines(&watched(&effects));
     assert_eq!(lines.len(), 2 + 10 + 1);
-    assert_eq!(lines[11], "29  goes on with 3 processors");
+    assert_eq!(lines[11], "29  continues on 3 processors");
     assert_eq!(lines[12], "44  the last of 15 further changes of its processors (--json has all)");
 }
 
 #[test]
-fn many_turns_share_a_line_and_an_instant_counts_once() {
+fn many_changes_of_slots_are_one_line_and_an_instant_counts_once() {
     let mut watch = watched(&[(10, started(StartReason::Immediate))]);
-    let turns = |secs, slot, used| {
-        let turns = Turns { slot: SlotId(slot), runs_in: 1, used };
-        Event { at: at(secs), what: What::Turns(turns) }
+    let slots = |secs, slot, used| {
+        let slots = SlotShare { slot: SlotId(slot), runs_in: 1, used };
+        Event { at: at(secs), what: What::Slots(slots) }
     };
     let story = watch.story.as_mut().unwrap();
-    story.note(turns(10, 0, 3));
-    story.note(turns(10, 0, 1));
+    story.note(slots(10, 0, 3));
+    story.note(slots(10, 0, 1));
     for secs in 11..25 {
         story.note(Event { at: at(secs), what: What::Remapped });
-        story.note(turns(secs, 1, 2));
+        story.note(slots(secs, 1, 2));
     }
     let lines = lines(&watch);
     // Of an instant with two rounds, the last counts. Ten instants are printed, the first of them
@@ -129,7 +129,7 @@ fn many_turns_share_a_line_and_an_instant_counts_once() {
         lines[21..],
         ["24  the last of 5 further changes of its slots or processors (--json has all)"]
     );
-    let slots = json!({ "at": 10.0, "kind": "turns", "slots": { "own": 0, "running_in": 1, "used": 1 } });
+    let slots = json!({ "at": 10.0, "kind": "slots", "slots": { "own": 0, "running_in": 1, "used": 1 } });
     assert_eq!(document(&watch)["changes"][0], slots);
 }
 
@@ -137,7 +137,7 @@ fn many_turns_share_a_line_and_an_instant_counts_once() {
 fn a_refusal_ends_the_story() {
     let watch = watched(&[(10, Effect::Refused { job: JOB, why: Refusal::BeyondClasses })]);
     assert!(watch.over());
-    let refused = "10  refused: it requests more than the largest of the policy's job classes";
+    let refused = "10  refused: larger than the largest job class of the policy";
     assert_eq!(lines(&watch)[1..], [refused]);
     let document = document(&watch);
     assert_eq!(document["refused"], "beyond_classes");

@@ -20,7 +20,7 @@ pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
     let mut writer = SwfWriter::new(Vec::new());
-    let held = || (most_held(jobs), " (the most that jobs held at a time; the history does not tell more)");
+    let held = || (most_held(jobs), " (the most in use at a time; the history has no machine size)");
     let (most, note) = procs.map_or_else(held, |procs| (procs.get(), ""));
     for comment in ["Version: 2.2", "Computer: miserly daemon", "TimeZone: 0"] {
         writer.comment(&format!("; {comment}"))?;

@@ -7,10 +7,10 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError,
 /// `easy`.
 pub static EASY: PolicyDescriptor = PolicyDescriptor {
     name: "easy",
-    title: "EASY backfilling: jobs may pass the head of the queue if they do not delay it",
+    title: "EASY backfilling: a job may start ahead of the first waiting job if it does not delay it",
     paper: "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
         et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007",
-    promises: "the head of the queue its shadow time, with order=arrival or hold_head=true; else nothing",
+    promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[Spelling {
         name: "ns",
@@ -30,7 +30,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let hold_head = params.flag(
         "hold_head",
         false,
-        "a head that has a shadow time stays the head, even if a job comes that sorts before it",
+        "once the first job has a reservation, later jobs cannot displace it",
     )?;
     let settings = params.order_settings()?;
     let (order, candidate_order) = (settings.apply(order), settings.apply(backfill));

@@ -10,7 +10,7 @@ use crate::shared::Order;
 /// `fcfs`.
 pub static FCFS: PolicyDescriptor = PolicyDescriptor {
     name: "fcfs",
-    title: "no backfilling: starts the head of the queue while it fits, stops at the first that does not",
+    title: "no backfilling: jobs start in queue order; the first job that does not fit blocks the others",
     paper: ZOTKIN,
     promises: "nothing",
     needs: Needs::NONE,

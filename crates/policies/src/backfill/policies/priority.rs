@@ -22,7 +22,7 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
         let hold_head = params.flag(
             "hold_head",
             false,
-            "a head that has a reservation stays the head, even if a job comes that sorts before it",
+            "once the first job has a reservation, later jobs cannot displace it",
         )?;
         Ok(Box::new(Point { name: "priority-backfill", rules: rules(order, depth, hold_head) }))
     },
@@ -62,7 +62,7 @@ pub static LXF_BACKFILL: PolicyDescriptor = PolicyDescriptor {
 /// `fcfs-backfill`: the order of arrival.
 pub static FCFS_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     name: "fcfs-backfill",
-    title: "backfilling in order of arrival, on hosts: EASY with depth=1",
+    title: "backfilling in arrival order, on hosts; EASY with depth=1",
     promises: "every job with depth=kept; the head of the queue with a number; else nothing",
     read: |params| preset("fcfs-backfill", Order::ARRIVAL, false, params),
     ..PRIORITY_BF
@@ -71,7 +71,7 @@ pub static FCFS_BACKFILL: PolicyDescriptor = PolicyDescriptor {
 /// `sjf-backfill`: shortest first, with a head that is held.
 pub static SJF_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     name: "sjf-backfill",
-    title: "backfilling with the shortest estimate first; a job that has a scheduled start keeps it",
+    title: "backfilling with the shortest estimate first; a job with a scheduled start keeps it",
     promises: "every job with depth=kept; the job that has the scheduled start with a number; else nothing",
     read: |params| preset("sjf-backfill", Order::by(Criterion::Shortest), true, params),
     ..PRIORITY_BF
@@ -115,14 +115,18 @@ fn depth(params: &mut ParamReader<'_>) -> Result<Option<ReservationDepth>, Polic
 fn weighted(params: &mut ParamReader<'_>) -> Result<Order, PolicyError> {
     let weights = [
         params.number("w_w", 1.0, "the weight of the wait, in hours")?,
-        params.number("w_x", 5.0, "the weight of the estimated expansion factor: (wait + estimate) / estimate")?,
+        params.number(
+            "w_x",
+            5.0,
+            "the weight of the estimated expansion factor: (wait + estimate) / estimate",
+        )?,
         params.number("w_p", 0.2, "the weight of the processors")?,
         params.number("w_m", 0.0, "the weight of the memory, in memory_per_pe")?,
-        params.number("w_pe", 0.0, "the weight of the larger of the two")?,
+        params.number("w_pe", 0.0, "the weight of the larger of processors and memory")?,
         params.number(
             "w_bypass",
             0.0,
-            "the weight of the number of jobs that started ahead of it and sort behind it; depth=kept counts none",
+            "the weight of the number of jobs that sort behind it and started before it; 0 with depth=kept",
         )?,
     ];
     let memory_per_pe =

@@ -35,7 +35,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError}
 /// `selective-backfill`.
 pub static SELECTIVE_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     name: "selective-backfill",
-    title: "selective reservations: a job has one once its expansion factor reaches a threshold",
+    title: "selective reservations: a job gets a reservation once its expansion factor reaches a threshold",
     paper: "Srinivasan, Kettimuthu, Subramani, Sadayappan: Selective Reservation Strategies for Backfill Job \
         Scheduling, JSSPP 2002",
     promises: "nothing",

@@ -7,7 +7,7 @@ use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError}
 /// `sorted`.
 pub static SORTED: PolicyDescriptor = PolicyDescriptor {
     name: "sorted",
-    title: "sorted backfilling: starts jobs in any order that leaves each its guarantee",
+    title: "sorted backfilling: jobs start in any order that keeps the guarantee of each job",
     paper: ZOTKIN,
     promises: "every job, when it is submitted: guarantee times the wait that conservative would promise",
     needs: Needs { only_processors: true, ..Needs::NONE },

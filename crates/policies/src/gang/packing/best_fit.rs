@@ -2,7 +2,7 @@
 
 use miserly_core::{Matrix, Procs, Slot, SlotId};
 
-use super::{Packing, Place, with_room};
+use super::{Packing, SlotPlacement, with_room};
 
 /// The slot with the least sufficient capacity, then the first, with processors in serial order
 /// (§2.1).
@@ -17,8 +17,8 @@ pub(super) fn best(matrix: &Matrix, size: Procs) -> Option<(SlotId, &Slot)> {
 }
 
 impl Packing for BestFit {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let (slot, row) = best(matrix, size)?;
-        Some(Place { slot, pes: row.open().clone().take_lowest(size)? })
+        Some(SlotPlacement { slot, pes: row.open().clone().take_lowest(size)? })
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use miserly_core::{Matrix, PeSet, Procs};
 
-use super::{Packing, Place};
+use super::{Packing, SlotPlacement};
 
 /// The nodes of the controller tree at which a job is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,13 +187,13 @@ impl Buddy {
 }
 
 impl Packing for Buddy {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let places = super::with_room(matrix, size).filter_map(|(slot, row)| {
             let (load, pes) = self.on_least(row.open(), size)?;
             Some((load, slot, pes))
         });
         let (_, slot, pes) = places.min_by_key(|(load, slot, _)| (*load, *slot))?;
-        Some(Place { slot, pes })
+        Some(SlotPlacement { slot, pes })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {

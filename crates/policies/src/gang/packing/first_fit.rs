@@ -2,7 +2,7 @@
 
 use miserly_core::{Matrix, Procs};
 
-use super::{Packing, Place, with_room};
+use super::{Packing, SlotPlacement, with_room};
 
 /// The first slot with sufficient capacity, with processors in serial order (§2.1).
 ///
@@ -11,8 +11,8 @@ use super::{Packing, Place, with_room};
 pub struct FirstFit;
 
 impl Packing for FirstFit {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let (slot, row) = with_room(matrix, size).next()?;
-        Some(Place { slot, pes: row.open().clone().take_lowest(size)? })
+        Some(SlotPlacement { slot, pes: row.open().clone().take_lowest(size)? })
     }
 }

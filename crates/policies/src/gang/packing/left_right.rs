@@ -4,7 +4,7 @@
 use miserly_core::{Matrix, PeSet, Persistent, Procs, Slot};
 
 use super::best_fit::best;
-use super::{Packing, Place};
+use super::{Packing, SlotPlacement};
 
 /// Small jobs from the left, large ones from the right.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +58,9 @@ impl BySize {
 }
 
 impl Packing for BySize {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let (slot, row) = best(matrix, size)?;
-        Some(Place { slot, pes: take(row.open().clone(), size, self.side(size))? })
+        Some(SlotPlacement { slot, pes: take(row.open().clone(), size, self.side(size))? })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
@@ -75,10 +75,10 @@ fn next(matrix: &Matrix) -> Side {
 }
 
 impl Packing for BySlots {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let (slot, row) = best(matrix, size)?;
         let from = if is_filled_from_right(row) { Side::Right } else { Side::Left };
-        Some(Place { slot, pes: take(row.open().clone(), size, from)? })
+        Some(SlotPlacement { slot, pes: take(row.open().clone(), size, from)? })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {

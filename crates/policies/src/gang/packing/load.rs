@@ -3,7 +3,7 @@
 use miserly_core::{Matrix, PeSet, Procs};
 
 use super::loads::{Least, Loads};
-use super::{Packing, Place, with_room};
+use super::{Packing, SlotPlacement, with_room};
 
 /// The slot in which the least loaded free processors have the lowest load, then the first slot.
 ///
@@ -29,11 +29,11 @@ impl LeastLoaded {
 }
 
 impl Packing for LeastLoaded {
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
         let places = with_room(matrix, size)
             .filter_map(|(slot, row)| Some((slot, self.loads.least(row.open(), size)?)));
         let (slot, least) = places.min_by_key(|(slot, least)| ((self.of)(least), *slot))?;
-        Some(Place { slot, pes: least.pes })
+        Some(SlotPlacement { slot, pes: least.pes })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {

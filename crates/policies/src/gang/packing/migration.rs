@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use miserly_core::{Matrix, PeSet, Procs, SlotId};
 
-use super::{Packing, Place};
+use super::{Packing, SlotPlacement};
 
 /// First fit decreasing: each job, the largest first, goes to the first slot with sufficient
 /// capacity.
@@ -15,7 +15,7 @@ use super::{Packing, Place};
 pub struct Migration;
 
 impl Packing for Migration {
-    fn place(&self, _matrix: &Matrix, _size: Procs) -> Option<Place> {
+    fn place(&self, _matrix: &Matrix, _size: Procs) -> Option<SlotPlacement> {
         None
     }
 
@@ -23,7 +23,7 @@ impl Packing for Migration {
         true
     }
 
-    fn remap(&self, procs: Procs, sizes: &[Procs]) -> Option<Vec<Place>> {
+    fn remap(&self, procs: Procs, sizes: &[Procs]) -> Option<Vec<SlotPlacement>> {
         // If a job is wider than the remaining machine, all jobs stay in place.
         if sizes.iter().any(|size| *size > procs) {
             return None;
@@ -31,7 +31,7 @@ impl Packing for Migration {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         order.sort_by_key(|&at| Reverse(sizes[at]));
         let mut filled: Vec<Procs> = vec![];
-        let nowhere = Place { slot: SlotId(0), pes: PeSet::empty() };
+        let nowhere = SlotPlacement { slot: SlotId(0), pes: PeSet::empty() };
         let mut places = vec![nowhere; sizes.len()];
         for at in order {
             let size = sizes[at];
@@ -41,7 +41,7 @@ impl Packing for Migration {
             }
             let pes = PeSet::block(u32::try_from(filled[row]).ok()?, u32::try_from(size).ok()?);
             filled[row] += size;
-            places[at] = Place { slot: SlotId(u32::try_from(row).ok()?), pes };
+            places[at] = SlotPlacement { slot: SlotId(u32::try_from(row).ok()?), pes };
         }
         Some(places)
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn check(procs: u64, sizes: &[u64], expected: Option<&[&str]>) {
-        let shown = |places: Vec<Place>| -> Vec<String> {
+        let shown = |places: Vec<SlotPlacement>| -> Vec<String> {
             places.iter().map(|place| format!("{}: {}", place.slot.0, place.pes)).collect()
         };
         let asked: Vec<Procs> = sizes.iter().copied().map(Procs::new).collect();

@@ -28,7 +28,7 @@ pub use migration::Migration;
 
 /// A slot and processors in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SlotPlacement {
     /// The slot.
     pub slot: SlotId,
     /// The processors.
@@ -42,7 +42,7 @@ pub struct Place {
 pub trait Packing: Debug + Send {
     /// Returns the placement of a job of this size in a used slot, or `None` if none of them can
     /// take it.
-    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place>;
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement>;
 
     /// Returns the processors of a job of this size in an unused slot. The host has at least as
     /// many.
@@ -77,7 +77,7 @@ pub trait Packing: Debug + Send {
     /// Returns the placements of all present jobs, given their sizes in the order of arrival.
     ///
     /// Returns `None` if the scheme does not move jobs.
-    fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<Place>> {
+    fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<SlotPlacement>> {
         None
     }
 }

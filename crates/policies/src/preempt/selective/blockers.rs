@@ -2,7 +2,7 @@
 
 use miserly_core::{Entry, JobId, Ledger, PeSet, Span, State, Time};
 
-use super::{Suspension, floor};
+use super::{Suspension, pe_allocator};
 
 /// For each suspended job that needs its own processors, a running job on them that it may not
 /// suspend.
@@ -35,11 +35,12 @@ impl Blockers {
         job: JobId,
         running: &[JobId],
     ) -> Option<Time> {
-        if let Some(until) = self.known((ledger, now), rules, job) {
+        if let Some(until) = self.remembered((ledger, now), rules, job) {
             return Some(until);
         }
         let entry = ledger.entry(job);
-        let found = floor::own(entry).and_then(|own| blocker((ledger, now), rules, entry, own, running));
+        let found =
+            pe_allocator::own(entry).and_then(|own| blocker((ledger, now), rules, entry, own, running));
         if self.0.len() <= job.index() {
             self.0.resize(job.index() + 1, None);
         }
@@ -47,7 +48,7 @@ impl Blockers {
         found.map(|blocked| blocked.until)
     }
 
-    fn known(&self, (ledger, now): (&Ledger, Time), rules: &Suspension, job: JobId) -> Option<Time> {
+    fn remembered(&self, (ledger, now): (&Ledger, Time), rules: &Suspension, job: JobId) -> Option<Time> {
         let blocked = (*self.0.get(job.index())?)?;
         let (other, its) = blocked.by;
         let other = ledger.get(other).filter(|entry| entry.admitted == its && runs(entry))?;
@@ -75,7 +76,7 @@ fn blocker(
 ) -> Option<Blocked> {
     let there = |job: &&JobId| {
         let other = ledger.entry(**job);
-        runs(other) && floor::pes(other).is_some_and(|pes| pes.intersects(own))
+        runs(other) && pe_allocator::pes(other).is_some_and(|pes| pes.intersects(own))
     };
     let there: Vec<JobId> = running.iter().filter(there).copied().collect();
     let blocked = |by: JobId, until: Time, beyond: bool| {

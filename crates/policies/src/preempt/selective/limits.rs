@@ -37,7 +37,7 @@ impl Limits {
         let category = category(entry);
         let (sum, parts) = match &self.means {
             Some(means) => (u128::from(means[category]), 1),
-            None => self.learned.of(category),
+            None => self.learned.sum_and_count(category),
         };
         // The mean of a category without an ended job is unknown.
         parts > 0 && rank.exceeds(self.factor, sum, parts * 1_000_000)
@@ -49,7 +49,7 @@ impl Limits {
 struct Slowdowns([(u128, u64); Category::COUNT]);
 
 impl Slowdowns {
-    fn of(&self, category: usize) -> (u128, u128) {
+    fn sum_and_count(&self, category: usize) -> (u128, u128) {
         let (sum, jobs) = self.0[category];
         (sum, jobs.into())
     }
@@ -100,7 +100,7 @@ impl SlowdownStats {
 
 /// Returns the index of the job's category.
 fn category(entry: &Entry) -> usize {
-    Category::of(estimate(entry), entry.request.procs()).index()
+    Category::for_job(estimate(entry), entry.request.procs()).index()
 }
 
 /// Returns the bounded slowdown of the slides: (wait + max(runtime, 10 s)) / max(runtime, 10 s), in

@@ -2,13 +2,13 @@
 
 mod blockers;
 
-mod crowd;
+mod job_sets;
 
-mod floor;
+mod pe_allocator;
 
 mod limits;
 
-mod place;
+mod pe_choice;
 
 mod policy;
 
@@ -23,11 +23,11 @@ mod view;
 use miserly_core::{Context, Event, JobId, Ledger, Policy, Span, StartReason, Time, Violation};
 
 use self::blockers::Blockers;
-use self::crowd::JobSets;
-use self::floor::PeAllocator;
+use self::job_sets::JobSets;
 pub use self::limits::Limits;
 use self::limits::SlowdownStats;
-pub use self::place::Place;
+use self::pe_allocator::PeAllocator;
+pub use self::pe_choice::PeChoice;
 pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
 use self::rank::Rank;
@@ -58,7 +58,7 @@ pub struct Moving {
     /// Whether a suspended job may resume on other processors.
     pub migrates: bool,
     /// The processors of a job without fixed processors.
-    pub place: Place,
+    pub place: PeChoice,
 }
 
 /// Selective suspension: starts jobs that fit, the most urgent first, and suspends running jobs for
@@ -85,41 +85,41 @@ pub struct Moving {
 /// A pass examines all jobs once, and once more after each suspension. Each time is O((w + r) log
 /// (w + r) + w q) for w idle jobs of q widths, and r running jobs. A suspended job whose blocker
 /// has moved examines each running job. Each start on free choice of processors examines those of
-/// all suspended jobs ([`Place::Spare`]).
+/// all suspended jobs ([`PeChoice::Spare`]).
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
-    floor: PeAllocator,
-    crowd: JobSets,
+    allocator: PeAllocator,
+    sets: JobSets,
     /// For the jobs that have to return to their own processors.
     blockers: Blockers,
-    lessons: SlowdownStats,
+    stats: SlowdownStats,
 }
 
 impl Selective {
     /// Returns a policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
-        let floor = PeAllocator::new(rules.moving);
-        let (blockers, lessons) = (Blockers::default(), SlowdownStats::default());
-        Selective { name, rules, floor, crowd: JobSets::default(), blockers, lessons }
+        let allocator = PeAllocator::new(rules.moving);
+        let (blockers, stats) = (Blockers::default(), SlowdownStats::default());
+        Selective { name, rules, allocator, sets: JobSets::default(), blockers, stats }
     }
 
     /// Serves the jobs, the most urgent first, until one of them suspends others.
     ///
     /// Returns whether that happened: then other jobs may fit.
     fn sweep(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
-        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, context);
-        for (rank, _, job) in most_urgent_first(self.able(context, &mut view)) {
-            if let Some(pes) = view.place(&self.floor, context, job) {
+        let mut view = View::new(&self.rules, &self.allocator, &self.sets.running, context);
+        for (rank, _, job) in most_urgent_first(self.runnable(context, &mut view)) {
+            if let Some(pes) = view.place(&self.allocator, context, job) {
                 let reason = self.reason(context, job, rank);
-                self.floor.go_on(context, job, pes.clone(), reason)?;
-                view.take(&self.floor, context.ledger(), &pes);
+                self.allocator.start_or_resume(context, job, pes.clone(), reason)?;
+                view.take(&self.allocator, context.ledger(), &pes);
                 self.now_runs(job);
-            } else if let Some((victims, pes)) = view.victims(&self.floor, context, job, rank) {
+            } else if let Some((victims, pes)) = view.victims(&self.allocator, context, job, rank) {
                 let reason = self.reason(context, job, rank);
-                self.floor.take_over(context, job, &victims, pes, reason)?;
-                self.crowd.are_suspended(victims);
-                if !self.floor.claims(job) {
+                self.allocator.start_over_victims(context, job, &victims, pes, reason)?;
+                self.sets.set_suspended(victims);
+                if !self.allocator.claims(job) {
                     self.now_runs(job);
                 }
                 return Ok(true);
@@ -129,16 +129,16 @@ impl Selective {
     }
 
     /// Returns the jobs that can possibly run, with their ranks and admission numbers.
-    fn able(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+    fn runnable(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (context.ledger(), context.now());
-        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
-        let settled = floor.settled(ledger);
+        let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
+        let settled = allocator.unpreemptable(ledger);
         let mut able = vec![];
-        for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
+        for job in idle.iter().copied().filter(|job| allocator.is_schedulable(ledger, *job)) {
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
-            let can = if floor.must_return(ledger, entry) {
-                !floor::own(entry).is_some_and(|own| own.intersects(&settled))
+            let can = if allocator.must_return(ledger, entry) {
+                !pe_allocator::own(entry).is_some_and(|own| own.intersects(&settled))
                     && blockers.find((ledger, now), rules, job, running).is_none()
             } else {
                 view.may_help(ledger, job, rank())
@@ -152,7 +152,7 @@ impl Selective {
 
     fn now_runs(&mut self, job: JobId) {
         self.blockers.forget(job);
-        self.crowd.runs(job);
+        self.sets.set_running(job);
     }
 
     /// Returns the start reason of a job: backfilled if a more urgent one still waits.
@@ -160,10 +160,10 @@ impl Selective {
         let (ledger, now) = (context.ledger(), context.now());
         let ahead = |other: &JobId| {
             *other != job
-                && self.floor.is_free_to_go(ledger, *other)
+                && self.allocator.is_schedulable(ledger, *other)
                 && self.rules.criterion.rank(ledger.entry(*other), now) > rank
         };
-        if self.crowd.idle.iter().any(ahead) {
+        if self.sets.idle.iter().any(ahead) {
             StartReason::Backfilled
         } else if ledger.request(job).submit == now {
             StartReason::Immediate
@@ -173,31 +173,31 @@ impl Selective {
     }
 
     /// Requests a wake-up at the next time at which a pass can have an effect without an event.
-    fn ask_to_wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+    fn request_wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let period = self.rules.period;
-        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(context)?, period)));
-        let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
+        let by_waiting = period.and_then(|period| Some(multiple(self.next_entitlement(context)?, period)));
+        let transfers = self.allocator.next_swap_out().into_iter().chain(self.allocator.next_swap_in());
         by_waiting.into_iter().chain(transfers).try_for_each(|at| context.wake_at(at))
     }
 
     /// Returns the earliest time at which a job will be entitled to enough processors.
-    fn entitled_next(&mut self, context: &Context<'_>) -> Option<Time> {
+    fn next_entitlement(&mut self, context: &Context<'_>) -> Option<Time> {
         let (ledger, now) = (context.ledger(), context.now());
-        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
-        let settled = floor.settled(ledger);
+        let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
+        let settled = allocator.unpreemptable(ledger);
         let mut view = None;
-        let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
+        let idle = idle.iter().copied().filter(|job| allocator.is_schedulable(ledger, *job));
         let at = |job: JobId| {
             let entry = ledger.entry(job);
-            if floor.must_return(ledger, entry) {
-                if floor::own(entry).is_some_and(|own| own.intersects(&settled)) {
+            if allocator.must_return(ledger, entry) {
+                if pe_allocator::own(entry).is_some_and(|own| own.intersects(&settled)) {
                     // A pass follows when that is over.
                     return None;
                 }
                 let until = blockers.find((ledger, now), rules, job, running);
                 return until.filter(|at| *at < Time::MAX);
             }
-            let view = view.get_or_insert_with(|| View::of(rules, floor, running, context));
+            let view = view.get_or_insert_with(|| View::new(rules, allocator, running, context));
             let bar = view.bar(ledger, job)?;
             rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now)
         };
@@ -222,9 +222,9 @@ impl Policy for Selective {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        self.floor.rebuild(now, ledger);
+        self.allocator.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.crowd = JobSets::of(ledger);
+        self.sets = JobSets::new(ledger);
         if let Some(limits) = &mut self.rules.limits {
             limits.learn_from(ledger);
         }
@@ -232,14 +232,14 @@ impl Policy for Selective {
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.crowd.comes(job),
+            Event::Submitted(job) => self.sets.insert_idle(job),
             Event::Ended(ended) => {
                 if self.rules.limits.as_ref().is_some_and(|limits| limits.means.is_none()) {
-                    self.lessons.note(ledger.entry(ended.job), now);
+                    self.stats.note(ledger.entry(ended.job), now);
                 }
-                self.floor.forget(ended.job);
+                self.allocator.forget(ended.job);
                 self.blockers.forget(ended.job);
-                self.crowd.is_gone(ended.job);
+                self.sets.remove(ended.job);
             }
             _ => {}
         }
@@ -247,13 +247,13 @@ impl Policy for Selective {
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if let Some(limits) = &mut self.rules.limits {
-            self.lessons.write(limits, context);
+            self.stats.write(limits, context);
         }
-        self.floor.vacate(context)?;
-        for job in self.floor.serve_claims(context)? {
+        self.allocator.finish_swap_outs(context)?;
+        for job in self.allocator.serve_claims(context)? {
             self.now_runs(job);
         }
         while self.sweep(context)? {}
-        self.ask_to_wake(context)
+        self.request_wake(context)
     }
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::{Machine, Policy, Span};
 
-use super::{Criterion, Limits, Moving, Place, Selective, Slices, Suspension, Transfer};
+use super::{Criterion, Limits, Moving, PeChoice, Selective, Slices, Suspension, Transfer};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
 
 const KETTIMUTHU: &str = "Kettimuthu, Subramani, Srinivasan, Gopalasamy, Panda, Sadayappan 2002";
@@ -10,7 +10,7 @@ const KETTIMUTHU: &str = "Kettimuthu, Subramani, Srinivasan, Gopalasamy, Panda, 
 /// `ss`: suspension by xfactor, or by the remaining time.
 pub static SS: PolicyDescriptor = PolicyDescriptor {
     name: "ss",
-    title: "selective suspension: a job may suspend others whose xfactors are smaller by a factor",
+    title: "selective suspension: a job may suspend jobs with an expansion factor that is smaller by the suspension factor",
     paper: KETTIMUTHU,
     promises: "nothing",
     needs: Needs {
@@ -24,7 +24,7 @@ pub static SS: PolicyDescriptor = PolicyDescriptor {
     spellings: &[Spelling {
         name: "srt",
         means: "criterion=remaining, half_width=false, period=none",
-        title: "a job suspends others that have longer to run; long ones may starve",
+        title: "shortest remaining time: a job suspends jobs with more remaining time; long jobs may starve",
     }],
     read: |params| {
         let criterion = criterion(params)?;
@@ -39,7 +39,7 @@ pub static SS: PolicyDescriptor = PolicyDescriptor {
 /// `tss`: suspension by xfactor, with limits.
 pub static TSS: PolicyDescriptor = PolicyDescriptor {
     name: "tss",
-    title: "tunable selective suspension: as ss, but jobs beyond the limit of their category are not suspended",
+    title: "tunable selective suspension: like ss, but a job above the slowdown limit of its category is not suspended",
     spellings: &[],
     read: |params| {
         let criterion = Criterion::Xfactor { factor: suspension_factor(params)? };
@@ -54,7 +54,7 @@ pub static TSS: PolicyDescriptor = PolicyDescriptor {
 /// `is`: a time slice at once for every job.
 pub static IS: PolicyDescriptor = PolicyDescriptor {
     name: "is",
-    title: "a slice at once for every job, by suspending others, which queue with the rest for EASY",
+    title: "immediate service: each new job runs for a time slice at once, by suspending others; EASY resumes them",
     spellings: &[],
     read: |params| {
         let doc = "the time that a job runs before it can be suspended";
@@ -98,8 +98,12 @@ impl Params for SlicesParams {
 
 fn criterion(params: &mut ParamReader<'_>) -> Result<Criterion, PolicyError> {
     let words = [
-        ("xfactor", false, "a job may suspend others whose xfactors are smaller by the suspension factor"),
-        ("remaining", true, "a job may suspend others that have longer to run"),
+        (
+            "xfactor",
+            false,
+            "a job may suspend jobs with an expansion factor that is smaller by the suspension factor",
+        ),
+        ("remaining", true, "a job may suspend jobs with more remaining time"),
     ];
     let by_remaining = params.choice("criterion", &words, "xfactor", "the jobs that a job may suspend")?;
     let factor = suspension_factor(params)?;
@@ -118,7 +122,7 @@ fn suspension_factor(params: &mut ParamReader<'_>) -> Result<Option<u64>, Policy
 }
 
 fn limits(params: &mut ParamReader<'_>) -> Result<Limits, PolicyError> {
-    let doc = "a job is not suspended if its xfactor is more than this multiple of the mean slowdown of its category";
+    let doc = "a job is not suspended if its expansion factor exceeds this multiple of the mean slowdown of its category";
     let factor = millionths(params.number("limit", 1.5, doc)?);
     let learned = ("learned", "from the jobs that ended before");
     let doc = "the mean slowdowns of the sixteen categories, by length and then by width";
@@ -133,27 +137,36 @@ fn period(params: &mut ParamReader<'_>) -> Result<Option<Span>, PolicyError> {
 
 fn moving(params: &mut ParamReader<'_>) -> Result<Moving, PolicyError> {
     let swaps = [
-        ("none", None, "suspended jobs keep their memory, and it takes no time"),
-        ("write", Some(false), "their memory is written to disk; their processors are held meanwhile"),
-        ("write+read", Some(true), "and read back before they resume"),
+        ("none", None, "suspended jobs keep their memory; suspension takes no time"),
+        (
+            "write",
+            Some(false),
+            "suspended jobs are swapped out and keep their processors until that has ended",
+        ),
+        ("write+read", Some(true), "as above, and they are swapped in before they resume"),
     ];
     let overhead = params.choice("overhead", &swaps, "none", "the cost of suspending a job")?;
     let rate = params.integer(
         "rate",
         1..=u64::MAX,
         2000,
-        "kB that are written or read in a second, with overhead; jobs of unknown memory draw from 100 MB to 1 GB",
+        "the swap rate in kB per second, with overhead; unknown memory is drawn from 100 MB to 1 GB",
     )?;
     let migrates = params.flag("migrate", false, "suspended jobs may resume on other processors")?;
     let places = [
         (
             "spare",
-            Place::Spare,
-            "first those to which no suspended job has to come back, then those of the least urgent",
+            PeChoice::Spare,
+            "processors to which no suspended job must return first, then those of the least urgent job",
         ),
-        ("lowest", Place::Lowest, "the lowest"),
+        ("lowest", PeChoice::Lowest, "the lowest"),
     ];
-    let place = params.choice("place", &places, "spare", "the processors of a job that may be anywhere")?;
+    let place = params.choice(
+        "place",
+        &places,
+        "spare",
+        "the choice of processors for a job without fixed processors",
+    )?;
     let seed = params.seed("seed of the draws of memory")?;
     let transfer = overhead.map_or(Transfer::None, |read| Transfer::Disk { rate, read, seed });
     Ok(Moving { transfer, migrates, place })

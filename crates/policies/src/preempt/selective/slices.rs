@@ -6,8 +6,8 @@ use miserly_core::{
 };
 
 use super::Moving;
-use super::crowd::JobSets;
-use super::floor::{self, PeAllocator};
+use super::job_sets::JobSets;
+use super::pe_allocator::{self, PeAllocator};
 use super::rank::{current_slowdown, ran};
 use super::view::{Victim, by_rank, enough, need_of_leavers, room};
 use crate::shared::Key;
@@ -28,13 +28,13 @@ use crate::shared::Key;
 ///
 /// O((w + r) log (w + r)) for w idle jobs and r running ones, once a pass and once more for each
 /// arrival. A start on free choice of processors examines those of all suspended jobs
-/// ([`Place::Spare`](super::Place::Spare)).
+/// ([`PeChoice::Spare`](super::PeChoice::Spare)).
 pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
-    floor: PeAllocator,
-    crowd: JobSets,
+    allocator: PeAllocator,
+    sets: JobSets,
     /// Jobs that arrived since the last pass.
     new: Vec<JobId>,
 }
@@ -55,24 +55,24 @@ type Occupied = (Time, PeSet);
 impl Slices {
     /// Returns a policy with slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
-        let floor = PeAllocator::new(moving);
-        Slices { name, slice, moving, floor, crowd: JobSets::default(), new: vec![] }
+        let allocator = PeAllocator::new(moving);
+        Slices { name, slice, moving, allocator, sets: JobSets::default(), new: vec![] }
     }
 
     /// Returns the idle jobs without claim or swap-out, in the order of arrival.
     fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
-        let waits = |job: &JobId| self.floor.is_free_to_go(ledger, *job);
-        in_order_of_arrival(ledger, self.crowd.idle.iter().copied().filter(waits))
+        let waits = |job: &JobId| self.allocator.is_schedulable(ledger, *job);
+        in_order_of_arrival(ledger, self.sets.idle.iter().copied().filter(waits))
     }
 
     /// Starts the queue's jobs as EASY does.
     fn pass_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        let mut available = self.floor.available(context.ledger());
+        let mut available = self.allocator.available(context.ledger());
         let suspended = in_order_of_arrival(context.ledger(), context.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
         for job in self.queue(context.ledger()) {
             let Some(pes) = self.room(context, job, &available, &suspended, reserved.as_mut()) else {
-                if reserved.is_none() && self.floor.has_rest(context.ledger(), job) {
+                if reserved.is_none() && self.allocator.has_rest(context.ledger(), job) {
                     reserved = Some(self.reserve(context, job, &available));
                 }
                 continue;
@@ -84,8 +84,8 @@ impl Slices {
                 None => StartReason::Reserved,
             };
             available.remove_all(&pes);
-            self.floor.go_on(context, job, pes, reason)?;
-            self.crowd.runs(job);
+            self.allocator.start_or_resume(context, job, pes, reason)?;
+            self.sets.set_running(job);
         }
         Ok(())
     }
@@ -100,16 +100,16 @@ impl Slices {
         reserved: Option<&mut Reservation>,
     ) -> Option<PeSet> {
         let (ledger, now) = (context.ledger(), context.now());
-        let Some(first) = reserved else { return self.floor.place(ledger, job, available, || suspended) };
+        let Some(first) = reserved else { return self.allocator.place(ledger, job, available, || suspended) };
         let entry = ledger.entry(job);
         let procs = entry.request.procs();
-        let end = now + self.moving.transfer.read(entry) + entry.left(now, procs);
+        let end = now + self.moving.transfer.swap_in_time(entry) + entry.left(now, procs);
         if end <= first.at {
-            return self.floor.place(ledger, job, available, || suspended);
+            return self.allocator.place(ledger, job, available, || suspended);
         }
         let mut elsewhere = available.clone();
         elsewhere.remove_all(&first.on);
-        let pes = self.floor.place(ledger, job, &elsewhere, || suspended)?;
+        let pes = self.allocator.place(ledger, job, &elsewhere, || suspended)?;
         if first.on.is_empty() {
             first.extra = first.extra.checked_sub(procs)?;
         }
@@ -121,7 +121,7 @@ impl Slices {
         let (ledger, now) = (context.ledger(), context.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
-        if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
+        if let Some(own) = pe_allocator::own(entry).filter(|_| self.allocator.must_return(ledger, entry)) {
             let ends = occupied.iter().filter(|(_, pes)| pes.intersects(own)).map(|(end, _)| *end);
             return Reservation { at: ends.max().unwrap_or(now), extra: Procs::ZERO, on: own.clone() };
         }
@@ -143,15 +143,16 @@ impl Slices {
     fn occupied(&self, ledger: &Ledger, now: Time) -> Vec<Occupied> {
         let mut claimed = PeSet::empty();
         let mut occupied = vec![];
-        for job in self.crowd.idle.iter().filter(|job| self.floor.claims(**job)) {
+        for job in self.sets.idle.iter().filter(|job| self.allocator.claims(**job)) {
             let entry = ledger.entry(*job);
-            let (Some(start), Some(pes)) = (entry.planned, floor::claim(entry)) else { continue };
+            let (Some(start), Some(pes)) = (entry.planned, pe_allocator::claim(entry)) else { continue };
             claimed.insert_all(pes);
-            let end =
-                start.max(now) + self.moving.transfer.read(entry) + entry.left(now, entry.request.procs());
+            let end = start.max(now)
+                + self.moving.transfer.swap_in_time(entry)
+                + entry.left(now, entry.request.procs());
             occupied.push((end, pes.clone()));
         }
-        let holds = self.crowd.running.iter().chain(&self.crowd.idle).map(|job| ledger.entry(*job));
+        let holds = self.sets.running.iter().chain(&self.sets.idle).map(|job| ledger.entry(*job));
         for (end, pes) in holds.filter_map(|entry| holds_until(entry, now)) {
             let mut pes = pes.clone();
             pes.remove_all(&claimed);
@@ -164,22 +165,22 @@ impl Slices {
     fn serve(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (context.ledger(), context.now());
         let need = need_of_leavers(ledger, job);
-        let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
+        let victims = self.sets.running.iter().filter_map(|job| self.victim(ledger, now, *job));
         let victims = by_rank(victims.collect());
-        let free = room(&self.floor, ledger, &self.floor.available(ledger));
+        let free = room(&self.allocator, ledger, &self.allocator.available(ledger));
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        let available = self.floor.available_without(ledger, &victims);
+        let available = self.allocator.available_without(ledger, &victims);
         let leave = victims.iter().copied();
         let returning = in_order_of_arrival(ledger, ledger.suspended().chain(leave));
         let procs = ledger.request(job).procs();
-        let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
+        let Some(pes) = self.allocator.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
-        self.floor.take_over(context, job, &victims, pes, StartReason::Quantum)?;
-        self.crowd.are_suspended(victims);
-        if !self.floor.claims(job) {
-            self.crowd.runs(job);
+        self.allocator.start_over_victims(context, job, &victims, pes, StartReason::Quantum)?;
+        self.sets.set_suspended(victims);
+        if !self.allocator.claims(job) {
+            self.sets.set_running(job);
         }
         Ok(())
     }
@@ -213,7 +214,7 @@ fn holds_until(entry: &Entry, now: Time) -> Option<(Time, &PeSet)> {
         State::Suspended { holds: miserly_core::Holds::All { until }, .. } => until,
         _ => return None,
     };
-    floor::pes(entry).map(|pes| (end.max(now + Span::TICK), pes))
+    pe_allocator::pes(entry).map(|pes| (end.max(now + Span::TICK), pes))
 }
 
 impl Policy for Slices {
@@ -226,37 +227,37 @@ impl Policy for Slices {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        self.floor.rebuild(now, ledger);
-        self.crowd = JobSets::of(ledger);
+        self.allocator.rebuild(now, ledger);
+        self.sets = JobSets::new(ledger);
     }
 
     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.crowd.comes(job);
+                self.sets.insert_idle(job);
                 self.new.push(job);
             }
             Event::Ended(ended) => {
-                self.floor.forget(ended.job);
-                self.crowd.is_gone(ended.job);
+                self.allocator.forget(ended.job);
+                self.sets.remove(ended.job);
             }
             _ => {}
         }
     }
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        self.floor.vacate(context)?;
-        for job in self.floor.serve_claims(context)? {
-            self.crowd.runs(job);
+        self.allocator.finish_swap_outs(context)?;
+        for job in self.allocator.serve_claims(context)? {
+            self.sets.set_running(job);
         }
         self.pass_queue(context)?;
         for job in std::mem::take(&mut self.new) {
-            if self.crowd.idle.contains(&job) {
+            if self.sets.idle.contains(&job) {
                 self.serve(context, job)?;
                 // Other jobs may fit on the remaining processors.
                 self.pass_queue(context)?;
             }
         }
-        self.floor.next_written().map_or(Ok(()), |at| context.wake_at(at))
+        self.allocator.next_swap_out().map_or(Ok(()), |at| context.wake_at(at))
     }
 }

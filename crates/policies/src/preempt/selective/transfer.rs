@@ -28,7 +28,7 @@ const MEMORY: u64 = 0x6d65_6d6f_7279;
 
 impl Transfer {
     /// Returns the time of a job's swap-out, or `None` if it is not swapped out.
-    pub(super) fn write(self, entry: &Entry) -> Option<Span> {
+    pub(super) fn swap_out_time(self, entry: &Entry) -> Option<Span> {
         let Transfer::Disk { rate, seed, .. } = self else { return None };
         let ticks = memory(entry, seed).saturating_mul(1_000_000) / rate.max(1);
         Some(i64::try_from(ticks).map_or(Span::MAX, Span::from_ticks))
@@ -45,10 +45,10 @@ impl Transfer {
     }
 
     /// Returns the swap-in time before a job resumes that was swapped out.
-    pub(super) fn read(self, entry: &Entry) -> Span {
+    pub(super) fn swap_in_time(self, entry: &Entry) -> Span {
         let out = matches!(entry.state, State::Suspended { holds: Holds::All { .. } | Holds::Nothing, .. });
         let reads = out && matches!(self, Transfer::Disk { read: true, .. });
-        self.write(entry).filter(|_| reads).unwrap_or(Span::ZERO)
+        self.swap_out_time(entry).filter(|_| reads).unwrap_or(Span::ZERO)
     }
 }
 

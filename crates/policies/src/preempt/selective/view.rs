@@ -3,7 +3,7 @@
 use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
 use super::Suspension;
-use super::floor::{self, PeAllocator};
+use super::pe_allocator::{self, PeAllocator};
 use super::rank::Rank;
 
 /// A job that may be suspended by jobs of sufficient rank.
@@ -34,31 +34,36 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(
+    pub(super) fn new(
         rules: &Suspension,
-        floor: &PeAllocator,
+        allocator: &PeAllocator,
         running: &[JobId],
         context: &Context<'_>,
     ) -> View {
         let (ledger, now) = (context.ledger(), context.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
-        let available = floor.available(ledger);
-        let free = room(floor, ledger, &available);
+        let available = allocator.available(ledger);
+        let free = room(allocator, ledger, &available);
         View { rules: rules.clone(), available, free, victims, bars: vec![], suspended: None }
     }
 
     /// Returns processors on which a job could run now.
-    pub(super) fn place(&mut self, floor: &PeAllocator, context: &Context<'_>, job: JobId) -> Option<PeSet> {
+    pub(super) fn place(
+        &mut self,
+        allocator: &PeAllocator,
+        context: &Context<'_>,
+        job: JobId,
+    ) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
-        floor.place(context.ledger(), job, available, || {
+        allocator.place(context.ledger(), job, available, || {
             suspended.get_or_insert_with(|| by_urgency(rules, context, context.ledger().suspended()))
         })
     }
 
     /// Removes these processors from the free ones.
-    pub(super) fn take(&mut self, floor: &PeAllocator, ledger: &Ledger, pes: &PeSet) {
+    pub(super) fn take(&mut self, allocator: &PeAllocator, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
-        self.free = room(floor, ledger, &self.available);
+        self.free = room(allocator, ledger, &self.available);
         self.bars.clear();
     }
 
@@ -72,14 +77,14 @@ impl View {
     ///
     /// Returns `None` if all victims together are not enough.
     pub(super) fn bar(&mut self, ledger: &Ledger, job: JobId) -> Option<Rank> {
-        let any_width = floor::own(ledger.entry(job)).is_some();
+        let any_width = pe_allocator::own(ledger.entry(job)).is_some();
         let need = need_of_leavers(ledger, job);
         let key = (any_width, need.cpus_count());
         let procs = ledger.request(job).procs();
         if need != Resources::cpus(need.cpus_count()) {
             return self.bar_for(&need, procs, any_width);
         }
-        let at = match self.bars.binary_search_by_key(&key, |(asked, _)| *asked) {
+        let at = match self.bars.binary_search_by_key(&key, |(entry, _)| *entry) {
             Ok(at) => at,
             Err(at) => {
                 self.bars.insert(at, (key, self.bar_for(&need, procs, any_width)));
@@ -104,12 +109,13 @@ impl View {
 
     /// Returns the victims on these processors, if suspending them frees all of these processors.
     fn on(&self, ledger: &Ledger, own: &PeSet) -> Option<Vec<Victim>> {
-        let has =
-            |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own));
+        let has = |victim: &&Victim| {
+            pe_allocator::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own))
+        };
         let there: Vec<Victim> = self.victims.iter().filter(has).copied().collect();
         let mut missing = own.clone();
         missing.remove_all(&self.available);
-        for pes in there.iter().filter_map(|victim| floor::pes(ledger.entry(victim.job))) {
+        for pes in there.iter().filter_map(|victim| pe_allocator::pes(ledger.entry(victim.job))) {
             missing.remove_all(pes);
         }
         missing.is_empty().then_some(there)
@@ -120,7 +126,7 @@ impl View {
     /// Returns `None` if it is not entitled to enough.
     pub(super) fn victims(
         &self,
-        floor: &PeAllocator,
+        allocator: &PeAllocator,
         context: &Context<'_>,
         job: JobId,
         rank: Rank,
@@ -128,7 +134,7 @@ impl View {
         let ledger = context.ledger();
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
-        let own = floor::own(entry).filter(|_| floor.must_return(ledger, entry));
+        let own = pe_allocator::own(entry).filter(|_| allocator.must_return(ledger, entry));
         let victims = if let Some(own) = own {
             let there = self.on(ledger, own)?;
             let had = there.iter().fold(self.free, |had, victim| had.plus(&victim.gives));
@@ -137,20 +143,20 @@ impl View {
             }
             there
         } else {
-            let any_width = floor::own(entry).is_some();
+            let any_width = pe_allocator::own(entry).is_some();
             let need = need_of_leavers(ledger, job);
             let narrow = |victim: &Victim| any_width || self.narrow_enough(entry.request.procs(), victim);
             let may = |victim: &&Victim| entitled(victim) && narrow(victim);
             enough(self.free, &need, self.victims.iter().filter(may))?
         };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        let pes = floor.available_without(ledger, &victims);
+        let pes = allocator.available_without(ledger, &victims);
         let pes = if let Some(own) = own {
             pes.contains_all(own).then(|| own.clone())?
         } else {
             let leave = victims.iter().copied();
             let returning = by_urgency(&self.rules, context, ledger.suspended().chain(leave));
-            floor.choose(ledger, entry.request.procs(), &pes, &returning)?
+            allocator.choose(ledger, entry.request.procs(), &pes, &returning)?
         };
         Some((victims, pes))
     }
@@ -158,7 +164,7 @@ impl View {
 
 /// Returns the resources that a job without fixed processors needs to run.
 pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
-    floor::rest(ledger, job).with_cpus(ledger.request(job).procs())
+    pe_allocator::rest(ledger, job).with_cpus(ledger.request(job).procs())
 }
 
 /// Returns the resources that a job needs from free resources and from victims.
@@ -171,8 +177,8 @@ pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
 }
 
 /// Returns these processors, and the free resources other than processors.
-pub(super) fn room(floor: &PeAllocator, ledger: &Ledger, available: &PeSet) -> Resources {
-    floor.free_rest(ledger).with_cpus(available.count())
+pub(super) fn room(allocator: &PeAllocator, ledger: &Ledger, available: &PeSet) -> Resources {
+    allocator.free_rest(ledger).with_cpus(available.count())
 }
 
 /// Returns the first victims until the need is met, without those that turn out to be unnecessary.

@@ -4,13 +4,13 @@ mod timeline;
 
 mod search;
 
-mod again;
+mod freed_search;
 
 mod pool;
 
 mod freed;
 
-mod trial;
+mod what_if;
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use miserly_core::{
 };
 
 pub use self::freed::FreedHosts;
-pub use self::trial::WhatIf;
+pub use self::what_if::WhatIf;
 
 use self::pool::Pool;
 use self::timeline::Timeline;
@@ -77,7 +77,7 @@ enum Part {
 }
 
 impl Part {
-    fn of(self, amount: &Resources) -> Resources {
+    fn part_of(self, amount: &Resources) -> Resources {
         match self {
             Part::Whole => *amount,
             Part::AllButCpus => amount.without_cpus(),
@@ -246,7 +246,7 @@ impl HostPlan {
         let HostPlan { hosts, points, falling, .. } = self;
         for share in placement.shares() {
             let line = &mut hosts[share.host.index()];
-            let amount = part.of(&share.amount);
+            let amount = part.part_of(&share.amount);
             *falling -= usize::from(!line.is_rising());
             line.change(from, to, &amount, give, |time, new| {
                 let point = (time, share.host.0);

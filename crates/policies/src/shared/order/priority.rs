@@ -36,12 +36,12 @@ impl Priority {
     pub const NAMES: [(&'static str, &'static str); 8] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1"),
-        ("procs", "processors asked for"),
-        ("submit", "when it was submitted, in seconds of the log's clock"),
-        ("memory", "kB for all processors together, 0 where unknown"),
-        ("user", "number of the user, -1 where unknown"),
-        ("queue", "number of the queue, -1 where unknown"),
-        ("bypassed", "jobs that sort behind it and started before it, where the policy counts them: else 0"),
+        ("procs", "requested processors"),
+        ("submit", "submission, in seconds of the log"),
+        ("memory", "kB of all processors together; 0 if unknown"),
+        ("user", "number of the user; -1 if unknown"),
+        ("queue", "number of the queue; -1 if unknown"),
+        ("bypassed", "jobs that sort behind it and started before it; 0 if the policy does not count them"),
     ];
 
     /// Returns the order with the largest value of this formula first.

@@ -23,7 +23,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    pub(super) fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
+    pub(super) fn new(times: Vec<i64>, free: Vec<i32>) -> Chunk {
         let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, loose: 0, times, free };
         chunk.times.reserve(CHUNK);
         chunk.free.reserve(CHUNK);
@@ -76,7 +76,7 @@ impl Chunk {
     }
 
     pub(super) fn split(&mut self) -> Chunk {
-        let mut upper = Chunk::of(self.times.split_off(CHUNK / 2), self.free.split_off(CHUNK / 2));
+        let mut upper = Chunk::new(self.times.split_off(CHUNK / 2), self.free.split_off(CHUNK / 2));
         upper.lift = self.lift;
         self.measure();
         upper

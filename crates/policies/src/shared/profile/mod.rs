@@ -43,7 +43,7 @@ impl Profile {
     pub fn new(procs: u32) -> Profile {
         // The registry checks a lower limit.
         let free = i32::try_from(procs.min(Profile::MOST)).unwrap_or(i32::MAX);
-        Profile { chunks: vec![Chunk::of(vec![i64::MIN], vec![free])], now: i64::MIN }
+        Profile { chunks: vec![Chunk::new(vec![i64::MIN], vec![free])], now: i64::MIN }
     }
 
     /// Forgets the time before `now`.

@@ -61,7 +61,7 @@ pub enum GroupKey {
 /// A word that names no [`Grouping`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status"
+    "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status"
 )]
 pub struct GroupingError(String);
 
@@ -102,7 +102,7 @@ impl Grouping {
     pub fn key(self, job: &Finished) -> GroupKey {
         let run = job.runtime;
         let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
-        let category = || Category::of(run, job.request.procs());
+        let category = || Category::for_job(run, job.request.procs());
         let quality = || Quality::new(job.request.estimate, run);
         match self {
             Grouping::Category => GroupKey::Category(category()),
@@ -143,7 +143,8 @@ fn bin(run: Span) -> u32 {
 /// Returns the class of a request.
 fn class(request: &Request) -> GroupKey {
     let memory = request.demand.get(Kind::Memory);
-    Class::of(request.procs(), memory, request.estimate).map_or(GroupKey::BeyondClasses, GroupKey::LsfClass)
+    Class::for_request(request.procs(), memory, request.estimate)
+        .map_or(GroupKey::BeyondClasses, GroupKey::LsfClass)
 }
 
 impl GroupKey {

@@ -70,7 +70,7 @@ impl MonthCollector {
         let (estimate, requested) = (seconds(Field::Estimate), total(Field::RequestedMemory));
         let span = Span::from_secs(estimate.cast_signed()).unwrap_or(Span::MAX);
         self.jobs.push(MonthJob {
-            class: Class::of(procs.into(), requested, span),
+            class: Class::for_request(procs.into(), requested, span),
             slot: WeekSlot::at(self.clock.since_monday(submit.cast_signed())),
             procs,
             runtime: seconds(Field::Runtime),

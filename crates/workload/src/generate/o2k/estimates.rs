@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn estimates_are_of_their_class() {
         for length in Length::ALL {
-            let of = |&(seconds, _): &(u64, f64)| Length::of(Span::from_secs(seconds.cast_signed()).unwrap());
+            let of = |&(seconds, _): &(u64, f64)| {
+                Length::for_estimate(Span::from_secs(seconds.cast_signed()).unwrap())
+            };
             assert!(weights(length).iter().all(|weighted| of(weighted) == Some(length)));
         }
     }

@@ -197,7 +197,7 @@ mod tests {
     fn the_ends_of_the_range_are_of_the_class() {
         let of = |procs: u32, megabytes: u64| {
             let procs = u64::from(procs);
-            Class::of(procs.into(), megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
+            Class::for_request(procs.into(), megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
         };
         for size in Size::ALL {
             for procs in 1..=u32::try_from(size.procs()).unwrap() {

@@ -76,7 +76,7 @@ fn every_job_is_of_the_class_that_it_was_made_for() {
     for job in cases().iter().flat_map(|case| &case.log.jobs) {
         let (memory, procs) = (job.memory.unwrap(), u64::from(job.procs));
         let estimate = Span::from_secs(job.estimate.cast_signed()).unwrap();
-        let class = Class::of(procs.into(), memory.requested * procs, estimate).unwrap();
+        let class = Class::for_request(procs.into(), memory.requested * procs, estimate).unwrap();
         assert_eq!(job.queue, u32::try_from(class.index() + 1).ok(), "{job:?}");
         assert!((1..=job.estimate).contains(&job.runtime), "{job:?}");
         assert!((1..=memory.requested).contains(&memory.used), "{job:?}");

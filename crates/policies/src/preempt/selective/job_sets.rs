@@ -11,28 +11,28 @@ pub(super) struct JobSets {
 }
 
 impl JobSets {
-    pub(super) fn of(ledger: &Ledger) -> JobSets {
+    pub(super) fn new(ledger: &Ledger) -> JobSets {
         JobSets {
             idle: ledger.waiting().chain(ledger.suspended()).collect(),
             running: ledger.running().collect(),
         }
     }
 
-    pub(super) fn comes(&mut self, job: JobId) {
+    pub(super) fn insert_idle(&mut self, job: JobId) {
         self.idle.push(job);
     }
 
-    pub(super) fn is_gone(&mut self, job: JobId) {
+    pub(super) fn remove(&mut self, job: JobId) {
         self.idle.retain(|idle| *idle != job);
         self.running.retain(|running| *running != job);
     }
 
-    pub(super) fn runs(&mut self, job: JobId) {
+    pub(super) fn set_running(&mut self, job: JobId) {
         self.idle.retain(|idle| *idle != job);
         self.running.push(job);
     }
 
-    pub(super) fn are_suspended(&mut self, jobs: Vec<JobId>) {
+    pub(super) fn set_suspended(&mut self, jobs: Vec<JobId>) {
         self.running.retain(|running| !jobs.contains(running));
         self.idle.extend(jobs);
     }

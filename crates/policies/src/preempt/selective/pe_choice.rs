@@ -4,7 +4,7 @@ use miserly_core::{PeSet, Procs};
 
 /// The choice of processors for a job without fixed processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PeChoice {
     /// The lowest.
     Lowest,
     /// The lowest processors to which no suspended job has to return, then those of the least
@@ -12,7 +12,7 @@ pub enum Place {
     Spare,
 }
 
-impl Place {
+impl PeChoice {
     /// Returns `count` of these processors, if there are as many.
     ///
     /// `returning` has the processors to which suspended jobs have to return, the most urgent job's
@@ -29,7 +29,7 @@ impl Place {
             return None;
         }
         let mut left = from.clone();
-        if self == Place::Lowest {
+        if self == PeChoice::Lowest {
             return left.take_lowest(count);
         }
         let mut wanted = vec![];
@@ -50,7 +50,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn choose(place: Place, count: u64) -> Option<String> {
+    fn choose(place: PeChoice, count: u64) -> Option<String> {
         let free = PeSet::from_ranges(&[(0, 9)]);
         let returning = [(2, 3), (0, 5), (3, 7)].map(|range| PeSet::from_ranges(&[range]));
         place.choose(&free, count.into(), returning.iter()).map(|pes| pes.to_string())
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn the_processors_of_the_least_urgent_go_first() {
-        let spare = |count| choose(Place::Spare, count).unwrap();
+        let spare = |count| choose(PeChoice::Spare, count).unwrap();
         assert_eq!(spare(2), "8-9", "nobody comes back to these");
         assert_eq!(spare(3), "6 8-9", "the last comes back to 3 to 7, of which the second has up to 5");
         assert_eq!(spare(5), "0 6-9", "0, 1, 4 and 5 are the second's and not the first's");
         assert_eq!(spare(9), "0-2 4-9");
-        assert_eq!(choose(Place::Spare, 11), None);
-        assert_eq!(choose(Place::Lowest, 3).unwrap(), "0-2");
+        assert_eq!(choose(PeChoice::Spare, 11), None);
+        assert_eq!(choose(PeChoice::Lowest, 3).unwrap(), "0-2");
     }
 }

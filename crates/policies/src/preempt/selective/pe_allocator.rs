@@ -21,26 +21,26 @@ pub(super) struct PeAllocator {
     /// The jobs with a claim.
     claimants: Vec<JobId>,
     /// The jobs that are being swapped out, and until when.
-    leaving: Vec<(Time, JobId)>,
+    swapping_out: Vec<(Time, JobId)>,
     /// The jobs that are being swapped in, and until when.
-    coming: Vec<(Time, JobId)>,
+    swapping_in: Vec<(Time, JobId)>,
 }
 
 impl PeAllocator {
     pub(super) fn new(moving: Moving) -> PeAllocator {
-        PeAllocator { moving, claimants: vec![], leaving: vec![], coming: vec![] }
+        PeAllocator { moving, claimants: vec![], swapping_out: vec![], swapping_in: vec![] }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        let there = there(ledger);
-        let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| there.contains_all(pes));
+        let all = all_pes(ledger);
+        let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| all.contains_all(pes));
         let leaves = |job: JobId| match ledger.entry(job).state {
             State::Suspended { holds: Holds::All { until }, .. } => Some((until, job)),
             _ => None,
         };
-        self.leaving = ledger.suspended().filter_map(leaves).collect();
+        self.swapping_out = ledger.suspended().filter_map(leaves).collect();
         let read_until = |job| (ledger.entry(job).progress.at, job);
-        self.coming = ledger.running().map(read_until).filter(|(until, _)| *until > now).collect();
+        self.swapping_in = ledger.running().map(read_until).filter(|(until, _)| *until > now).collect();
         // Claims exist only during a swap-out, and after it until the next pass.
         self.claimants = ledger.waiting().chain(ledger.suspended()).filter(claims).collect();
     }
@@ -48,8 +48,8 @@ impl PeAllocator {
     /// Removes a job that left the system.
     pub(super) fn forget(&mut self, job: JobId) {
         self.claimants.retain(|claimant| *claimant != job);
-        self.leaving.retain(|(_, leaving)| *leaving != job);
-        self.coming.retain(|(_, coming)| *coming != job);
+        self.swapping_out.retain(|(_, leaving)| *leaving != job);
+        self.swapping_in.retain(|(_, coming)| *coming != job);
     }
 
     pub(super) fn claims(&self, job: JobId) -> bool {
@@ -57,8 +57,8 @@ impl PeAllocator {
     }
 
     /// Returns whether an idle job neither has a claim nor is being swapped out.
-    pub(super) fn is_free_to_go(&self, ledger: &Ledger, job: JobId) -> bool {
-        !self.claims(job) && !leaves(ledger.entry(job))
+    pub(super) fn is_schedulable(&self, ledger: &Ledger, job: JobId) -> bool {
+        !self.claims(job) && !is_swapping_out(ledger.entry(job))
     }
 
     /// Returns the free processors without a claim.
@@ -80,8 +80,9 @@ impl PeAllocator {
 
     /// Returns the processors on which no job can be suspended: those with a claim, or of jobs
     /// being swapped.
-    pub(super) fn settled(&self, ledger: &Ledger) -> PeSet {
-        let moving = self.leaving.iter().chain(&self.coming).map(|(_, job)| pes(ledger.entry(*job)));
+    pub(super) fn unpreemptable(&self, ledger: &Ledger) -> PeSet {
+        let moving =
+            self.swapping_out.iter().chain(&self.swapping_in).map(|(_, job)| pes(ledger.entry(*job)));
         let claims = self.claimants.iter().map(|job| claim(ledger.entry(*job)));
         let mut settled = PeSet::empty();
         moving.chain(claims).flatten().for_each(|pes| settled.insert_all(pes));
@@ -95,8 +96,11 @@ impl PeAllocator {
     pub(super) fn free_rest(&self, ledger: &Ledger) -> Resources {
         let lacks = |job: &JobId| {
             let by = ledger.entry(*job).admitted;
-            let theirs =
-                self.leaving.iter().map(|(_, job)| ledger.entry(*job)).filter(|leaves| is_for(leaves, by));
+            let theirs = self
+                .swapping_out
+                .iter()
+                .map(|(_, job)| ledger.entry(*job))
+                .filter(|leaves| is_for(leaves, by));
             let coming =
                 theirs.fold(Resources::NONE, |sum, entry| sum.plus(&self.moving.transfer.frees(entry)));
             rest(ledger, *job).less(&coming)
@@ -111,10 +115,10 @@ impl PeAllocator {
     }
 
     /// Frees the resources of jobs that are swapped out by now.
-    pub(super) fn vacate(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+    pub(super) fn finish_swap_outs(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
-        self.coming.retain(|(until, _)| *until > now);
-        let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
+        self.swapping_in.retain(|(until, _)| *until > now);
+        let gone = self.swapping_out.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
         in_order(context.ledger(), gone.collect())
             .into_iter()
             .try_for_each(|job| context.finish_swap_out(job))
@@ -129,7 +133,7 @@ impl PeAllocator {
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
             match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
-                    self.go_on(context, job, pes, StartReason::Reserved)?;
+                    self.start_or_resume(context, job, pes, StartReason::Reserved)?;
                     served.push(job);
                 }
                 None => self.claimants.push(job),
@@ -177,11 +181,11 @@ impl PeAllocator {
 
     /// Returns whether a job must return to its own processors, which the machine must still have.
     pub(super) fn must_return(&self, ledger: &Ledger, entry: &Entry) -> bool {
-        !self.moving.migrates && own(entry).is_some_and(|own| there(ledger).contains_all(own))
+        !self.moving.migrates && own(entry).is_some_and(|own| all_pes(ledger).contains_all(own))
     }
 
     /// Starts or resumes a job on these processors, which are free.
-    pub(super) fn go_on(
+    pub(super) fn start_or_resume(
         &mut self,
         context: &mut Context<'_>,
         job: JobId,
@@ -193,9 +197,9 @@ impl PeAllocator {
             let demand = context.ledger().machine().demand(&entry.request);
             return context.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
-        let read = self.moving.transfer.read(entry);
+        let read = self.moving.transfer.swap_in_time(entry);
         if read > Span::ZERO {
-            self.coming.push((context.now() + read, job));
+            self.swapping_in.push((context.now() + read, job));
         }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
@@ -204,7 +208,7 @@ impl PeAllocator {
 
     /// Suspends these jobs so that another one can have these processors, at once or after their
     /// swap-out.
-    pub(super) fn take_over(
+    pub(super) fn start_over_victims(
         &mut self,
         context: &mut Context<'_>,
         job: JobId,
@@ -215,19 +219,19 @@ impl PeAllocator {
         let (now, by) = (context.now(), context.ledger().entry(job).admitted);
         let mut latest = now;
         for victim in victims {
-            let Some(write) = self.moving.transfer.write(context.ledger().entry(*victim)) else {
+            let Some(write) = self.moving.transfer.swap_out_time(context.ledger().entry(*victim)) else {
                 context.suspend(*victim, Time::MAX, by)?;
                 continue;
             };
             let until = now + write;
             context.swap_out(*victim, until, by)?;
-            self.leaving.push((until, *victim));
+            self.swapping_out.push((until, *victim));
             latest = latest.max(until);
         }
         // Transfers that take no time are finished.
-        self.vacate(context)?;
+        self.finish_swap_outs(context)?;
         if latest == now {
-            return self.go_on(context, job, pes, reason);
+            return self.start_or_resume(context, job, pes, reason);
         }
         let demand = context.ledger().machine().demand(context.ledger().request(job));
         context.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
@@ -236,13 +240,13 @@ impl PeAllocator {
     }
 
     /// Returns the next end of a swap-out.
-    pub(super) fn next_written(&self) -> Option<Time> {
-        self.leaving.iter().map(|(until, _)| *until).min()
+    pub(super) fn next_swap_out(&self) -> Option<Time> {
+        self.swapping_out.iter().map(|(until, _)| *until).min()
     }
 
     /// Returns the next end of a swap-in, after which the job can be suspended again.
-    pub(super) fn next_read(&self) -> Option<Time> {
-        self.coming.iter().map(|(until, _)| *until).min()
+    pub(super) fn next_swap_in(&self) -> Option<Time> {
+        self.swapping_in.iter().map(|(until, _)| *until).min()
     }
 }
 
@@ -253,7 +257,7 @@ fn in_order(ledger: &Ledger, mut jobs: Vec<JobId>) -> Vec<JobId> {
 }
 
 /// Returns the processors of the machine.
-fn there(ledger: &Ledger) -> PeSet {
+fn all_pes(ledger: &Ledger) -> PeSet {
     PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX))
 }
 
@@ -290,6 +294,6 @@ fn is_for(entry: &Entry, admitted: u64) -> bool {
 }
 
 /// Returns whether a job is suspended and still being swapped out.
-fn leaves(entry: &Entry) -> bool {
+fn is_swapping_out(entry: &Entry) -> bool {
     matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
 }

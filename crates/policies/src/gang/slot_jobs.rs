@@ -2,7 +2,7 @@
 
 use miserly_core::{JobId, Ledger, PeSet, Procs, SlotId, State};
 
-use super::packing::Place;
+use super::packing::SlotPlacement;
 
 /// A job with its slot and processors.
 #[derive(Clone, Debug)]
@@ -13,24 +13,24 @@ pub(super) struct SlotJob {
     pub(super) pes: PeSet,
     /// The number of the processors.
     pub(super) size: Procs,
-    pub(super) shadow: Shadow,
+    pub(super) mask: PeMask,
 }
 
-/// A set of processors by their numbers modulo 128. The shadow of a subset is a subset of the
-/// shadow.
+/// A set of processors by their numbers modulo 128. The mask of a subset is a subset of the
+/// mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shadow(u128);
+pub(super) struct PeMask(u128);
 
-impl Shadow {
-    pub(super) fn of(pes: &PeSet) -> Shadow {
+impl PeMask {
+    pub(super) fn new(pes: &PeSet) -> PeMask {
         let of_range = |&(low, high): &(u32, u32)| match high - low {
             0..127 => (u128::MAX >> (127 - (high - low))).rotate_left(low % 128),
             _ => u128::MAX,
         };
-        Shadow(pes.ranges().iter().map(of_range).fold(0, |all, part| all | part))
+        PeMask(pes.ranges().iter().map(of_range).fold(0, |all, part| all | part))
     }
 
-    pub(super) fn lies_in(self, other: Shadow) -> bool {
+    pub(super) fn is_within(self, other: PeMask) -> bool {
         self.0 & !other.0 == 0
     }
 }
@@ -40,13 +40,13 @@ impl Shadow {
 pub(super) struct SlotJobs(Vec<SlotJob>);
 
 impl SlotJob {
-    pub(super) fn of(ledger: &Ledger, job: JobId, place: Place) -> SlotJob {
-        let (size, shadow) = (place.pes.count(), Shadow::of(&place.pes));
-        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, shadow }
+    pub(super) fn new(ledger: &Ledger, job: JobId, place: SlotPlacement) -> SlotJob {
+        let (size, mask) = (place.pes.count(), PeMask::new(&place.pes));
+        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, mask }
     }
 
-    pub(super) fn move_to(&mut self, place: Place) {
-        self.shadow = Shadow::of(&place.pes);
+    pub(super) fn move_to(&mut self, place: SlotPlacement) {
+        self.mask = PeMask::new(&place.pes);
         (self.slot, self.pes) = (place.slot, place.pes);
     }
 }
@@ -57,11 +57,11 @@ impl SlotJobs {
     }
 
     pub(super) fn in_ledger(ledger: &Ledger) -> SlotJobs {
-        let resident = |job| {
+        let slot_job = |job| {
             let (slot, pes) = super::own(ledger, job)?;
-            Some(SlotJob::of(ledger, job, Place { slot, pes: pes.clone() }))
+            Some(SlotJob::new(ledger, job, SlotPlacement { slot, pes: pes.clone() }))
         };
-        SlotJobs(ledger.running().filter(|job| runs(ledger, *job)).filter_map(resident).collect())
+        SlotJobs(ledger.running().filter(|job| runs(ledger, *job)).filter_map(slot_job).collect())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &SlotJob> {
@@ -77,12 +77,12 @@ impl SlotJobs {
         self.0.partition_point(|other| other.admitted < admitted)
     }
 
-    pub(super) fn insert(&mut self, resident: SlotJob) {
-        self.0.insert(self.before(resident.admitted), resident);
+    pub(super) fn insert(&mut self, slot_job: SlotJob) {
+        self.0.insert(self.before(slot_job.admitted), slot_job);
     }
 
     pub(super) fn remove(&mut self, admitted: u64) -> Option<SlotJob> {
-        let place = self.0.binary_search_by_key(&admitted, |resident| resident.admitted).ok()?;
+        let place = self.0.binary_search_by_key(&admitted, |slot_job| slot_job.admitted).ok()?;
         Some(self.0.remove(place))
     }
 
@@ -103,17 +103,14 @@ mod tests {
 
     #[test]
     fn whoever_is_in_a_set_has_its_shadow_in_that_of_the_set() {
-        let shadow = |low, count| Shadow::of(&PeSet::block(low, count));
-        assert_eq!(shadow(0, 1), Shadow(1));
-        assert_eq!(shadow(3, 2), Shadow(0b11000));
-        assert_eq!(
-            (shadow(0, 128), shadow(77, 128), shadow(5, 1000)),
-            (shadow(0, 128), shadow(0, 128), shadow(0, 128))
-        );
-        assert_eq!(shadow(0, 128), Shadow(u128::MAX));
-        assert_eq!(shadow(127, 2), Shadow(1 << 127 | 1), "it goes round");
-        assert_eq!(shadow(1, 127), Shadow(u128::MAX - 1));
-        assert!(shadow(130, 4).lies_in(shadow(129, 6)) && !shadow(129, 6).lies_in(shadow(130, 4)));
-        assert!(Shadow::of(&PeSet::empty()).lies_in(Shadow(0)));
+        let mask = |low, count| PeMask::new(&PeSet::block(low, count));
+        assert_eq!(mask(0, 1), PeMask(1));
+        assert_eq!(mask(3, 2), PeMask(0b11000));
+        assert_eq!((mask(0, 128), mask(77, 128), mask(5, 1000)), (mask(0, 128), mask(0, 128), mask(0, 128)));
+        assert_eq!(mask(0, 128), PeMask(u128::MAX));
+        assert_eq!(mask(127, 2), PeMask(1 << 127 | 1), "numbers wrap around");
+        assert_eq!(mask(1, 127), PeMask(u128::MAX - 1));
+        assert!(mask(130, 4).is_within(mask(129, 6)) && !mask(129, 6).is_within(mask(130, 4)));
+        assert!(PeMask::new(&PeSet::empty()).is_within(PeMask(0)));
     }
 }

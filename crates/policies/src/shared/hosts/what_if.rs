@@ -50,7 +50,7 @@ impl WhatIf<'_> {
     fn add(&mut self, from: Time, to: Time, placement: &Placement, part: Part, give: bool) {
         let from = self.plan.since(from);
         for share in placement.shares().iter().filter(|share| share.host == self.host) {
-            self.line.change(from, to, &part.of(&share.amount), give, |_, _| ());
+            self.line.change(from, to, &part.part_of(&share.amount), give, |_, _| ());
         }
     }
 }
