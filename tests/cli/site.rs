@@ -25,7 +25,7 @@ fn printed(lab: &Lab, command: &str) -> String {
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.display());
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(lab.path(""));
-    shell.env("PATH", path).env("COLUMNS", "100").env_remove("MISERLY_TRACES");
+    shell.env("PATH", path).env("COLUMNS", "80").env_remove("MISERLY_TRACES");
     String::from_utf8(shell.output().expect("a shell").stdout).expect("text")
 }
 
