@@ -32,5 +32,6 @@ mod batches;
 mod live;
 
 mod examples;
+mod site;
 
 mod real;
