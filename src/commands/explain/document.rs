@@ -4,6 +4,7 @@ use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, SlotShare, Story, What, processor_seconds};
+use super::why::{EndedJob, Holder, WaitReason};
 
 /// The history of a job. Times are in seconds of the log.
 #[derive(Serialize)]
@@ -16,6 +17,11 @@ pub(super) struct Document {
     submit: f64,
     free_at_submit: u64,
     waiting_at_submit: usize,
+    /// The reason why it did not start at its submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_reason: Option<WaitReasonDoc>,
+    /// The jobs that ended at the instant of its first start, if it waited.
+    made_room: Vec<EndedJob>,
     reservations: Vec<Reservation>,
     start: Option<f64>,
     start_reason: Option<&'static str>,
@@ -37,6 +43,67 @@ struct BeforeStartDoc {
     time: f64,
     /// Processor-seconds.
     work: f64,
+}
+
+/// The reason for a wait. The fields depend on its kind.
+#[derive(Default, Serialize)]
+struct WaitReasonDoc {
+    /// The kind: `too_few_free`, `reservation`, `queue_order` or `policy`.
+    kind: &'static str,
+    /// Free processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free: Option<u64>,
+    /// The running jobs that hold the most processors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holders: Vec<HolderDoc>,
+    /// The time at which enough processors are free, if every job runs to its time limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enough_at: Option<f64>,
+    /// The other job: that with the reservation, or that ahead in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<JobNumber>,
+    /// The reserved start of the other job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct HolderDoc {
+    job: JobNumber,
+    procs: u64,
+    /// The end at the time limit; null if that is past.
+    until: Option<f64>,
+}
+
+impl WaitReasonDoc {
+    fn new(reason: &WaitReason) -> WaitReasonDoc {
+        match reason {
+            WaitReason::TooFewFree { free, holders, enough_at } => {
+                let holder = |holder: &Holder| HolderDoc {
+                    job: holder.job,
+                    procs: holder.procs.get(),
+                    until: holder.until.map(secs),
+                };
+                WaitReasonDoc {
+                    kind: "too_few_free",
+                    free: Some(free.get()),
+                    holders: holders.iter().map(holder).collect(),
+                    enough_at: enough_at.map(secs),
+                    ..WaitReasonDoc::default()
+                }
+            }
+            WaitReason::Reservation { job, start, .. } => WaitReasonDoc {
+                kind: "reservation",
+                job: Some(*job),
+                start: Some(secs(*start)),
+                ..WaitReasonDoc::default()
+            },
+            WaitReason::Order { job, .. } => {
+                WaitReasonDoc { kind: "queue_order", job: Some(*job), ..WaitReasonDoc::default() }
+            }
+            WaitReason::Policy => WaitReasonDoc { kind: "policy", ..WaitReasonDoc::default() },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -97,6 +164,8 @@ impl Document {
             submit: secs(request.submit),
             free_at_submit: story.free.get(),
             waiting_at_submit: story.waiting,
+            wait_reason: story.reason.as_ref().map(WaitReasonDoc::new),
+            made_room: story.made_room.clone(),
             reservations: story.events.iter().filter_map(Reservation::from_event).collect(),
             start: story.start().map(|(start, _)| secs(start)),
             start_reason: story.start().map(|(_, reason)| reason.as_str()),

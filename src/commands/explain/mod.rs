@@ -6,6 +6,8 @@ mod story;
 
 mod watch;
 
+mod why;
+
 use miserly_core::JobNumber;
 use miserly_run::RunSetup;
 use miserly_workload::Estimates;

@@ -5,6 +5,8 @@ use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
 
+use super::why::{EndedJob, WaitReason, processors, room_text};
+
 /// The most jobs that are listed as started before this one. Also the most successive changes of
 /// processors or slots.
 const NAMED: usize = 10;
@@ -14,6 +16,10 @@ pub(super) struct Story {
     pub(super) request: Request,
     pub(super) free: Procs,
     pub(super) waiting: usize,
+    /// The reason why it does not start at its submission.
+    pub(super) reason: Option<WaitReason>,
+    /// The jobs that ended at the instant of its first start, if it waited.
+    pub(super) made_room: Vec<EndedJob>,
     /// The events between its submission and its end, in order.
     pub(super) events: Vec<Event>,
     pub(super) passed_by: Vec<Passer>,
@@ -94,9 +100,9 @@ impl Story {
     pub(super) fn text(&self, policy: &str) -> String {
         let request = &self.request;
         let mut text = format!(
-            "job {}: {} processors, estimate {}, under {policy}\n\n",
+            "job {}: {}, estimate {}, under {policy}\n\n",
             request.number,
-            count(request.procs().get()),
+            processors(request.procs()),
             duration(request.estimate)
         );
         let mut line = |at: Time, what: String| {
@@ -107,7 +113,11 @@ impl Story {
             1 => "1 job waiting".to_owned(),
             waiting => format!("{} jobs waiting", count(waiting as u64)),
         };
-        line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free.get())));
+        let were = if self.free == Procs::ONE { "was" } else { "were" };
+        line(request.submit, format!("submitted; {} {were} free, {queue}", processors(self.free)));
+        if let Some(reason) = &self.reason {
+            line(request.submit, format!("waits: {}", reason.text(request.submit)));
+        }
         let mut started = false;
         // The number of successive instants with nothing but changes of processors or slots.
         let (mut moves, mut last_move) = (0, None);
@@ -115,6 +125,11 @@ impl Story {
             let again = event.moves() && last_move == Some(event.at);
             moves = if event.moves() { moves + usize::from(!again) } else { 0 };
             last_move = event.moves().then_some(event.at);
+            if matches!(event.what, What::Started(_)) && !started {
+                if let Some(room) = room_text(&self.made_room) {
+                    line(event.at, room);
+                }
+            }
             if moves <= NAMED {
                 line(event.at, event.text(request.submit, started));
             } else if !next.is_some_and(Event::moves) {
@@ -144,10 +159,10 @@ impl Story {
         let mut text = format!("\nLater jobs that started before it: {passers}\n");
         for passer in self.passed_by.iter().take(NAMED) {
             text.push_str(&format!(
-                "{:>12}  job {}: {} processors, estimate {}, {}\n",
+                "{:>12}  job {}: {}, estimate {}, {}\n",
                 passer.start.to_string(),
                 passer.request.number,
-                count(passer.request.procs().get()),
+                processors(passer.request.procs()),
                 duration(passer.request.estimate),
                 passer.reason.as_str().replace('_', " "),
             ));

@@ -4,6 +4,7 @@ use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, Sys
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, SlotShare, Story, What};
+use super::why::{EndedJob, WaitReason};
 
 /// An observer that follows one job through a run.
 pub(super) struct Watch {
@@ -17,6 +18,8 @@ pub(super) struct Watch {
     behind: Vec<Request>,
     /// Its handle in the ledger, from its start on.
     handle: Option<JobId>,
+    /// The jobs that ended at the present instant.
+    ended: (Time, Vec<EndedJob>),
     /// Its slots after the last instant.
     slots: Option<SlotShare>,
 }
@@ -25,7 +28,16 @@ impl Watch {
     /// Returns the observer of a job on an idle machine of `procs` processors.
     pub(super) fn new(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
-        Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, slots: None }
+        Watch {
+            job,
+            before,
+            story: None,
+            waits: true,
+            behind: Vec::new(),
+            handle: None,
+            ended: (Time::ZERO, Vec::new()),
+            slots: None,
+        }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -43,6 +55,8 @@ impl Observer for Watch {
                     request,
                     free,
                     waiting,
+                    reason: None,
+                    made_room: vec![],
                     events: vec![],
                     passed_by: vec![],
                     end: None,
@@ -88,7 +102,12 @@ impl Observer for Watch {
             }
         };
         match what {
-            What::Started(_) => (self.waits, self.handle) = (false, Some(effect.job())),
+            What::Started(_) => {
+                if story.start().is_none() && story.request.submit < now && self.ended.0 == now {
+                    story.made_room = std::mem::take(&mut self.ended.1);
+                }
+                (self.waits, self.handle) = (false, Some(effect.job()));
+            }
             What::Requeued(_) => (self.waits, self.slots) = (true, None),
             _ => {}
         }
@@ -100,7 +119,11 @@ impl Observer for Watch {
     }
 
     fn system(&mut self, now: Time, system: &System) {
-        let (Some(story), Some(handle)) = (&mut self.story, self.handle) else { return };
+        let Some(story) = &mut self.story else { return };
+        if story.request.submit == now {
+            story.reason = WaitReason::of(now, system, self.job);
+        }
+        let Some(handle) = self.handle else { return };
         let mut ledgers = system.queues().iter().map(Driver::ledger);
         let slots = ledgers.find_map(|ledger| slots(ledger, handle, self.job));
         if let Some(what) = slots.filter(|_| slots != self.slots).map(What::Slots) {
@@ -110,6 +133,10 @@ impl Observer for Watch {
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
+        if self.ended.0 != job.end {
+            self.ended = (job.end, Vec::new());
+        }
+        self.ended.1.push(EndedJob::new(job));
         // A job that ended at the submission left its processors free, though the report of its end
         // comes later.
         if let Some(story) = &mut self.story

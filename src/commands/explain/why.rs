@@ -1,7 +1,8 @@
 //! The reasons why a job waits, and why it starts.
 
-use miserly_core::{Entry, JobId, JobNumber, Ledger, Procs, Span, State, System, Time};
+use miserly_core::{Entry, Expected, JobId, JobNumber, Ledger, Procs, Span, State, System, Time};
 use miserly_report::count;
+use miserly_sim::Finished;
 use miserly_units::duration_rounded;
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ const NAMED: usize = 3;
 
 /// The reason why a job does not start at its submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum WaitReason {
     /// Fewer processors are free than it needs.
     TooFewFree {
         free: Procs,
@@ -37,29 +38,29 @@ pub(super) struct Holder {
 }
 
 /// A job that ended at the instant of the start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Ended {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct EndedJob {
     pub(super) job: JobNumber,
     pub(super) procs: u64,
     /// The rest of its time limit, in seconds.
     pub(super) early: f64,
 }
 
-impl Reason {
+impl WaitReason {
     /// Returns the reason for a job that waits after an instant, or `None` if it does not wait.
-    pub(super) fn of(now: Time, system: &System, number: JobNumber) -> Option<Reason> {
+    pub(super) fn of(now: Time, system: &System, number: JobNumber) -> Option<WaitReason> {
         system.queues().iter().find_map(|queue| {
             let ledger = queue.ledger();
             let job = ledger.waiting().find(|job| ledger.request(*job).number == number)?;
-            Some(Reason::in_ledger(now, ledger, job))
+            Some(WaitReason::in_ledger(now, ledger, job))
         })
     }
 
-    fn in_ledger(now: Time, ledger: &Ledger, job: JobId) -> Reason {
+    fn in_ledger(now: Time, ledger: &Ledger, job: JobId) -> WaitReason {
         let request = ledger.request(job);
         let free = ledger.free().cpus_count();
         if request.procs() > free {
-            return Reason::too_few_free(ledger, request.procs(), free);
+            return WaitReason::too_few_free(ledger, request.procs(), free);
         }
         let others = || ledger.waiting().filter(|other| *other != job).map(|other| ledger.entry(other));
         let until = now + request.planned();
@@ -67,15 +68,15 @@ impl Reason {
         let in_the_way = reserved.filter(|(start, _)| *start < until).min_by_key(|(start, _)| *start);
         if let Some((start, entry)) = in_the_way {
             let (job, procs) = (entry.request.number, entry.request.procs());
-            return Reason::Reservation { job, procs, start, until };
+            return WaitReason::Reservation { job, procs, start, until };
         }
         match others().next() {
-            Some(first) => Reason::Order { job: first.request.number, procs: first.request.procs() },
-            None => Reason::Policy,
+            Some(first) => WaitReason::Order { job: first.request.number, procs: first.request.procs() },
+            None => WaitReason::Policy,
         }
     }
 
-    fn too_few_free(ledger: &Ledger, needed: Procs, free: Procs) -> Reason {
+    fn too_few_free(ledger: &Ledger, needed: Procs, free: Procs) -> WaitReason {
         let mut holders: Vec<Holder> = ledger.running().map(|job| Holder::new(ledger.entry(job))).collect();
         holders.sort_by_key(|holder| (holder.until.is_none(), holder.until));
         let mut sum = free;
@@ -85,13 +86,13 @@ impl Reason {
         });
         holders.sort_by_key(|holder| std::cmp::Reverse(holder.procs));
         holders.truncate(NAMED);
-        Reason::TooFewFree { free, holders, enough_at }
+        WaitReason::TooFewFree { free, holders, enough_at }
     }
 
     /// Returns the reason as text, with the time of the submission.
     pub(super) fn text(&self, now: Time) -> String {
         match self {
-            Reason::TooFewFree { free, holders, enough_at } => {
+            WaitReason::TooFewFree { free, holders, enough_at } => {
                 let named: Vec<String> = holders.iter().map(|holder| holder.text(now)).collect();
                 let held = match &named[..] {
                     [] => String::new(),
@@ -100,26 +101,34 @@ impl Reason {
                 let enough = enough_at.map_or_else(String::new, |at| {
                     format!("; enough are free within {} at the latest", duration_rounded(at - now))
                 });
-                format!("waits: only {}{held}{enough}", are_free(*free))
+                format!("only {}{held}{enough}", are_free(*free))
             }
-            Reason::Reservation { job, procs, start, until } => format!(
-                "waits: it may run for {}, but job {job} ({}) has a start in {} that it would delay",
+            WaitReason::Reservation { job, procs, start, until } => format!(
+                "it may run for {}, but job {job} ({}) has a start in {} that it would delay",
                 duration_rounded(*until - now),
                 processors(*procs),
                 duration_rounded(*start - now)
             ),
-            Reason::Order { job, procs } => {
-                format!("waits: job {job} ({}) is ahead of it in the queue", processors(*procs))
+            WaitReason::Order { job, procs } => {
+                format!("job {job} ({}) is ahead of it in the queue", processors(*procs))
             }
-            Reason::Policy => "waits: the policy does not start it yet".into(),
+            WaitReason::Policy => "the policy does not start it yet".into(),
         }
+    }
+}
+
+impl EndedJob {
+    pub(super) fn new(job: &Finished) -> EndedJob {
+        let limit = job.start + job.request.estimate;
+        let early = (limit - job.end).max(Span::ZERO);
+        EndedJob { job: job.request.number, procs: job.request.procs().get(), early: early.as_secs_f64() }
     }
 }
 
 impl Holder {
     fn new(entry: &Entry) -> Holder {
         let until = match entry.state {
-            State::Running { expected, .. } => expected.end(),
+            State::Running { expected, .. } => planned_end(expected),
             State::Waiting | State::Suspended { .. } => None,
         };
         Holder { job: entry.request.number, procs: entry.request.procs(), until }
@@ -134,13 +143,20 @@ impl Holder {
     }
 }
 
+fn planned_end(expected: Expected) -> Option<Time> {
+    match expected {
+        Expected::At(end) => Some(end),
+        Expected::Overdue { .. } => None,
+    }
+}
+
 /// Returns the start that a waiting job was promised or has in the plan.
 fn planned_start(entry: &Entry) -> Option<Time> {
     entry.planned.or(entry.promise.map(|promise| promise.best)).filter(|start| *start < Time::MAX)
 }
 
 /// Returns the line on the jobs whose ends made room for a start, if there were any.
-pub(super) fn room_text(ended: &[Ended]) -> Option<String> {
+pub(super) fn room_text(ended: &[EndedJob]) -> Option<String> {
     let named = ended.iter().take(NAMED).map(|ended| {
         let early = miserly_units::span_of_seconds(ended.early);
         let early = match early {
