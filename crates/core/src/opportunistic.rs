@@ -26,13 +26,13 @@ pub struct OpportunisticConfig {
 /// A round costs O(log n) for each job whose promise changes. It costs O(log n) for each job
 /// visited until no processor is left.
 pub(crate) struct OpportunisticLayer {
-    filler: OpportunisticConfig,
+    config: OpportunisticConfig,
     /// Processors that interactive work uses now.
     interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
-    promised: BTreeSet<Turn>,
+    promised: BTreeSet<Candidate>,
     /// The same, by job.
-    turns: BTreeMap<JobId, Turn>,
+    candidates: BTreeMap<JobId, Candidate>,
     /// The earliest starts of jobs that may begin here later, and the jobs.
     begins: BTreeSet<(Time, JobId)>,
     /// Jobs whose requests were amended in this round.
@@ -44,7 +44,7 @@ pub(crate) struct OpportunisticLayer {
 
 /// The position of a job among those that may use idle resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct Candidate {
     start: Time,
     submit: Time,
     queue: usize,
@@ -56,12 +56,12 @@ struct Turn {
 
 impl OpportunisticLayer {
     /// Returns the layer over these queues, derived from their ledgers.
-    pub(crate) fn over(filler: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
+    pub(crate) fn new(config: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
         let mut layer = OpportunisticLayer {
-            filler,
+            config,
             interactive: Procs::ZERO,
             promised: BTreeSet::new(),
-            turns: BTreeMap::new(),
+            candidates: BTreeMap::new(),
             begins: BTreeSet::new(),
             amended: vec![],
             running: BTreeSet::new(),
@@ -69,7 +69,7 @@ impl OpportunisticLayer {
         };
         for ledger in queues.iter().map(Driver::ledger) {
             for job in ledger.waiting() {
-                layer.follow(queues, job);
+                layer.track(queues, job);
                 layer.running.extend((ledger.entry(job).opportunistic.procs > Procs::ZERO).then_some(job));
             }
         }
@@ -82,29 +82,29 @@ impl OpportunisticLayer {
     }
 
     /// Reads the part of a round that concerns this layer.
-    pub(crate) fn hear(&mut self, round: &mut Round) {
+    pub(crate) fn observe(&mut self, round: &mut Round) {
         self.interactive = round.interactive.take().unwrap_or(self.interactive);
         self.amended.extend(round.amended.iter().map(|amendment| amendment.job));
         let gone = round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied());
         for job in gone {
-            self.forget(job);
+            self.untrack(job);
             self.running.remove(&job);
         }
     }
 
     /// Assigns idle resources after the queues have decided. `effects` lists their decisions.
-    pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, told: usize) {
+    pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, first: usize) {
         let amended = std::mem::take(&mut self.amended);
-        for job in effects[told..].iter().map(Effect::job).chain(amended) {
-            self.follow(queues, job);
+        for job in effects[first..].iter().map(Effect::job).chain(amended) {
+            self.track(queues, job);
         }
-        let wanted = self.share_out(now, queues);
+        let wanted = self.shares(now, queues);
         let parked =
             self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, Procs::ZERO));
         let mut shares: Vec<(JobId, Procs)> =
             parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
         // Processors are released before other jobs get them.
-        shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
+        shares.sort_by_key(|(job, procs)| *procs > opportunistic_procs(queues, *job));
         for (job, procs) in shares {
             let changed =
                 queues.iter_mut().any(|queue| queue.ledger_mut().set_opportunistic_procs(job, now, procs));
@@ -115,28 +115,28 @@ impl OpportunisticLayer {
     }
 
     /// Returns the number of processors for each job that runs from now on.
-    fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
+    fn shares(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
         let mut idle = self.idle(queues);
         let mut wanted = BTreeMap::new();
-        for turn in &self.promised {
+        for candidate in &self.promised {
             if idle.cpus_count().is_zero() {
                 break;
             }
-            let Some(entry) = queues[turn.queue].ledger().get(turn.job) else { continue };
-            let machine = queues[turn.queue].ledger().machine();
-            let demand = machine.demand(&entry.request).masked(&self.filler.machine);
-            if turn.start <= now + self.filler.lead {
+            let Some(entry) = queues[candidate.queue].ledger().get(candidate.job) else { continue };
+            let machine = queues[candidate.queue].ledger().machine();
+            let demand = machine.demand(&entry.request).masked(&self.config.machine);
+            if candidate.start <= now + self.config.lead {
                 idle = idle.less(&demand);
                 continue;
             }
-            if turn.begin.is_some_and(|begin| begin > now) {
+            if candidate.begin.is_some_and(|begin| begin > now) {
                 continue;
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
             let taken = demand.with_cpus(procs);
             if !procs.is_zero() && !entry.request.constraints.in_window_only && taken.fits_in(&idle) {
                 idle = idle.less(&taken);
-                wanted.insert(turn.job, procs);
+                wanted.insert(candidate.job, procs);
             }
         }
         wanted
@@ -145,15 +145,15 @@ impl OpportunisticLayer {
     /// Returns the resources that neither the queues nor interactive work use.
     fn idle(&self, queues: &[Driver]) -> Resources {
         let held = queues.iter().fold(Resources::cpus(self.interactive), |sum, queue| {
-            sum.plus(&queue.ledger().held().masked(&self.filler.machine))
+            sum.plus(&queue.ledger().held().masked(&self.config.machine))
         });
-        self.filler.machine.less(&held)
+        self.config.machine.less(&held)
     }
 
     /// Returns the next instant at which resources must be kept free, if a job runs here.
     fn next_parking(&self, now: Time) -> Option<Time> {
-        let lead = self.filler.lead;
-        let later = self.promised.iter().map(|turn| turn.start).find(|start| *start > now + lead);
+        let lead = self.config.lead;
+        let later = self.promised.iter().map(|candidate| candidate.start).find(|start| *start > now + lead);
         let parking = later.filter(|start| *start < Time::MAX && !self.running.is_empty());
         parking.map(|start| start + (Span::ZERO - lead))
     }
@@ -166,8 +166,8 @@ impl OpportunisticLayer {
 
     /// Updates the position of a job after a change of its promise. Only waiting jobs with a
     /// promise have one.
-    fn follow(&mut self, queues: &[Driver], job: JobId) {
-        self.forget(job);
+    fn track(&mut self, queues: &[Driver], job: JobId) {
+        self.untrack(job);
         let found =
             queues.iter().enumerate().find_map(|(queue, driver)| Some((queue, driver.ledger().get(job)?)));
         let Some((queue, entry)) = found else { return };
@@ -177,26 +177,26 @@ impl OpportunisticLayer {
         };
         let (submit, admitted) = (entry.request.submit, entry.admitted);
         let begin = entry.request.constraints.begin;
-        let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
-        self.promised.insert(turn);
-        self.turns.insert(job, turn);
+        let candidate = Candidate { start: promise.best, submit, queue, admitted, job, begin };
+        self.promised.insert(candidate);
+        self.candidates.insert(job, candidate);
         // A job that runs only in its window, or is parked by then, needs no wake-up.
-        let worth = |begin: &Time| {
-            !entry.request.constraints.in_window_only && *begin + self.filler.lead < turn.start
+        let needs_wakeup = |begin: &Time| {
+            !entry.request.constraints.in_window_only && *begin + self.config.lead < candidate.start
         };
-        self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
+        self.begins.extend(begin.filter(needs_wakeup).map(|begin| (begin, job)));
     }
 
-    fn forget(&mut self, job: JobId) {
-        if let Some(turn) = self.turns.remove(&job) {
-            self.promised.remove(&turn);
-            self.begins.remove(&(turn.begin.unwrap_or(Time::MAX), job));
+    fn untrack(&mut self, job: JobId) {
+        if let Some(candidate) = self.candidates.remove(&job) {
+            self.promised.remove(&candidate);
+            self.begins.remove(&(candidate.begin.unwrap_or(Time::MAX), job));
         }
     }
 }
 
 /// Returns the number of idle processors on which the job runs now.
-fn filling(queues: &[Driver], job: JobId) -> Procs {
+fn opportunistic_procs(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
     entry.map_or(Procs::ZERO, |entry| entry.opportunistic.procs)
 }
