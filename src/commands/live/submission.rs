@@ -51,7 +51,7 @@ fn build(
         name: said.name.or(name.filter(|name| name != "-")),
         directory: directory(said.directory)?,
         environment: match said.export {
-            Some(export) => export.of(surroundings),
+            Some(export) => export.environment(surroundings),
             None => surroundings,
         },
         cpus,

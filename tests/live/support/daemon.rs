@@ -177,7 +177,7 @@ pub(crate) fn queue(policy: &str) -> String {
 
 /// The processors of the machine that jobs may have.
 pub(crate) fn cpus() -> Vec<u32> {
-    miserly_live::process::cpus().expect("the processors of this process")
+    miserly_launch::usable_cpus().expect("the processors of this process")
 }
 
 /// Returns whether two jobs can run beside each other. If not, reports the skip of a test.
