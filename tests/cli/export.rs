@@ -1,12 +1,13 @@
 //! From a daemon's state to a simulation of another policy.
 
-use miserly_live::store::{Batch, Row, Store};
+use miserly_engine::{JobRow, JournalBatch};
+use miserly_live::store::Store;
 use serde_json::{Value, json};
 
 use crate::support::Lab;
 
 /// A job as the daemon writes it down; `over` is how it ended. The second one was suspended for four seconds.
-fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> Row {
+fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> JobRow {
     let mut state = json!({ "is": if over.is_some() { "finished" } else { "queued" } });
     if let (Some(Value::Object(over)), Some(fields)) = (over.cloned(), state.as_object_mut()) {
         fields.extend(over);
@@ -15,10 +16,10 @@ fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> Row {
     let away = if number == 2 { 4_000_000 } else { 0 };
     let body = json!({
         "number": number, "uid": 1000, "name": "a\nb", "queue": "batch", "submitted": submitted, "time": 90_500_000,
-        "memory": 3000, "state": state, "attempts": 1, "suspended_time": away, "submission": { "cpus": cpus, "command": ["a"] },
+        "memory": 3000, "state": state, "attempts": 1, "suspended_time": away, "submission": { "cpus": cpus, "command": ["a"], "directory": "/", "time": 90.5 },
     });
     let ended = over.is_some();
-    Row { number, ended, uid: 1000, queue: "batch".into(), array: None, body: body.to_string() }
+    JobRow { number, ended, uid: 1000, queue: "batch".into(), array: None, body: body.to_string() }
 }
 
 /// A state with jobs that ended each in its way, and one that runs.
@@ -36,7 +37,7 @@ fn lab() -> (Lab, Store) {
         row(4, &at(3), 1, Some(&failed)),
         row(5, &at(4), 2, None),
     ];
-    store.commit(&Batch { rows, ..Batch::default() }).expect("a commit");
+    store.commit(&JournalBatch { rows, ..JournalBatch::default() }).expect("a commit");
     (lab, store)
 }
 

@@ -22,7 +22,7 @@ const APART: jiff::SignedDuration = jiff::SignedDuration::from_secs(10);
 /// reason why there is no early work here.
 fn with_the_pool_taken(time: f64) -> Option<(Daemon, i64)> {
     let most = cpus().len();
-    let leaves_idle = miserly_live::process::leaves_idle();
+    let leaves_idle = miserly_launch::leaves_idle();
     if !has_two_cpus()
         || !Requirement::IdleClass.is_met(leaves_idle, "needs the right to leave the idle class")
     {

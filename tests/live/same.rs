@@ -6,7 +6,8 @@ use std::path::Path;
 
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{Array, Submission};
-use miserly_live::store::{Batch, History, Store};
+use miserly_engine::JournalBatch;
+use miserly_live::store::{History, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -176,6 +177,6 @@ fn changed(state: &Path, this: &str, other: &str) -> TempDir {
     }
     assert!(!first, "{this} is nowhere in the journal");
     let mut store = Store::open(changed.path()).expect("a new state");
-    store.commit(&Batch { lines, rows: vec![], meta: vec![] }).expect("room for it");
+    store.commit(&JournalBatch { lines, rows: vec![], values: vec![] }).expect("room for it");
     changed
 }

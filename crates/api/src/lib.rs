@@ -12,4 +12,6 @@ pub mod model;
 #[cfg(feature = "client")]
 pub mod client;
 
+pub mod socket;
+
 pub mod submit;

@@ -157,19 +157,19 @@ impl Driver {
         for job in round.withdrawn.drain(..) {
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
-        let mut excuse = (!round.amended.is_empty()).then_some(late.unwrap_or(BreachCause::Amended));
+        let mut cause = (!round.amended.is_empty()).then_some(late.unwrap_or(BreachCause::Amended));
         for Amendment { job, change } in round.amended.drain(..) {
             self.ledger.amend(job, now, change).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
         match round.fault.take() {
-            Some(Fault::Away) => excuse = Some(BreachCause::Away),
+            Some(Fault::Away) => cause = Some(BreachCause::Away),
             Some(Fault::Capacity { capacity, .. }) => {
                 self.ledger.set_capacity(capacity).map_err(|rule| self.source_error(now, None, rule))?;
-                excuse = Some(BreachCause::Capacity);
+                cause = Some(BreachCause::Capacity);
             }
             None => {}
         }
-        self.ledger.excuse(excuse);
+        self.ledger.set_breach_cause(cause);
         self.policy.rebuild(now, &self.ledger);
         self.policy.event(now, Event::Rebuilt, &self.ledger);
         Ok(())
@@ -222,7 +222,7 @@ impl Driver {
     }
 
     fn release_if_due(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
-        let entry = self.known(now, job)?;
+        let entry = self.entry(now, job)?;
         match entry.state {
             State::Running { expected: Expected::At(end), .. } if end <= now => {
                 self.ledger.release(job).map_err(|rule| self.source_error(now, Some(job), rule))
@@ -240,7 +240,7 @@ impl Driver {
 
     fn end(&mut self, now: Time, ended: Ended) -> Result<(), Violation> {
         // A job that left the machine at this instant may still have ended in it.
-        let entry = self.known(now, ended.job)?;
+        let entry = self.entry(now, ended.job)?;
         let stopped = entry.stopped_before(now);
         if stopped && matches!(entry.state, State::Suspended { .. }) {
             return self.end_ahead(now, ended.job);
@@ -248,7 +248,7 @@ impl Driver {
         if stopped {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
-        if self.known(now, ended.job)?.is_opportunistic(now) {
+        if self.entry(now, ended.job)?.is_opportunistic(now) {
             return self.end_ahead(now, ended.job);
         }
         self.policy.event(now, Event::Ended(ended), &self.ledger);
@@ -277,11 +277,11 @@ impl Driver {
         let result = policy.pass(&mut context);
         self.wake = context.wake;
         ledger.settle(now, effects);
-        ledger.excuse(None);
+        ledger.set_breach_cause(None);
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })
     }
 
-    fn known(&self, now: Time, job: JobId) -> Result<&crate::Entry, Violation> {
+    fn entry(&self, now: Time, job: JobId) -> Result<&crate::Entry, Violation> {
         self.ledger.get(job).ok_or_else(|| self.source_error(now, None, Rule::UnknownJob))
     }
 

@@ -30,9 +30,9 @@ pub(crate) struct OpportunisticLayer {
     /// Processors that interactive work uses now.
     interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
-    promised: BTreeSet<Turn>,
+    promised: BTreeSet<Candidate>,
     /// The same, by job.
-    turns: BTreeMap<JobId, Turn>,
+    candidates: BTreeMap<JobId, Candidate>,
     /// The earliest starts of jobs that may begin here later, and the jobs.
     begins: BTreeSet<(Time, JobId)>,
     /// Jobs whose requests were amended in this round.
@@ -44,7 +44,7 @@ pub(crate) struct OpportunisticLayer {
 
 /// The position of a job among those that may use idle resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct Candidate {
     start: Time,
     submit: Time,
     queue: usize,
@@ -56,12 +56,12 @@ struct Turn {
 
 impl OpportunisticLayer {
     /// Returns the layer over these queues, derived from their ledgers.
-    pub(crate) fn over(config: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
+    pub(crate) fn new(config: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
         let mut layer = OpportunisticLayer {
             config,
             interactive: Procs::ZERO,
             promised: BTreeSet::new(),
-            turns: BTreeMap::new(),
+            candidates: BTreeMap::new(),
             begins: BTreeSet::new(),
             amended: vec![],
             running: BTreeSet::new(),
@@ -69,7 +69,7 @@ impl OpportunisticLayer {
         };
         for ledger in queues.iter().map(Driver::ledger) {
             for job in ledger.waiting() {
-                layer.follow(queues, job);
+                layer.track(queues, job);
                 layer.running.extend((ledger.entry(job).opportunistic.procs > Procs::ZERO).then_some(job));
             }
         }
@@ -82,12 +82,12 @@ impl OpportunisticLayer {
     }
 
     /// Reads the part of a round that concerns this layer.
-    pub(crate) fn hear(&mut self, round: &mut Round) {
+    pub(crate) fn observe(&mut self, round: &mut Round) {
         self.interactive = round.interactive.take().unwrap_or(self.interactive);
         self.amended.extend(round.amended.iter().map(|amendment| amendment.job));
         let gone = round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied());
         for job in gone {
-            self.forget(job);
+            self.untrack(job);
             self.running.remove(&job);
         }
     }
@@ -98,13 +98,13 @@ impl OpportunisticLayer {
         now: Time,
         queues: &mut [Driver],
         effects: &mut Vec<Effect>,
-        told: usize,
+        first: usize,
     ) {
         let amended = std::mem::take(&mut self.amended);
-        for job in effects[told..].iter().map(Effect::job).chain(amended) {
-            self.follow(queues, job);
+        for job in effects[first..].iter().map(Effect::job).chain(amended) {
+            self.track(queues, job);
         }
-        let wanted = self.share_out(now, queues);
+        let wanted = self.shares(now, queues);
         let parked =
             self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, Procs::ZERO));
         let mut shares: Vec<(JobId, Procs)> =
@@ -121,28 +121,28 @@ impl OpportunisticLayer {
     }
 
     /// Returns the number of processors for each job that runs from now on.
-    fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
+    fn shares(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
         let mut idle = self.idle(queues);
         let mut wanted = BTreeMap::new();
-        for turn in &self.promised {
+        for candidate in &self.promised {
             if idle.cpus_count().is_zero() {
                 break;
             }
-            let Some(entry) = queues[turn.queue].ledger().get(turn.job) else { continue };
-            let machine = queues[turn.queue].ledger().machine();
+            let Some(entry) = queues[candidate.queue].ledger().get(candidate.job) else { continue };
+            let machine = queues[candidate.queue].ledger().machine();
             let demand = machine.demand(&entry.request).masked(&self.config.machine);
-            if turn.start <= now + self.config.lead {
+            if candidate.start <= now + self.config.lead {
                 idle = idle.less(&demand);
                 continue;
             }
-            if turn.begin.is_some_and(|begin| begin > now) {
+            if candidate.begin.is_some_and(|begin| begin > now) {
                 continue;
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
             let taken = demand.with_cpus(procs);
             if !procs.is_zero() && !entry.request.constraints.in_window_only && taken.fits_in(&idle) {
                 idle = idle.less(&taken);
-                wanted.insert(turn.job, procs);
+                wanted.insert(candidate.job, procs);
             }
         }
         wanted
@@ -159,7 +159,7 @@ impl OpportunisticLayer {
     /// Returns the next instant at which resources must be kept free, if a job runs here.
     fn next_parking(&self, now: Time) -> Option<Time> {
         let lead = self.config.lead;
-        let later = self.promised.iter().map(|turn| turn.start).find(|start| *start > now + lead);
+        let later = self.promised.iter().map(|candidate| candidate.start).find(|start| *start > now + lead);
         let parking = later.filter(|start| *start < Time::MAX && !self.running.is_empty());
         parking.map(|start| start + (Span::ZERO - lead))
     }
@@ -172,8 +172,8 @@ impl OpportunisticLayer {
 
     /// Updates the position of a job after a change of its promise. Only waiting jobs with a
     /// promise have one.
-    fn follow(&mut self, queues: &[Driver], job: JobId) {
-        self.forget(job);
+    fn track(&mut self, queues: &[Driver], job: JobId) {
+        self.untrack(job);
         let found =
             queues.iter().enumerate().find_map(|(queue, driver)| Some((queue, driver.ledger().get(job)?)));
         let Some((queue, entry)) = found else { return };
@@ -183,20 +183,20 @@ impl OpportunisticLayer {
         };
         let (submit, admitted) = (entry.request.submit, entry.admitted);
         let begin = entry.request.constraints.begin;
-        let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
-        self.promised.insert(turn);
-        self.turns.insert(job, turn);
+        let candidate = Candidate { start: promise.best, submit, queue, admitted, job, begin };
+        self.promised.insert(candidate);
+        self.candidates.insert(job, candidate);
         // A job that runs only in its window, or is parked by then, needs no wake-up.
-        let worth = |begin: &Time| {
-            !entry.request.constraints.in_window_only && *begin + self.config.lead < turn.start
+        let needs_wakeup = |begin: &Time| {
+            !entry.request.constraints.in_window_only && *begin + self.config.lead < candidate.start
         };
-        self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
+        self.begins.extend(begin.filter(needs_wakeup).map(|begin| (begin, job)));
     }
 
-    fn forget(&mut self, job: JobId) {
-        if let Some(turn) = self.turns.remove(&job) {
-            self.promised.remove(&turn);
-            self.begins.remove(&(turn.begin.unwrap_or(Time::MAX), job));
+    fn untrack(&mut self, job: JobId) {
+        if let Some(candidate) = self.candidates.remove(&job) {
+            self.promised.remove(&candidate);
+            self.begins.remove(&(candidate.begin.unwrap_or(Time::MAX), job));
         }
     }
 }

@@ -30,7 +30,7 @@ impl PeSet {
 
     /// Returns the PEs `0..count`.
     pub fn first(count: u32) -> PeSet {
-        PeSet { ranges: if count == 0 { vec![] } else { vec![(0, count - 1)] } }
+        PeSet::block(0, count)
     }
 
     /// Returns `count` PEs from `low` on.
@@ -76,37 +76,32 @@ impl PeSet {
     /// Returns the PEs that are in both sets. O(r) in the number of ranges of both.
     #[must_use]
     pub fn intersection(&self, other: &PeSet) -> PeSet {
-        let mut ranges = Vec::new();
-        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
-        while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
-            let (from, to) = (low.max(its_low), high.min(its_high));
-            if from <= to {
-                ranges.push((from, to));
-            }
-            // The range that ends first has no further intersection.
-            if high <= its_high {
-                mine.next();
-            } else {
-                theirs.next();
-            }
-        }
-        PeSet { ranges }
+        PeSet { ranges: self.common(other).collect() }
     }
 
     /// Returns whether the sets share a PE. O(r) in the number of ranges of both.
     pub fn intersects(&self, other: &PeSet) -> bool {
+        self.common(other).next().is_some()
+    }
+
+    /// Returns the ranges that are in both sets, ascending.
+    fn common(&self, other: &PeSet) -> impl Iterator<Item = (u32, u32)> {
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
-        while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
-            if low.max(its_low) <= high.min(its_high) {
-                return true;
+        std::iter::from_fn(move || {
+            loop {
+                let (&&(low, high), &&(its_low, its_high)) = (mine.peek()?, theirs.peek()?);
+                // The range that ends first has no further intersection.
+                if high <= its_high {
+                    mine.next();
+                } else {
+                    theirs.next();
+                }
+                let (from, to) = (low.max(its_low), high.min(its_high));
+                if from <= to {
+                    return Some((from, to));
+                }
             }
-            if high <= its_high {
-                mine.next();
-            } else {
-                theirs.next();
-            }
-        }
-        false
+        })
     }
 
     /// Returns whether every PE of `other` is in the set. O(log r) for each range of `other`.

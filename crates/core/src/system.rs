@@ -29,7 +29,7 @@ impl System {
     /// on idle resources.
     #[must_use]
     pub fn with_opportunistic(self, config: OpportunisticConfig) -> System {
-        let layer = Some(OpportunisticLayer::over(config, &self.queues));
+        let layer = Some(OpportunisticLayer::new(config, &self.queues));
         System { layer, ..self }
     }
 
@@ -70,13 +70,13 @@ impl System {
         round: &mut Round,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Violation> {
-        let told = effects.len();
+        let first = effects.len();
         if let Some(layer) = &mut self.layer {
-            layer.hear(round);
+            layer.observe(round);
         }
         self.round_in_queues(now, round, effects)?;
         if let Some(layer) = &mut self.layer {
-            layer.assign(now, &mut self.queues, effects, told);
+            layer.assign(now, &mut self.queues, effects, first);
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl System {
         if let ([only], None) = (&mut self.queues[..], &self.layer) {
             return only.round(now, round, effects);
         }
-        let of_jobs = self.sorted(round);
-        for (at, mine) in of_jobs.into_iter().enumerate() {
+        let parts = self.parts(round);
+        for (at, mine) in parts.into_iter().enumerate() {
             self.part = mine;
             let queue = &mut self.queues[at];
             let due = queue.wake().is_some_and(|wake| wake <= now);
@@ -103,22 +103,22 @@ impl System {
     }
 
     /// Returns the parts of the round, queue by queue. `round` is left empty.
-    fn sorted(&self, round: &mut Round) -> Vec<Round> {
+    fn parts(&self, round: &mut Round) -> Vec<Round> {
         let fault = |queue| round.fault.filter(|fault| fault.concerns(queue));
         let part = |queue| Round { fault: fault(queue), ..Round::default() };
         let mut parts: Vec<Round> = (0..).take(self.queues.len()).map(part).collect();
-        let of = |job| self.queue_of(job).unwrap_or(0);
+        let queue_of = |job| self.queue_of(job).unwrap_or(0);
         for ended in round.ended.drain(..) {
-            parts[of(ended.job)].ended.push(ended);
+            parts[queue_of(ended.job)].ended.push(ended);
         }
         for job in round.overdue.drain(..) {
-            parts[of(job)].overdue.push(job);
+            parts[queue_of(job)].overdue.push(job);
         }
         for job in round.withdrawn.drain(..) {
-            parts[of(job)].withdrawn.push(job);
+            parts[queue_of(job)].withdrawn.push(job);
         }
         for amendment in round.amended.drain(..) {
-            parts[of(amendment.job)].amended.push(amendment);
+            parts[queue_of(amendment.job)].amended.push(amendment);
         }
         for submission in round.submitted.drain(..) {
             let named = submission.request.queue.and_then(|queue| usize::try_from(queue).ok());

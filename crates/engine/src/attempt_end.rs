@@ -94,8 +94,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Records the time since the start in which a job did not run, from the work that is missing at its end.
     fn record_suspended_time(&mut self, number: i64, at: Time) {
-        let Some(job) = self.jobs.handle(number) else { return };
-        let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
+        let Some(entry) = self.entry(number) else { return };
         let ran = span_of_work(entry.done(at) + entry.opportunistic_work(at), entry.request.procs());
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(started) = record.started else { return };
@@ -106,7 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Removes a job from its ledger.
     fn leave_system(&mut self, number: i64, outcome: &AttemptOutcome, round: &mut Round) {
         let Some(job) = self.jobs.handle(number) else { return };
-        let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
+        let Some(entry) = self.entry(number) else { return };
         if entry.state == State::Waiting && entry.opportunistic.procs.is_zero() {
             round.withdrawn.push(job);
         } else {

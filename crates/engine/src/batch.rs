@@ -17,25 +17,14 @@ pub(crate) struct PendingBatch {
     lines: Vec<String>,
     changed: BTreeSet<i64>,
     /// Records of jobs that finished in this batch. They leave memory when they are durable.
-    finished: BTreeMap<i64, Record>,
-    actions: Vec<(Attempt, Action)>,
-    /// Windows that began without a daemon, until the system has started their jobs.
-    pub(crate) begun: BTreeMap<i64, BegunWindow>,
-    replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
-    values_changed: bool,
-}
-
-/// The part of a batch that follows its commit.
-#[derive(Debug)]
-pub(crate) struct Dispatch {
+    pub(crate) finished: BTreeMap<i64, Record>,
     /// The actions, in order.
     pub(crate) actions: Vec<(Attempt, Action)>,
+    /// Windows that began without a daemon, until the system has started their jobs.
+    pub(crate) begun: BTreeMap<i64, BegunWindow>,
     /// The replies, in order.
     pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
-    /// The jobs that finished, by number.
-    pub(crate) finished: BTreeMap<i64, Record>,
-    /// Whether any job changed.
-    pub(crate) jobs_changed: bool,
+    values_changed: bool,
 }
 
 impl PendingBatch {
@@ -124,16 +113,12 @@ impl PendingBatch {
     pub(crate) fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
-
-    /// Returns the actions and replies of a batch that is durable.
-    pub(crate) fn into_dispatch(self) -> Dispatch {
-        let jobs_changed = self.jobs_changed();
-        Dispatch { actions: self.actions, replies: self.replies, finished: self.finished, jobs_changed }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use miserly_core::Time;
 
     use super::*;
@@ -154,7 +139,7 @@ mod tests {
     fn a_refused_job_leaves_no_row() {
         let mut batch = PendingBatch::default();
         batch.touch(1);
-        batch.finish(Record::for_tests(1, JobState::Queued));
+        batch.finish(Record::new(1, JobState::Queued, Arc::default()));
         batch.withdraw(1);
         assert!(batch.rows(&JobTable::default()).is_empty() && !batch.jobs_changed());
     }
@@ -164,6 +149,6 @@ mod tests {
         let window = PlannedWindow { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
         let mut batch = PendingBatch::default();
         batch.plan_window(ATTEMPT, window);
-        assert!(matches!(&batch.into_dispatch().actions[..], [(ATTEMPT, Action::PlanWindow(_))]));
+        assert!(matches!(&batch.actions[..], [(ATTEMPT, Action::PlanWindow(_))]));
     }
 }

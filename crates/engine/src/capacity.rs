@@ -2,7 +2,7 @@
 
 use miserly_core::{Fault, Resources, Round};
 
-use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now, Queue};
+use crate::{Action, Engine, EngineError, Journal, Launcher, Now, Queue};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Sets the processors that are online, before [`begin`](Engine::begin).
@@ -50,25 +50,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn leave_lost_cpus(&mut self) {
         for number in self.jobs.running().collect::<Vec<_>>() {
             let end = self.window_end(number);
-            let Some(run) = self.jobs.get(number).and_then(|record| record.run.as_ref()) else {
-                continue;
-            };
-            if !self.cpus.lacks_any(&run.cpus) {
-                continue;
-            }
-            if self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue)) {
+            let Some(record) = self.jobs.get(number) else { continue };
+            let lacks = record.run.as_ref().is_some_and(|run| self.cpus.lacks_any(&run.cpus));
+            if !lacks || self.is_gang(&record.queue) {
                 continue;
             }
-            self.cpus.give(&run.cpus.clone());
-            let cpus = self.allocate_cpus(number);
-            let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else {
-                continue;
-            };
-            // If none is left, the kernel has moved the job already.
-            run.cpus.clone_from(&cpus);
-            self.batch.touch(number);
-            if let (Some(end), false) = (end, cpus.is_empty()) {
-                self.batch.act(Attempt { job: number, nth: run.nth }, Action::BeginWindow { cpus, end });
+            if let (Some((attempt, cpus)), Some(end)) = (self.reallocate_cpus(number), end) {
+                self.batch.act(attempt, Action::BeginWindow { cpus, end });
             }
         }
     }

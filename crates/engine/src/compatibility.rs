@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_core::{Entry, State};
 use miserly_policies::Registry;
 
-use crate::{QueueState, Record, SavedEntry, Setup};
+use crate::{QueueState, Record, Setup};
 
 /// A setup, and the queues in which the jobs were placed.
 pub(crate) struct Compatibility<'s> {
@@ -21,8 +21,8 @@ impl<'s> Compatibility<'s> {
 
     /// Returns the conflict between a job and the setup, as the rest of a sentence after the job number.
     pub(crate) fn conflict(&self, record: &Record) -> Option<String> {
-        let entry = record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry);
-        entry
+        record
+            .ledger_entry()
             .and_then(|entry| self.cannot_go_on(record, &entry).or_else(|| self.means_others(record, &entry)))
             .or_else(|| self.is_in_the_way(record))
     }
@@ -31,7 +31,7 @@ impl<'s> Compatibility<'s> {
     fn cannot_go_on(&self, record: &Record, entry: &Entry) -> Option<String> {
         let queue = record.queue.as_str();
         let before = self.before.get(queue)?.policy.as_deref()?;
-        let now = self.setup.queues.iter().find(|of| of.name == queue)?.policy.descriptor();
+        let now = self.setup.queue(queue)?.policy.descriptor();
         let sliced = now.needs.time_slices || slices_time(before);
         let does = match entry.state {
             State::Suspended { .. } => "is suspended by",

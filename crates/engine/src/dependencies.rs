@@ -97,10 +97,12 @@ fn is_deferred(record: &Record) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn record(number: i64, state: JobState, begin: Option<i64>, after: &[i64]) -> Record {
-        Record { begin, after: after.to_vec(), ..Record::for_tests(number, state) }
+        Record { begin, after: after.to_vec(), ..Record::new(number, state, Arc::default()) }
     }
 
     fn deferred(number: i64, begin: Option<i64>, after: &[i64]) -> Record {

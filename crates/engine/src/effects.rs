@@ -72,13 +72,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Allocates the processors of a job: those that its policy chose, or else the lowest free ones.
     pub(crate) fn allocate_cpus(&mut self, number: i64) -> Vec<u32> {
         let Some(record) = self.jobs.get(number) else { return vec![] };
-        let job = self.jobs.handle(number);
-        let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
-        match entry.and_then(|entry| entry.placement()?.pes()) {
+        let pes = self.entry(number).and_then(|entry| entry.placement()?.pes()).cloned();
+        match &pes {
             Some(pes) if self.is_gang(&record.queue) => self.cpus.take_shared(&record.queue, pes),
             Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
             _ => self.cpus.take(record.submission.cpus),
         }
+    }
+
+    /// Allocates the processors of a running job again. Returns its attempt and the processors, if they changed.
+    pub(crate) fn reallocate_cpus(&mut self, number: i64) -> Option<(Attempt, Vec<u32>)> {
+        self.cpus.give(&self.jobs.run(number)?.cpus);
+        let cpus = self.allocate_cpus(number);
+        let run = self.jobs.run_mut(number)?;
+        if run.cpus == cpus {
+            return None;
+        }
+        run.cpus.clone_from(&cpus);
+        self.batch.touch(number);
+        // If none is left, the kernel has moved the job already.
+        (!cpus.is_empty()).then_some((Attempt { job: number, nth: run.nth }, cpus))
     }
 
     /// Launches a job as another attempt.
@@ -88,14 +101,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
-        record.run = Some(Run {
-            nth,
-            cpus: cpus.clone(),
-            in_window: end.is_some(),
-            stopped: false,
-            sent_window: None,
-            ending: None,
-        });
+        record.run = Some(Run::new(nth, cpus.clone(), end.is_some()));
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.clone(),
@@ -155,7 +161,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn suspend(&mut self, at: Time, number: i64) {
         self.jobs.set_stopped(number);
         let end = self.end_if_orphaned(at, number);
-        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else { return };
+        let Some(run) = self.jobs.run_mut(number) else { return };
         run.stopped = true;
         self.cpus.give(&std::mem::take(&mut run.cpus));
         let attempt = Attempt { job: number, nth: run.nth };
@@ -168,8 +174,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the latest end of a suspended job, also if it resumes by itself because no daemon runs.
     pub(crate) fn end_if_orphaned(&self, at: Time, number: i64) -> Option<Action> {
-        let job = self.jobs.handle(number)?;
-        let entry = self.system.ledger_of(job)?.entry(job);
+        let entry = self.entry(number)?;
         let State::Suspended { until, .. } = entry.state else { return None };
         let record = self.jobs.get(number)?;
         let left =
@@ -181,7 +186,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.jobs.set_running(number);
         let end = self.window_end(number).unwrap_or(at);
         let cpus = self.allocate_cpus(number);
-        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else { return };
+        let Some(run) = self.jobs.run_mut(number) else { return };
         run.stopped = false;
         run.cpus.clone_from(&cpus);
         let attempt = Attempt { job: number, nth: run.nth };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{System, Time, Violation};
 
-use crate::batch::{Dispatch, PendingBatch};
+use crate::batch::PendingBatch;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::gang::SentSchedules;
@@ -203,19 +203,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Dispatches the actions and replies of a batch that is durable.
     pub(crate) fn dispatch(&mut self, now: Now) {
-        let Dispatch { actions, replies, finished, jobs_changed } =
-            std::mem::take(&mut self.batch).into_dispatch();
-        for (attempt, action) in actions {
+        let batch = std::mem::take(&mut self.batch);
+        let jobs_changed = batch.jobs_changed();
+        for (attempt, action) in batch.actions {
             self.launcher.act(attempt, action);
         }
         if jobs_changed {
             self.send_slot_schedules();
         }
-        for (requester, reply) in replies {
+        for (requester, reply) in batch.replies {
             requester.reply(reply);
         }
         let mut waiters = std::mem::take(&mut self.waiters);
-        waiters.notify(|number| finished.get(&number).map(|record| self.view(now, record)));
+        waiters.notify(|number| batch.finished.get(&number).map(|record| self.view(now, record)));
         self.waiters = waiters;
     }
 
@@ -227,10 +227,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         facts: Vec<(Attempt, AttemptOutcome)>,
     ) -> Result<(), EngineError> {
         tracing::error!("state store is full; batch rolled back: {error}");
-        for (requester, reply) in std::mem::take(&mut self.batch).into_dispatch().replies {
+        for (requester, reply) in std::mem::take(&mut self.batch).replies {
             // A refusal stands: it changed nothing.
             let message = format!("state store is full; request rejected: {error}");
-            requester.reply(reply.and_then(|_| Err(problem(ProblemCode::Storage, message))));
+            requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
         }
         self.load()?;
         self.retry.schedule(now.ticks, facts);
@@ -250,8 +250,4 @@ impl Record {
             body: serde_json::to_string(self).unwrap_or_default(),
         }
     }
-}
-
-pub(crate) fn problem(code: ProblemCode, message: impl Into<String>) -> Problem {
-    Problem::new(code, message)
 }

@@ -4,52 +4,40 @@ use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Amendment, Change, Effect, Round, Span, Time};
 use miserly_units::duration;
 
-use crate::engine::problem;
-use crate::requests::{Handled, no_job};
+use crate::requests::{Handled, RequestError, no_job};
 use crate::submission::{longest_time, span_from_secs};
-use crate::{Action, Caller, DaemonReply, Engine, EngineError, Journal, Launcher, Now, Record};
+use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Extends the time limit of a job, unless a promise would break. That is tried first, on a copy.
     pub(crate) fn extend(&mut self, now: Now, caller: Caller, job: i64, by: f64) -> Handled {
         let at = self.fresh(now)?;
-        let record = match self.owned_job(caller, job) {
-            Ok(record) => record,
-            Err(problem) => return Ok(Err(problem)),
-        };
+        let record = self.owned_job(caller, job)?;
         let Some(longer) = span_from_secs(by).filter(|longer| *longer > Span::ZERO) else {
             let message = "a window is made longer by a number of seconds above 0";
-            return Ok(Err(Problem::with_field("by", message)));
+            return Err(Problem::with_field("by", message).into());
         };
         let time = Span::from_ticks(record.time) + longer;
-        if let Err(problem) = self.check_extension(at, record, longer) {
-            return Ok(Err(problem));
-        }
+        self.check_extension(at, record, longer)?;
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
-            return Ok(self.view_of(now, job));
+            return Ok(self.view_of(now, job)?);
         };
         // Not the time limit: of a window that began without a daemon, the ledger has what was left then.
-        let Some(planned) = self.system.ledger_of(handle).map(|ledger| ledger.request(handle).estimate)
-        else {
-            return Ok(Err(no_job(job)));
-        };
+        let ledger = self.system.ledger_of(handle).ok_or_else(|| no_job(job))?;
+        let planned = ledger.request(handle).estimate;
         let amendment = Amendment { job: handle, change: Change::Estimate(planned + longer) };
-        if let Err(problem) = self.tried_amendment(at, job, amendment)? {
-            return Ok(Err(problem));
-        }
+        self.try_amendment(at, job, amendment)?;
         let mut round = Round::default();
         round.amended.push(amendment);
         self.play(now, at, round)?;
         self.set_time_limit(job, time);
-        Ok(self.view_of(now, job))
+        Ok(self.view_of(now, job)?)
     }
 
     /// Checks an extension against the time limit of the queue and the horizon of its policy.
     fn check_extension(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
-        let Some(queue) = self.setup.queues.iter().find(|queue| queue.name == record.queue) else {
-            return Ok(());
-        };
+        let Some(queue) = self.setup.queue(&record.queue) else { return Ok(()) };
         let (job, time, longest) =
             (record.number, Span::from_ticks(record.time) + longer, longest_time(queue));
         if time > longest {
@@ -58,7 +46,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 duration(time),
                 duration(longest)
             );
-            return Err(problem(ProblemCode::Refused, message));
+            return Err(Problem::new(ProblemCode::Refused, message));
         }
         let end = self.latest_end(job, at).unwrap_or(at) + longer;
         match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
@@ -68,19 +56,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     "job {job} would end beyond the horizon of its queue, {} from now",
                     duration(horizon)
                 );
-                Err(problem(ProblemCode::Refused, message))
+                Err(Problem::new(ProblemCode::Refused, message))
             }
         }
     }
 
     /// Plays an amendment on a copy of the queue. Returns a problem if a promise breaks.
-    fn tried_amendment(
-        &self,
-        at: Time,
-        job: i64,
-        amendment: Amendment,
-    ) -> Result<Result<(), Problem>, EngineError> {
-        let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(Ok(())) };
+    fn try_amendment(&self, at: Time, job: i64, amendment: Amendment) -> Result<(), RequestError> {
+        let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(()) };
         let mut trial = self.trial(queue);
         let mut round = Round::default();
         round.amended.push(amendment);
@@ -90,12 +73,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
             _ => None,
         });
-        let refused = |other: i64| {
-            let message =
-                format!("job {job} cannot have a longer window: the promise to job {other} would break");
-            Problem { job: Some(other), ..problem(ProblemCode::Refused, message) }
-        };
-        Ok(broken.map_or(Ok(()), |other| Err(refused(other))))
+        let Some(other) = broken else { return Ok(()) };
+        let message =
+            format!("job {job} cannot have a longer window: the promise to job {other} would break");
+        Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())
     }
 
     /// Sets the time limit of a job and informs its attempt.

@@ -35,8 +35,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn matrix_of(&self, queue: &str) -> Option<&Matrix> {
-        let place = self.setup.queues.iter().position(|of| of.name == queue)?;
-        self.system.queues().get(place)?.ledger().matrix()
+        self.system.queues().get(self.setup.position(queue)?)?.ledger().matrix()
     }
 
     /// Sends the slot schedules that changed to the launcher. O(running jobs).
@@ -75,17 +74,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Moves a job to the processors of its present placement.
     pub(crate) fn move_to_placement(&mut self, number: i64) {
-        let Some(run) = self.jobs.get(number).and_then(|record| record.run.as_ref()) else { return };
-        self.cpus.give(&run.cpus);
-        let cpus = self.allocate_cpus(number);
-        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else { return };
-        if run.cpus != cpus {
-            run.cpus.clone_from(&cpus);
-            self.batch.touch(number);
-            // If none is left, the kernel has moved the job already.
-            if !cpus.is_empty() {
-                self.batch.act(Attempt { job: number, nth: run.nth }, Action::Move(cpus));
-            }
+        if let Some((attempt, cpus)) = self.reallocate_cpus(number) {
+            self.batch.act(attempt, Action::Move(cpus));
         }
     }
 
@@ -100,13 +90,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the slots in which a job runs and its share of the time, if its queue is time-sliced.
     pub(crate) fn slots(&self, record: &Record) -> Option<Slots> {
-        let job = self.jobs.handle(record.number)?;
         let matrix = self.matrix_of(&record.queue)?;
-        let entry = self.system.ledger_of(job)?.entry(job);
+        let entry = self.entry(record.number)?;
         let own = entry.placement()?.slot;
         let mut runs_in: Vec<u32> = entry.alternate_slots.iter().chain([&own]).map(|slot| slot.0).collect();
         runs_in.sort_unstable();
-        let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.of());
+        let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.denominator());
         Some(Slots { own: own.0, runs_in, used: matrix.used() as u64, fraction: turns as f64 / of as f64 })
     }
 }

@@ -3,7 +3,6 @@
 use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
 use miserly_core::{Effect, Round, State};
 
-use crate::engine::problem;
 use crate::requests::Handled;
 use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now};
 
@@ -14,13 +13,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = self.fresh(now)?;
         let jobs = if array { self.array_jobs(job) } else { vec![job] };
         for job in jobs.iter().chain(jobs.is_empty().then_some(&job)) {
-            if let Err(problem) = self.owned_job(caller, *job) {
-                return Ok(Err(problem));
-            }
+            self.owned_job(caller, *job)?;
         }
         if jobs.is_empty() {
             let message = format!("job {job} is not the first of an array");
-            return Ok(Err(problem(ProblemCode::Conflict, message)));
+            return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
         let mut round = Round::default();
         let mut over = vec![];
@@ -37,7 +34,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
             self.finish(job, phase);
         }
-        Ok(Ok(DaemonReply::JobIds(JobIds { jobs })))
+        Ok(DaemonReply::JobIds(JobIds { jobs }))
     }
 
     fn array_jobs(&self, first: i64) -> Vec<i64> {
@@ -49,7 +46,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn end_run(&mut self, job: i64, ending: Ending) -> bool {
         let kill = self.kill(ending);
         let in_window = self.jobs.is_running(job);
-        let Some(run) = self.jobs.get_mut(job).and_then(|record| record.run.as_mut()) else { return false };
+        let Some(run) = self.jobs.run_mut(job) else { return false };
         if run.ending == Some(Ending::Displaced) && !in_window {
             return false;
         }
@@ -63,12 +60,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Holds a waiting job. It gives up its window.
     pub(crate) fn hold(&mut self, now: Now, caller: Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
-        let queued = match self.owned_job(caller, job) {
-            Ok(record) if record.run.is_some() => return Ok(Err(already_runs(job))),
-            Ok(record) => record.is_in_ledger(),
-            Err(problem) => return Ok(Err(problem)),
-        };
-        if queued {
+        let record = self.owned_job(caller, job)?;
+        if record.run.is_some() {
+            let message = format!("job {job} has begun to run; `miserly requeue` ends it and runs it again");
+            return Err(Problem::new(ProblemCode::Conflict, message).into());
+        }
+        if record.is_in_ledger() {
             let mut round = Round::default();
             round.withdrawn.extend(self.jobs.handle(job));
             self.play(now, at, round)?;
@@ -80,16 +77,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.dependencies.untrack(job);
         self.batch.touch(job);
-        Ok(Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
+        Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
     /// Releases a held job, as if it were submitted now.
     pub(crate) fn release(&mut self, now: Now, caller: Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
-        match self.owned_job(caller, job) {
-            Ok(record) if record.state == (JobState::Held) => {}
-            Ok(_) => return Ok(Err(problem(ProblemCode::Conflict, format!("job {job} is not held")))),
-            Err(problem) => return Ok(Err(problem)),
+        if self.owned_job(caller, job)?.state != JobState::Held {
+            return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
         }
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
@@ -100,10 +95,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let effects = self.play(now, at, round)?;
             if effects.iter().any(|(of, effect)| *of == job && matches!(effect, Effect::Refused { .. })) {
                 let message = format!("job {job} has no window any more, and is over");
-                return Ok(Err(problem(ProblemCode::Refused, message)));
+                return Err(Problem::new(ProblemCode::Refused, message).into());
             }
         }
-        Ok(Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
+        Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
     /// Ends a running job and runs it again from the beginning.
@@ -111,7 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let runs = self.owned_job(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
         if !runs {
             let message = format!("job {job} does not run, so there is nothing to run again");
-            return Err(problem(ProblemCode::Conflict, message));
+            return Err(Problem::new(ProblemCode::Conflict, message));
         }
         self.end_run(job, Ending::Requeued);
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
@@ -119,13 +114,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns whether a job waits in a ledger.
     pub(crate) fn is_waiting(&self, job: i64) -> bool {
-        let handle = self.jobs.handle(job);
-        let entry = handle.and_then(|handle| self.system.ledger_of(handle)?.get(handle));
-        entry.is_some_and(|entry| entry.state == State::Waiting)
+        self.entry(job).is_some_and(|entry| entry.state == State::Waiting)
     }
-}
-
-fn already_runs(job: i64) -> Problem {
-    let message = format!("job {job} has begun to run; `miserly requeue` ends it and runs it again");
-    problem(ProblemCode::Conflict, message)
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::JobId;
 
-use crate::Record;
 use crate::handles::HandleTable;
+use crate::{Record, Run};
 
 /// The jobs that have not finished, their handles in the ledgers, and which of them run.
 ///
@@ -37,6 +37,16 @@ impl JobTable {
     /// Returns the record of a job, for changes.
     pub(crate) fn get_mut(&mut self, number: i64) -> Option<&mut Record> {
         self.records.get_mut(&number)
+    }
+
+    /// Returns the living attempt of a job.
+    pub(crate) fn run(&self, number: i64) -> Option<&Run> {
+        self.get(number)?.run.as_ref()
+    }
+
+    /// Returns the living attempt of a job, for changes.
+    pub(crate) fn run_mut(&mut self, number: i64) -> Option<&mut Run> {
+        self.get_mut(number)?.run.as_mut()
     }
 
     /// Returns whether a job has not finished.

@@ -51,8 +51,6 @@ pub enum Action {
     Kill {
         /// The grace period.
         grace: Span,
-        /// The cause.
-        by: KilledBy,
     },
     /// Remove its files. Its end is durable.
     Forget,

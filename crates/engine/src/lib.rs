@@ -83,8 +83,8 @@ pub use about::{About, UserNames};
 pub use amounts::{Amounts, amounts, resources};
 pub use engine::{Engine, EngineError, Input};
 pub use journal::{
-    AmendedLine, EffectLine, EndedFilter, EndedLine, HowLine, JobRow, Journal, JournalBatch, JournalError,
-    JournalLine, OpportunisticLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+    AmendedLine, EffectLine, EndedFilter, EndedLine, JobRow, Journal, JournalBatch, JournalError,
+    JournalLine, OpportunisticLine, QueueLine, RoundLine,
 };
 pub use launcher::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
@@ -92,6 +92,7 @@ pub use launcher::{
 pub use now::{ClockMark, Now};
 pub use record::{Ending, JobState, Record, RecordedPromise, Run, SentWindow};
 pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
+pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use startup::{attempts, highest};

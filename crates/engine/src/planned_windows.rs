@@ -28,9 +28,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         for (number, window) in self.planned_windows() {
-            let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else {
-                continue;
-            };
+            let Some(run) = self.jobs.run_mut(number) else { continue };
             let sent = Some(SentWindow::new(&window));
             if run.sent_window != sent {
                 run.sent_window = sent;
@@ -53,8 +51,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns an opportunistic job with a promised start.
     fn candidate(&self, record: &Record) -> Option<Candidate> {
         record.run.as_ref().filter(|run| !run.in_window && run.ending.is_none())?;
-        let job = self.jobs.handle(record.number)?;
-        let promise = self.system.ledger_of(job)?.entry(job).promise?;
+        let promise = self.entry(record.number)?.promise?;
         (promise.best < Time::MAX).then(|| Candidate {
             job: record.number,
             start: promise.best,
@@ -66,7 +63,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the processors of a running job and the instant at which they are free.
     fn held_until(&self, number: i64) -> Option<(Time, Vec<u32>)> {
-        let run = self.jobs.get(number)?.run.as_ref()?;
+        let run = self.jobs.run(number)?;
         let end = self.expected_end(number).unwrap_or(Time::from_ticks(i64::MIN));
         Some((end, run.cpus.clone()))
     }

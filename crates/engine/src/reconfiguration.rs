@@ -1,34 +1,25 @@
 //! Reconfiguration with running jobs.
 
-use std::collections::BTreeMap;
-
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
+use miserly_core::{Effect, Entry, Fault, JobId, Request, Round, State, System};
+use miserly_policies::Promises;
 
 use crate::compatibility::Compatibility;
-use crate::engine::problem;
 use crate::{
-    Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Queue, Record, SavedEntry, Setup,
+    Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Record, RequestError, Setup,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Replaces the setup, if that affects no running job and breaks no promise. A trial on a copy decides.
     ///
     /// # Errors
-    /// As [`process_batch`](Engine::process_batch). The inner error is the reason why the setup is refused.
-    pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<Result<(), Problem>, EngineError> {
+    /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
+    pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
         // Compatibility first: a trial needs it.
-        if let Err(problem) = self.system_of(&setup).and_then(|_| self.check_compatibility(&setup)) {
-            return Ok(Err(problem));
-        }
-        if let Err(problem) = self.tried_setup(now, &setup)? {
-            return Ok(Err(problem));
-        }
-        let system = match self.system_of(&setup) {
-            Ok(system) => system,
-            Err(problem) => return Ok(Err(problem)),
-        };
-        self.system = system;
+        let trial = self.system_over(&setup)?;
+        self.check_compatibility(&setup)?;
+        self.try_setup(now, &setup, trial)?;
+        self.system = self.system_over(&setup)?;
         self.cpus = self.cpus.anew(&setup);
         for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
@@ -44,20 +35,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
-    fn commit_setup(&mut self, now: Now, before: Setup) -> Result<Result<(), Problem>, EngineError> {
+    fn commit_setup(&mut self, now: Now, before: Setup) -> Result<(), RequestError> {
         match self.commit(now) {
             Ok(()) => {
                 self.dispatch(now);
                 self.send_slot_schedules();
-                Ok(Ok(()))
+                Ok(())
             }
             Err(error @ JournalError::Full(_)) => {
                 self.setup = before;
                 let facts = self.retry.take_facts();
                 self.rollback(now, &error, facts)?;
-                Ok(Err(problem(ProblemCode::Storage, error.to_string())))
+                Err(Problem::new(ProblemCode::Storage, error.to_string()).into())
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(EngineError::from(error).into()),
         }
     }
 
@@ -65,18 +56,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
         let compatibility = Compatibility::new(setup, self.kept());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
-        self.jobs.records().find_map(conflict).map_or(Ok(()), |(number, conflict)| {
-            let message = format!("job {number} {conflict}");
-            Err(Problem { job: Some(number), ..problem(ProblemCode::Conflict, message) })
-        })
+        self.jobs
+            .records()
+            .find_map(conflict)
+            .map_or(Ok(()), |(number, conflict)| Err(conflict_of(number, format!("job {number} {conflict}"))))
     }
 
-    /// Returns a problem if a promise would break, from a trial on a copy.
-    fn tried_setup(&self, now: Now, setup: &Setup) -> Result<Result<(), Problem>, EngineError> {
-        let mut trial = match self.system_of(setup) {
-            Ok(system) => system,
-            Err(problem) => return Ok(Err(problem)),
-        };
+    /// Checks on a copy of the jobs that no promise would break.
+    fn try_setup(&self, now: Now, setup: &Setup, mut trial: System) -> Result<(), RequestError> {
         let mut effects = vec![];
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         trial.round(self.values.last.max(now.ticks), &mut round, &mut effects)?;
@@ -89,7 +76,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             entry.promise.filter(|_| entry.state == State::Waiting)
         };
         let lost = trial.queues().iter().zip(&setup.queues).find_map(|(queue, setup)| {
-            use miserly_policies::Promises;
             let silent = setup.policy.promises() == Promises::Nothing;
             queue
                 .ledger()
@@ -97,44 +83,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 .map(|job| self.number(job))
                 .find(|number| silent && promised(*number).is_some())
         });
-        Ok(match effects.iter().find_map(suffers).or(lost) {
-            None => Ok(()),
-            Some(job) => {
-                let message = format!("the promise to job {job} would break");
-                Err(Problem { job: Some(job), ..problem(ProblemCode::Refused, message) })
-            }
-        })
+        let Some(job) = effects.iter().find_map(suffers).or(lost) else { return Ok(()) };
+        let message = format!("the promise to job {job} would break");
+        Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
     }
 
     /// Returns the present jobs in the queues of a setup.
-    fn system_of(&self, setup: &Setup) -> Result<System, Problem> {
-        let place: BTreeMap<&str, usize> =
-            setup.queues.iter().enumerate().map(|(place, queue)| (queue.name.as_str(), place)).collect();
+    fn system_over(&self, setup: &Setup) -> Result<System, Problem> {
         let mut entries: Vec<Vec<(JobId, Entry)>> = setup.queues.iter().map(|_| vec![]).collect();
         for record in self.jobs.records() {
-            let queue = place.get(record.queue.as_str()).ok_or_else(|| {
-                let message = format!("job {} is in queue {:?}, which is gone", record.number, record.queue);
-                Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, message) }
+            let number = record.number;
+            let queue = setup.position(&record.queue).ok_or_else(|| {
+                conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
             })?;
-            let entry = record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry);
-            if let (Some(entry), Some(job)) = (entry, self.jobs.handle(record.number)) {
-                let request = miserly_core::Request { queue: u32::try_from(*queue).ok(), ..entry.request };
-                entries[*queue].push((job, Entry { request, ..entry }));
+            if let (Some(entry), Some(job)) = (record.ledger_entry(), self.jobs.handle(number)) {
+                let request = Request { queue: u32::try_from(queue).ok(), ..entry.request };
+                entries[queue].push((job, Entry { request, ..entry }));
             }
-            let runs_elsewhere =
-                record.run.as_ref().is_some_and(|run| run.cpus.iter().any(|cpu| !setup.cpus.contains(cpu)));
-            if runs_elsewhere {
-                let message = format!("job {} runs on processors that are gone", record.number);
-                return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, message) });
+            let has_gone = |cpu: &u32| !setup.cpus.contains(cpu);
+            if record.run.as_ref().is_some_and(|run| run.cpus.iter().any(has_gone)) {
+                return Err(conflict_of(number, format!("job {number} runs on processors that are gone")));
             }
         }
-        let kept = self.kept();
-        let driver = |(queue, entries): (&Queue, Vec<(JobId, Entry)>)| {
+        setup.system(entries, self.kept()).map_err(|queue| {
             let message = format!("the jobs that run in queue {} hold more than it would have", queue.name);
-            let kept = kept.get(&queue.name).cloned().unwrap_or_default().over(queue);
-            queue.driver(entries, &kept).map_err(|_| problem(ProblemCode::Conflict, message))
-        };
-        let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
-        Ok(setup.system_of(queues?))
+            Problem::new(ProblemCode::Conflict, message)
+        })
     }
+}
+
+fn conflict_of(job: i64, message: String) -> Problem {
+    Problem { job: Some(job), ..Problem::new(ProblemCode::Conflict, message) }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Phase, Submission};
-use miserly_core::{Constraints, Kind, Request, Resources, Span, Time};
+use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
@@ -154,7 +154,41 @@ pub struct RecordedPromise {
     pub broken: Option<SavedBreachCause>,
 }
 
+impl Run {
+    /// Returns an attempt that runs and whose end was not requested.
+    pub fn new(nth: u32, cpus: Vec<u32>, in_window: bool) -> Run {
+        Run { nth, cpus, in_window, stopped: false, sent_window: None, ending: None }
+    }
+}
+
 impl Record {
+    /// Returns the record of a job that was never in a ledger and requests nothing.
+    pub(crate) fn new(number: i64, state: JobState, submission: Arc<Submission>) -> Record {
+        Record {
+            number,
+            array: None,
+            uid: 0,
+            name: String::new(),
+            queue: String::new(),
+            submitted: 0,
+            time: 0,
+            cleanup_time: None,
+            memory: 0,
+            begin: None,
+            deadline: None,
+            after: vec![],
+            state,
+            entry: None,
+            run: None,
+            attempts: 0,
+            started: None,
+            suspended_time: None,
+            promises: vec![],
+            late: None,
+            submission,
+        }
+    }
+
     /// Returns whether the job has finished.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, JobState::Finished(_))
@@ -163,6 +197,11 @@ impl Record {
     /// Returns whether the job is in the ledger of its queue.
     pub fn is_in_ledger(&self) -> bool {
         self.state == JobState::Queued
+    }
+
+    /// Returns the entry in the ledger, if the job is there.
+    pub(crate) fn ledger_entry(&self) -> Option<Entry> {
+        self.entry.as_ref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
     }
 
     /// Returns the attempt that is alive.
@@ -212,36 +251,6 @@ impl Record {
             queue,
             constraints,
             ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)
-        }
-    }
-}
-
-#[cfg(test)]
-impl Record {
-    /// Returns a job that asks for nothing.
-    pub(crate) fn for_tests(number: i64, state: JobState) -> Record {
-        Record {
-            number,
-            array: None,
-            uid: 0,
-            name: "job".into(),
-            queue: "batch".into(),
-            submitted: 0,
-            time: 0,
-            cleanup_time: None,
-            memory: 0,
-            begin: None,
-            deadline: None,
-            after: vec![],
-            state,
-            entry: None,
-            run: None,
-            attempts: 0,
-            started: None,
-            suspended_time: None,
-            promises: vec![],
-            late: None,
-            submission: Arc::default(),
         }
     }
 }

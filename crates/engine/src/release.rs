@@ -54,9 +54,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn submit_record(&mut self, at: Time, number: i64, round: &mut Round) {
         let Some(record) = self.jobs.get(number) else { return };
         let begin = self.earliest_begin(record, at);
-        let named = |queue: &Queue| queue.name == record.queue;
         // A setup contains the queues of all jobs.
-        let Some(queue) = self.setup.queues.iter().position(named) else { return };
+        let Some(queue) = self.setup.position(&record.queue) else { return };
         let job = self.jobs.handles_mut().assign(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.state = JobState::Queued;
@@ -80,7 +79,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn begin_amendment(&self, record: &Record, at: Time) -> Option<Amendment> {
         let begin = self.earliest_begin(record, at);
         let job = self.jobs.handle(record.number)?;
-        let entry = self.system.ledger_of(job)?.entry(job);
+        let entry = self.entry(record.number)?;
         let changes = entry.state == State::Waiting && entry.request.constraints.begin != begin;
         changes.then_some(Amendment { job, change: Change::Begin(begin) })
     }
@@ -91,7 +90,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn knows_begin(&self, record: &Record) -> bool {
-        self.setup.queues.iter().any(|queue| queue.name == record.queue && queue.knows_begin())
+        self.setup.queue(&record.queue).is_some_and(Queue::knows_begin)
     }
 
     /// Returns the earliest start of a job: the user's, or the latest end of its dependencies.
@@ -111,8 +110,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the end of the promised window of a waiting job.
     fn promised_end(&self, number: i64) -> Option<Time> {
-        let job = self.jobs.handle(number)?;
-        let entry = self.system.ledger_of(job)?.entry(job);
+        let entry = self.entry(number)?;
         let waits = entry.state == State::Waiting;
         entry.promise.filter(|_| waits).map(|promise| promise.best + entry.request.planned())
     }

@@ -1,8 +1,8 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
 use miserly_api::model::{Filter, JobIds, JobView, Problem, ProblemCode};
+use miserly_core::Violation;
 
-use crate::engine::problem;
 use crate::{
     Caller, DaemonReply, DaemonRequest, EndedFilter, Engine, EngineError, Journal, JournalError, Launcher,
     Now, Record, Requester, startup,
@@ -14,8 +14,25 @@ const ENDED_DEFAULT: u32 = 1000;
 /// The maximum number of finished jobs in a list. The engine is busy while it reads them.
 const ENDED_LIMIT: u32 = 10_000;
 
-/// The outcome of a request, or the reason why the engine cannot continue.
-pub(crate) type Handled = Result<Result<DaemonReply, Problem>, EngineError>;
+/// The outcome of a request.
+pub(crate) type Handled = Result<DaemonReply, RequestError>;
+
+/// The reason why a request has no effect.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// It is refused. The engine continues.
+    #[error(transparent)]
+    Refused(#[from] Problem),
+    /// The engine cannot continue.
+    #[error(transparent)]
+    Fatal(#[from] EngineError),
+}
+
+impl From<Violation> for RequestError {
+    fn from(violation: Violation) -> RequestError {
+        RequestError::Fatal(violation.into())
+    }
+}
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Handles a request. The reply is dispatched when the batch is durable.
@@ -29,7 +46,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         match request {
             DaemonRequest::Wait(job) if self.is_unfinished_on_disk(job) => self.waiters.add(job, requester),
             request => {
-                let reply = self.reply(now, caller, request)?;
+                let reply = match self.reply(now, caller, request) {
+                    Ok(reply) => Ok(reply),
+                    Err(RequestError::Refused(problem)) => Err(problem),
+                    Err(RequestError::Fatal(error)) => return Err(error),
+                };
                 self.batch.reply(requester, reply);
             }
         }
@@ -48,13 +69,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Cancel { job, array } => self.cancel(now, caller, job, array),
             DaemonRequest::Hold(job) => self.hold(now, caller, job),
             DaemonRequest::Release(job) => self.release(now, caller, job),
-            DaemonRequest::Requeue(job) => Ok(self.requeue(caller, job)),
+            DaemonRequest::Requeue(job) => Ok(self.requeue(caller, job)?),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
-            DaemonRequest::Drain(on) => Ok(self.drain(caller, on)),
-            DaemonRequest::Jobs(filter) => Ok(self.list_jobs(now, &filter)),
-            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => Ok(self.show_job(now, job)),
-            DaemonRequest::Pools => Ok(Ok(DaemonReply::Pools(self.pools(now)))),
-            DaemonRequest::Status => Ok(Ok(DaemonReply::Status(Box::new(self.status(now))))),
+            DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
+            DaemonRequest::Jobs(filter) => Ok(self.list_jobs(now, &filter)?),
+            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => Ok(self.show_job(now, job)?),
+            DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
+            DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
         }
     }
 
@@ -63,13 +84,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get(job) else {
             let over = self.journal.job(job).ok().flatten().is_some();
             return Err(if over {
-                problem(ProblemCode::Conflict, format!("job {job} is over"))
+                Problem::new(ProblemCode::Conflict, format!("job {job} is over"))
             } else {
                 no_job(job)
             });
         };
         if caller.uid != 0 && caller.uid != record.uid && caller.uid != self.about.owner {
-            return Err(problem(ProblemCode::Forbidden, format!("job {job} is another user's")));
+            return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
         Ok(record)
     }
@@ -118,7 +139,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn drain(&mut self, caller: Caller, on: bool) -> Result<DaemonReply, Problem> {
         if caller.uid != 0 && caller.uid != self.about.owner {
             let message = "only the daemon's user or root can drain the daemon";
-            return Err(problem(ProblemCode::Forbidden, message));
+            return Err(Problem::new(ProblemCode::Forbidden, message));
         }
         self.values.draining = on;
         self.batch.touch_values();
@@ -134,10 +155,10 @@ fn admits(filter: &Filter, record: &Record) -> bool {
 }
 
 pub(crate) fn no_job(job: i64) -> Problem {
-    problem(ProblemCode::NotFound, format!("there is no job {job}; `miserly queue --all` lists them"))
+    Problem::new(ProblemCode::NotFound, format!("there is no job {job}; `miserly queue --all` lists them"))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
 fn unreadable(error: JournalError) -> Problem {
-    problem(ProblemCode::Storage, error.to_string())
+    Problem::new(ProblemCode::Storage, error.to_string())
 }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use miserly_api::model::KilledBy;
 use miserly_core::{Span, Time};
 
 use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, Record};
@@ -50,7 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the action that ends an attempt. A displaced one has no grace period, as others need its processors.
     pub(crate) fn kill(&self, ending: Ending) -> Action {
         let grace = if ending == Ending::Displaced { Span::ZERO } else { self.setup.grace };
-        Action::Kill { grace, by: KilledBy::User }
+        Action::Kill { grace }
     }
 
     /// Returns the end of the window of a running job. It is unknown for an overdue job.

@@ -112,11 +112,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the instant at which a running job's resources are free. It is unknown for an overdue job.
     pub(crate) fn expected_end(&self, number: i64) -> Option<Time> {
-        let job = self.jobs.handle(number)?;
-        match self.system.ledger_of(job)?.entry(job).state {
+        match self.entry(number)?.state {
             State::Running { expected: Expected::At(end), .. } => Some(end),
             _ => None,
         }
+    }
+
+    /// Returns the entry of a job in the ledger of its queue.
+    pub(crate) fn entry(&self, number: i64) -> Option<&Entry> {
+        let job = self.jobs.handle(number)?;
+        self.system.ledger_of(job)?.get(job)
     }
 
     /// Returns the number of the job with a handle.

@@ -151,21 +151,33 @@ impl Setup {
         own
     }
 
-    /// Returns all queues without jobs.
-    ///
-    /// # Errors
-    /// None: an empty ledger exceeds no pool.
-    pub fn system(&self) -> Result<System, Rule> {
-        let empty = |queue: &Queue| queue.driver(vec![], &QueueState::default());
-        let queues: Result<_, _> = self.queues.iter().map(empty).collect();
-        Ok(self.system_of(queues?))
+    /// Returns the position of a queue.
+    pub(crate) fn position(&self, queue: &str) -> Option<usize> {
+        self.queues.iter().position(|other| other.name == queue)
     }
 
-    /// Returns a system of queues, with opportunistic jobs if they are enabled.
-    pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
-        match self.opportunistic {
+    /// Returns the queue with a name.
+    pub(crate) fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// Returns the queues over their jobs, in order, and over their stored states.
+    ///
+    /// # Errors
+    /// The first queue whose jobs hold more than its pool has.
+    pub(crate) fn system(
+        &self,
+        entries: Vec<Vec<(JobId, Entry)>>,
+        mut states: BTreeMap<String, QueueState>,
+    ) -> Result<System, &Queue> {
+        let mut queues = vec![];
+        for (queue, entries) in self.queues.iter().zip(entries) {
+            let state = states.remove(&queue.name).unwrap_or_default().over(queue);
+            queues.push(queue.driver(entries, &state).map_err(|_| queue)?);
+        }
+        Ok(match self.opportunistic {
             Some(config) => System::new(queues).with_opportunistic(config),
             None => System::new(queues),
-        }
+        })
     }
 }

@@ -18,15 +18,9 @@ use crate::retry::CommitRetry;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    About, Absence, Attempt, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now, Queue,
-    QueueState, Record, Run, SavedEntry, Setup,
+    About, Absence, Attempt, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now, QueueState,
+    Record, Run, Setup,
 };
-
-/// The stored state of the jobs that have not finished.
-struct Loaded {
-    jobs: JobTable,
-    system: System,
-}
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns an engine over the stored state. [`begin`](Engine::begin) starts its work.
@@ -40,7 +34,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         launcher: L,
         now: Now,
     ) -> Result<Engine<L, J>, EngineError> {
-        let system = setup.system().map_err(|_| EngineError::Pool { queue: String::new() })?;
         let cpus = CpuAllocator::new(&setup);
         let mut engine = Engine {
             setup,
@@ -48,7 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             began: now.wall.as_microsecond(),
             launcher,
             journal,
-            system,
+            system: System::new(vec![]),
             jobs: JobTable::default(),
             dependencies: DependencyTracker::default(),
             cpus,
@@ -106,7 +99,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
-        let Loaded { jobs, system } = self.loaded()?;
+        let (jobs, system) = self.loaded()?;
         self.dependencies = DependencyTracker::new(jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in jobs.records().filter_map(|record| record.run.as_ref()) {
@@ -117,20 +110,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
-    fn loaded(&self) -> Result<Loaded, EngineError> {
-        let records = self.stored_records()?;
+    /// Returns the stored jobs that have not finished, and the queues over them.
+    fn loaded(&self) -> Result<(JobTable, System), EngineError> {
+        let rows = self.journal.live_jobs()?;
+        let records = rows.iter().map(|row| Ok((row.number, checked_record(row)?)));
+        let records = records.collect::<Result<BTreeMap<i64, Record>, EngineError>>()?;
         let mut handles = HandleTable::default();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
             // Also for a deferred job, which enters its queue later.
-            let place = self.setup.queues.iter().position(|queue| queue.name == record.queue);
-            let queue = place.ok_or_else(|| EngineError::InvalidRecord {
+            let position = self.setup.position(&record.queue);
+            let queue = position.ok_or_else(|| EngineError::InvalidRecord {
                 job: record.number,
                 problem: format!("its queue {:?} is in the configuration no longer", record.queue),
             })?;
-            if let Some(entry) =
-                record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry)
-            {
+            if let Some(entry) = record.ledger_entry() {
                 entries[queue].push((handles.assign(record.number), entry));
             }
         }
@@ -138,21 +132,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let runs = |record: &Record| {
             matches!(record.entry.as_ref().map(|entry| entry.entry().state), Some(State::Running { .. }))
         };
-        Ok(Loaded { jobs: JobTable::new(records, handles, runs), system })
-    }
-
-    /// Returns the stored records of the jobs that have not finished.
-    fn stored_records(&self) -> Result<BTreeMap<i64, Record>, EngineError> {
-        let mut records = BTreeMap::new();
-        for row in self.journal.live_jobs()? {
-            let mut record = checked_record(&row)?;
-            if record.is_in_ledger() {
-                // An earlier version did not store it.
-                record.cleanup_time.get_or_insert(self.setup.cleanup_time.ticks());
-            }
-            records.insert(row.number, record);
-        }
-        Ok(records)
+        Ok((JobTable::new(records, handles, runs), system))
     }
 
     /// Returns the ledgers and policies of all queues over stored entries.
@@ -161,20 +141,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         records: &BTreeMap<i64, Record>,
         entries: Vec<Vec<(JobId, Entry)>>,
     ) -> Result<System, EngineError> {
-        let kept = self.journal.value("queues")?;
-        let mut kept: BTreeMap<String, QueueState> =
-            kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let compatibility = Compatibility::new(&self.setup, kept.clone());
+        let stored = self.journal.value("queues")?;
+        let states: BTreeMap<String, QueueState> =
+            stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let compatibility = Compatibility::new(&self.setup, states.clone());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
         if let Some((job, problem)) = records.values().find_map(conflict) {
             return Err(EngineError::Incompatible { job, problem });
         }
-        let driver = |(queue, entries): (&Queue, Vec<(JobId, Entry)>)| {
-            let kept = kept.remove(&queue.name).unwrap_or_default().over(queue);
-            queue.driver(entries, &kept).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
-        };
-        let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
-        Ok(self.setup.system_of(queues?))
+        let system = self.setup.system(entries, states);
+        system.map_err(|queue| EngineError::Pool { queue: queue.name.clone() })
     }
 }
 

@@ -7,9 +7,8 @@ use miserly_core::{Effect, JobId, Kind, Round, Span, System, Time};
 use miserly_units::duration;
 
 use crate::effects::refusal_message;
-use crate::engine::problem;
-use crate::requests::Handled;
-use crate::{Caller, DaemonReply, Engine, EngineError, JobState, Journal, Launcher, Now, Queue, Record};
+use crate::requests::{Handled, RequestError};
+use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Queue, Record};
 
 /// The maximum number of jobs in an array.
 const ARRAY_MOST: usize = 10_000;
@@ -20,22 +19,15 @@ const ARRAY_BYTES: usize = 256 << 20;
 impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
         if self.values.draining {
-            return Ok(Err(problem(
-                ProblemCode::Unavailable,
-                "the daemon accepts no new jobs (miserly drain --undo)",
-            )));
+            let message = "the daemon accepts no new jobs (miserly drain --undo)";
+            return Err(Problem::new(ProblemCode::Unavailable, message).into());
         }
         // Due events are played first: a job to depend on may finish then.
         let at = self.fresh(now)?;
-        let records = match self.records_of(now, caller, submission) {
-            Ok(records) => records,
-            Err(problem) => return Ok(Err(problem)),
-        };
+        let records = self.records_of(now, caller, submission)?;
         // An array is accepted as a whole or not at all, so it is tried on a copy first.
-        if records.len() > 1
-            && let Err(problem) = self.tried(now, at, &records)?
-        {
-            return Ok(Err(problem));
+        if records.len() > 1 {
+            self.trial_windows(now, at, &records)?;
         }
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         self.values.reserve_numbers(records.len());
@@ -49,21 +41,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         {
             // It was never accepted. Only the journal mentions it.
             self.batch.withdraw(only);
-            return Ok(Err(why));
+            return Err(why.into());
         }
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
-        Ok(Ok(DaemonReply::Submitted(Submitted { jobs })))
+        Ok(DaemonReply::Submitted(Submitted { jobs }))
     }
 
     /// Returns the promises that a submission would get now.
     pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
         let at = self.fresh(now)?;
-        let records = match self.records_of(now, caller, submission) {
-            Ok(records) => records,
-            Err(problem) => return Ok(Err(problem)),
-        };
-        let tried = self.tried(now, at, &records)?;
-        Ok(tried.map(|windows| DaemonReply::Quote(Quote { windows })))
+        let records = self.records_of(now, caller, submission)?;
+        let windows = self.trial_windows(now, at, &records)?;
+        Ok(DaemonReply::Quote(Quote { windows }))
     }
 
     /// Adds an accepted job: to its queue, or to the deferred jobs. A held job waits for its release.
@@ -93,18 +82,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the windows that new jobs would get in their queue, from a trial on a copy.
-    fn tried(
+    fn trial_windows(
         &self,
         now: Now,
         at: Time,
         records: &[Record],
-    ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
-        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
-            return Ok(Ok(vec![]));
+    ) -> Result<Vec<Option<Window>>, RequestError> {
+        let Some(queue) = self.setup.position(&records[0].queue) else {
+            return Ok(vec![]);
         };
         // The jobs of an array are deferred together, and a deferred job has no window.
         if !self.enters_at_once(&records[0], at) {
-            return Ok(Ok(vec![None; records.len()]));
+            return Ok(vec![None; records.len()]);
         }
         let mut trial = self.trial(queue);
         let mut round = Round::default();
@@ -122,14 +111,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
         if let Some(problem) = records.iter().find_map(|record| refused(&effects, record.number)) {
-            return Ok(Err(problem));
+            return Err(problem.into());
         }
         let ledger = trial.queues()[0].ledger();
         let window = |(handle, record): (u32, &Record)| {
             let promise = ledger.get(JobId(handle))?.promise?;
             Some(record.window(now, promise.best))
         };
-        Ok(Ok((base..).zip(records).map(window).collect()))
+        Ok((base..).zip(records).map(window).collect())
     }
 
     /// Returns a copy of a queue for trials.
@@ -154,28 +143,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             submission.after.iter().copied().filter(|other| self.jobs.contains(*other)).collect();
         let shared = Arc::new(submission.clone());
         let first = self.values.next_number;
+        let state = if submission.hold { JobState::Held } else { JobState::Deferred };
         let record = |(number, index): (i64, Option<u32>)| Record {
-            number,
             array: index.map(|index| (first, index)),
             uid: caller.uid,
             name: name_of(submission),
             queue: queue.name.clone(),
             submitted: now.wall.as_microsecond(),
             time: time.ticks(),
-            cleanup_time: None,
             memory,
             begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
             deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
             after: after.clone(),
-            state: if submission.hold { JobState::Held } else { JobState::Deferred },
-            entry: None,
-            run: None,
-            attempts: 0,
-            started: None,
-            suspended_time: None,
-            promises: vec![],
-            late: None,
-            submission: Arc::clone(&shared),
+            ..Record::new(number, state.clone(), Arc::clone(&shared))
         };
         Ok((first..).zip(indexes).map(record).collect())
     }
@@ -185,31 +165,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if caller.uid == self.about.owner {
             return Ok(());
         }
-        let told = format!(
+        let message = format!(
             "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
             (self.about.users.0)(self.about.owner),
             (self.about.users.0)(caller.uid)
         );
-        Err(problem(ProblemCode::Forbidden, told))
+        Err(Problem::new(ProblemCode::Forbidden, message))
     }
 
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
         let first = self.setup.queues.first().map_or("", |queue| &queue.name);
         let queue = self.queue_called(name.unwrap_or(first))?;
         if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
-            let told = format!("queue {} is not yours to use", queue.name);
-            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", told) });
+            let message = format!("queue {} is not yours to use", queue.name);
+            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", message) });
         }
         Ok(queue)
     }
 
     /// Returns the queue with a name.
     pub(crate) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
-        let known =
-            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
-        self.setup.queues.iter().find(|queue| queue.name == name).ok_or_else(|| Problem {
-            code: ProblemCode::NotFound,
-            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
+        self.setup.queue(name).ok_or_else(|| {
+            let names: Vec<&str> = self.setup.queues.iter().map(|queue| queue.name.as_str()).collect();
+            let message = format!("there is no such queue; there is {}", names.join(", "));
+            Problem { code: ProblemCode::NotFound, ..Problem::with_field("queue", message) }
         })
     }
 }
@@ -222,17 +201,17 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
         return Err(Problem::with_field("cpus", "a job has at least one cpu"));
     }
     if submission.cpus > most.cpus_count().get() {
-        let told =
+        let message =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
-        return Err(refused_field("cpus", told));
+        return Err(refused_field("cpus", message));
     }
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {
         let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
-        let told =
+        let message =
             format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
-        return Err(refused_field("memory", told));
+        return Err(refused_field("memory", message));
     }
     Ok((time, memory))
 }
@@ -242,33 +221,32 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     let Some(array) = submission.array else { return Ok(vec![None]) };
     let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
     if indexes.is_empty() || indexes.len() > ARRAY_MOST {
-        let told = format!("an array has 1 to {ARRAY_MOST} jobs");
-        return Err(Problem::with_field("array", told));
+        return Err(Problem::with_field("array", format!("an array has 1 to {ARRAY_MOST} jobs")));
     }
     // Each job of an array has a row of its own.
     let bytes = || serde_json::to_string(submission).map_or(0, |text| text.len());
     if indexes.len() > 1 && bytes().saturating_mul(indexes.len()) > ARRAY_BYTES {
-        let told = "it is too large for so many jobs: have them run a script that is in a file";
-        return Err(Problem::with_field("array", told));
+        let message = "it is too large for so many jobs: have them run a script that is in a file";
+        return Err(Problem::with_field("array", message));
     }
     Ok(indexes)
 }
 
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let most = longest_time(queue);
-    let Some(asked) = span_from_secs(secs) else {
+    let Some(requested) = span_from_secs(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
     };
-    let time = match (asked, queue.default_time) {
+    let time = match (requested, queue.default_time) {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {
             return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h"));
         }
-        (asked, _) => asked,
+        (requested, _) => requested,
     };
     if time > most {
-        let told = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
-        return Err(refused_field("time", told));
+        let message = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
+        return Err(refused_field("time", message));
     }
     Ok(time)
 }
@@ -284,8 +262,8 @@ pub(crate) fn span_from_secs(secs: f64) -> Option<Span> {
     i64::try_from(micros).ok().map(Span::from_ticks)
 }
 
-fn refused_field(field: &str, told: String) -> Problem {
-    Problem { code: ProblemCode::Refused, ..Problem::with_field(field, told) }
+fn refused_field(field: &str, message: String) -> Problem {
+    Problem { code: ProblemCode::Refused, ..Problem::with_field(field, message) }
 }
 
 /// Returns the name of a job: the requested one, or that of the program.
@@ -300,7 +278,7 @@ fn name_of(submission: &Submission) -> String {
 fn refused(effects: &[(i64, Effect)], number: i64) -> Option<Problem> {
     effects.iter().find_map(|(of, effect)| match effect {
         Effect::Refused { why, .. } if *of == number => {
-            Some(problem(ProblemCode::Refused, refusal_message(*why)))
+            Some(Problem::new(ProblemCode::Refused, refusal_message(*why)))
         }
         _ => None,
     })

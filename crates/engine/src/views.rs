@@ -182,7 +182,7 @@ impl Record {
         Some(PromiseView {
             promised: window(first.start),
             now: window(last.start),
-            broken: broken.map(|why| why.reason().as_str().into()),
+            broken: broken.map(SavedBreachCause::reason),
             history: self.promises.iter().enumerate().map(change).collect(),
         })
     }

@@ -1,6 +1,5 @@
 //! The end of an attempt.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,14 +19,6 @@ pub struct AttemptEnd {
     pub cause: Option<EndCause>,
     /// Instant at which no process was left.
     pub at: BootTime,
-    /// Processor time of all processes in user mode.
-    pub user: Duration,
-    /// Processor time of all processes in kernel mode.
-    pub system: Duration,
-    /// Largest resident set of a single process, in bytes.
-    ///
-    /// The few megabytes of the shim are a lower bound, because the main process is forked from it.
-    pub max_rss: u64,
     /// Time from the kill instant until the last process had gone, if the job was killed.
     pub late: Option<Duration>,
 }
@@ -107,22 +98,4 @@ pub enum EndCause {
     Time,
     /// A request of the user or an administrator.
     User,
-    /// The job used more memory than its allocation.
-    Memory,
-    /// The job is requeued.
-    Requeue,
-    /// Processors of the job went away.
-    Capacity,
-}
-
-impl fmt::Display for EndCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EndCause::Time => "time",
-            EndCause::User => "user",
-            EndCause::Memory => "memory",
-            EndCause::Requeue => "requeue",
-            EndCause::Capacity => "capacity",
-        })
-    }
 }

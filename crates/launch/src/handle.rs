@@ -1,9 +1,7 @@
 //! The daemon's handle of a shim.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::time::Duration;
 
 use crate::connection::Connection;
@@ -30,8 +28,6 @@ pub struct Shim {
     connection: Connection,
     /// Number of the last command.
     last: u64,
-    /// Replies that arrived while another one was awaited.
-    answers: VecDeque<ReplyMessage>,
 }
 
 impl Shim {
@@ -42,7 +38,7 @@ impl Shim {
         connection: Connection,
     ) -> io::Result<Result<Shim, Folder>> {
         let Some(pidfd) = identity.open()? else { return Ok(Err(folder)) };
-        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0, answers: VecDeque::new() }))
+        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0 }))
     }
 
     /// Returns a descriptor that becomes readable when the shim exits. Read [`Shim::end`] then.
@@ -50,19 +46,9 @@ impl Shim {
         self.pidfd.as_fd()
     }
 
-    /// Returns a descriptor that becomes readable when [`Shim::receive`] may have a reply.
-    pub fn ctl(&self) -> BorrowedFd<'_> {
-        self.connection.as_fd()
-    }
-
     /// Returns the identity of the shim process.
     pub fn identity(&self) -> &Identity {
         &self.identity
-    }
-
-    /// Returns the folder of the attempt.
-    pub fn dir(&self) -> &Path {
-        self.folder.path()
     }
 
     /// Returns the start record of the job's main process, or `None` before it was started.
@@ -92,11 +78,11 @@ impl Shim {
         let number = self.send(command)?;
         let until = BootTime::now().after(REPLY_TIMEOUT);
         loop {
-            while let Some(answer) = self.take()? {
+            while let Some(answer) = self.receive()? {
+                // An earlier number is the late reply to a request that was given up.
                 if answer.number == number {
                     return Ok(answer.reply);
                 }
-                self.answers.push_back(answer);
             }
             // Polls the connection, not the pidfd: replies sent before the exit are still readable.
             if !wait::readable(&[self.connection.as_fd()], until).map_err(CommandError::Broken)? {
@@ -122,13 +108,6 @@ impl Shim {
     /// # Errors
     /// The shim has exited and no reply is left.
     pub fn receive(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
-        match self.answers.pop_front() {
-            Some(answer) => Ok(Some(answer)),
-            None => self.take(),
-        }
-    }
-
-    fn take(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
         self.connection.receive().map_err(command_error)
     }
 }

@@ -10,7 +10,7 @@
 //! > ([`Identity`]). It is reached through a pidfd, never by its bare number. A death is proved by a
 //! > wait or by a read of `/proc`, never inferred from a sent signal.
 //!
-//! [`Abilities::unenforced`] lists the limits that cannot be enforced without privileges.
+//! [`unenforced`] returns the limits that cannot be enforced without privileges.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -77,7 +77,7 @@ pub use folder::{RecordError, StartRecord};
 pub use handle::{REPLY_TIMEOUT, Shim};
 pub use identity::Identity;
 pub use launch::launch;
-pub use probe::{Abilities, Unenforced, usable_cpus};
+pub use probe::{Unenforced, leaves_idle, unenforced, usable_cpus};
 pub use protocol::{AttemptPhase, AttemptState, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
 pub use shim::STOP_TIMEOUT;
 pub use spec::{AttemptSpec, CommandSpec, OutputFile, ReservedWindow, ResourceLimits, RunMode, SpecError};

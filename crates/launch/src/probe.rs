@@ -1,4 +1,4 @@
-//! The abilities of the launcher on this machine.
+//! What the launcher can do on this machine.
 
 use std::fs;
 use std::io;
@@ -6,19 +6,6 @@ use std::thread;
 
 use crate::cpus;
 use crate::sys;
-
-/// The abilities of the launcher on this machine for this user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Abilities {
-    /// Processors on which this process may run, by number.
-    pub cpus: Vec<u32>,
-    /// Whether a job can leave the idle class.
-    ///
-    /// Requires root, `CAP_SYS_NICE`, or a nice limit of 20.
-    pub leaves_idle: bool,
-    /// Limits that cannot be enforced.
-    pub unenforced: Vec<Unenforced>,
-}
 
 /// A limit that the launcher cannot enforce. `Display` prints a sentence for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -90,22 +77,17 @@ impl Unenforced {
     }
 }
 
-impl Abilities {
-    /// Determines the abilities by trying them.
-    ///
-    /// # Errors
-    /// The kernel does not return the affinity.
-    pub fn probe() -> io::Result<Abilities> {
-        let leaves_idle = leaves_idle();
-        let has_autogroups =
-            fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() != "0");
-        let unenforced = Unenforced::ALL.into_iter().filter(|what| match what {
-            Unenforced::StaysIdle => !leaves_idle,
-            Unenforced::SessionWeights => has_autogroups,
-            _ => true,
-        });
-        Ok(Abilities { cpus: usable_cpus()?, leaves_idle, unenforced: unenforced.collect() })
-    }
+/// Returns the limits that cannot be enforced on this machine for this user.
+pub fn unenforced() -> Vec<Unenforced> {
+    let leaves_idle = leaves_idle();
+    let has_autogroups =
+        fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() != "0");
+    let unenforced = Unenforced::ALL.into_iter().filter(|what| match what {
+        Unenforced::StaysIdle => !leaves_idle,
+        Unenforced::SessionWeights => has_autogroups,
+        _ => true,
+    });
+    unenforced.collect()
 }
 
 /// Returns the processors on which this process may run, by number.
@@ -116,8 +98,10 @@ pub fn usable_cpus() -> io::Result<Vec<u32>> {
     Ok(cpus::affinity(None)?)
 }
 
-/// Returns whether a thread can leave the idle class, tried in a short-lived thread.
-fn leaves_idle() -> bool {
+/// Returns whether a job can leave the idle class, tried in a short-lived thread.
+///
+/// This requires root, `CAP_SYS_NICE`, or a nice limit of 20.
+pub fn leaves_idle() -> bool {
     let leave = || sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok();
     thread::scope(|scope| scope.spawn(leave).join().unwrap_or(false))
 }

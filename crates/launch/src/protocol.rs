@@ -60,12 +60,11 @@ pub enum ShimCommand {
         /// Total running time, including the time already run.
         limit: Duration,
     },
-    /// Sends `SIGTERM`, and `SIGKILL` after the grace period; `SIGKILL` at once without one.
+    /// Sends `SIGTERM`, and `SIGKILL` after the grace period; `SIGKILL` at once without one. The
+    /// recorded cause is [`EndCause::User`].
     Kill {
         /// Time from `SIGTERM` to `SIGKILL`.
         grace: Duration,
-        /// Cause to be recorded.
-        cause: EndCause,
     },
 }
 
@@ -146,7 +145,7 @@ pub struct AttemptState {
     /// Whether the main process is in the idle class.
     ///
     /// `true` after [`ShimCommand::BeginWindow`] means that the kernel did not let the job leave
-    /// the class ([`Abilities::leaves_idle`](crate::Abilities)).
+    /// the class ([`leaves_idle`](crate::leaves_idle)).
     pub idle: bool,
     /// Processors on which the job may run.
     pub cpus: Vec<u32>,

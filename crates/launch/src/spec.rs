@@ -41,8 +41,6 @@ pub struct AttemptSpec {
     pub umask: u32,
     /// Resource limits of the processes.
     pub limits: ResourceLimits,
-    /// Nice value, 0 to 19.
-    pub nice: i32,
     /// Opportunistic, or in the reserved window.
     pub mode: RunMode,
     /// Time from `SIGTERM` to the end of the window. `SIGKILL` follows at the end.
@@ -76,8 +74,6 @@ pub struct ResourceLimits {
     /// Not `RLIMIT_AS`: many runtimes reserve far more address space than they use. Neither limit
     /// covers the sum over the processes of a job.
     pub memory: Option<u64>,
-    /// Bytes of a core file; 0 for none.
-    pub core: Option<u64>,
     /// Open files: the soft limit of `RLIMIT_NOFILE`, which the job may raise.
     ///
     /// The limit of the daemon applies if this is `None`.
@@ -170,16 +166,9 @@ pub enum SpecError {
     /// An invalid name of an environment variable.
     #[error("invalid name of an environment variable: {0:?}; a name is not empty and contains no =")]
     Variable(OsString),
-    /// A value out of range.
-    #[error("{what} is {value}; the range is {range}")]
-    Range {
-        /// Field.
-        what: &'static str,
-        /// Value.
-        value: i64,
-        /// Permitted range.
-        range: &'static str,
-    },
+    /// The umask is out of range.
+    #[error("the umask is {0}; the range is 0 to 0o777")]
+    Umask(u32),
 }
 
 impl AttemptSpec {
@@ -190,8 +179,7 @@ impl AttemptSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         self.command_spec().check()?;
         check_cpus(self.mode.cpus())?;
-        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))?;
-        check_range("nice", self.nice.into(), 0..=19, "0 to 19")
+        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))
     }
 
     fn command_spec(&self) -> CommandSpec<'_> {
@@ -237,7 +225,9 @@ impl CommandSpec<'_> {
         if !self.cwd.is_absolute() {
             return Err(SpecError::Relative(self.cwd.to_owned()));
         }
-        check_range("the umask", self.umask.into(), 0..=0o777, "0 to 0o777")?;
+        if self.umask > 0o777 {
+            return Err(SpecError::Umask(self.umask));
+        }
         self.check_strings()?;
         let is_invalid = |name: &OsStr| name.is_empty() || name.as_bytes().contains(&b'=');
         match self.env.iter().find(|(name, _)| is_invalid(name)) {
@@ -267,13 +257,4 @@ pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), SpecError> {
         Some(cpu) => Err(SpecError::NoSuchCpu(*cpu)),
         None => Ok(()),
     }
-}
-
-fn check_range(
-    what: &'static str,
-    value: i64,
-    within: std::ops::RangeInclusive<i64>,
-    range: &'static str,
-) -> Result<(), SpecError> {
-    if within.contains(&value) { Ok(()) } else { Err(SpecError::Range { what, value, range }) }
 }

@@ -5,7 +5,6 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::time::Duration;
 
 use rustix::process::Pid;
 
@@ -101,33 +100,6 @@ pub(crate) fn close_files_on_exec() {
     unsafe {
         libc::syscall(libc::SYS_close_range, FIRST, LAST, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC));
     }
-}
-
-/// The resource usage of reaped children and their descendants.
-pub(crate) struct Usage {
-    pub(crate) user: Duration,
-    pub(crate) system: Duration,
-    /// Largest resident set of a single process, in bytes.
-    pub(crate) max_rss: u64,
-}
-
-/// Returns the resource usage of reaped children and their descendants.
-pub(crate) fn children_usage() -> Usage {
-    #[allow(unsafe_code, reason = "rustix has no getrusage")]
-    // SAFETY: the struct consists of numbers, for which zero is valid, and the kernel writes only
-    // within it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let max_rss = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
-    Usage { user: duration(usage.ru_utime), system: duration(usage.ru_stime), max_rss }
-}
-
-fn duration(time: libc::timeval) -> Duration {
-    let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
 }
 
 /// Converts the result of a call that returns -1 on failure.

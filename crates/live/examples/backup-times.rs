@@ -8,7 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use miserly_live::store::{Backups, Batch, Store};
+use miserly_engine::JournalBatch;
+use miserly_live::store::{Backups, Store};
 
 #[path = "../tests/it/store/content.rs"]
 mod content;
@@ -23,7 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for first in (1..=jobs).step_by(500) {
         let rows = (first..=jobs.min(first + 499)).map(|job| content::row(job, job % 10 != 0, 1, SIZE));
         let rows = rows.collect();
-        store.commit(&Batch { rows, lines: vec!["x".repeat(300); 1000], ..Batch::default() })?;
+        store.commit(&JournalBatch {
+            rows,
+            lines: vec!["x".repeat(300); 1000],
+            ..JournalBatch::default()
+        })?;
     }
     println!("{jobs} jobs, {} MB", fs::metadata(folder.path().join("store/jobs.db"))?.len() >> 20);
     let mut left = 200;
@@ -55,7 +60,7 @@ fn commits(store: &mut Store, mut goes_on: impl FnMut(Duration) -> bool) -> Resu
         number += 1;
         let rows = vec![content::row(number, false, 2, SIZE)];
         let began = now();
-        store.commit(&Batch { rows, lines: vec!["x".repeat(300)], ..Batch::default() })?;
+        store.commit(&JournalBatch { rows, lines: vec!["x".repeat(300)], ..JournalBatch::default() })?;
         times.push(began.elapsed());
     }
     times.sort();

@@ -10,20 +10,6 @@ use miserly_core::Time;
 use miserly_engine::{ClockMark, Now};
 use miserly_launch::BootTime;
 
-/// A clock of ticks and of wall time.
-pub trait Clock: Send {
-    /// Returns ticks since the state was created. They never decrease.
-    fn now(&self) -> Time;
-
-    /// Returns wall time.
-    fn wall(&self) -> Timestamp;
-
-    /// Returns the present moment on both clocks.
-    fn read(&self) -> Now {
-        Now { ticks: self.now(), wall: self.wall() }
-    }
-}
-
 /// A source of wall time: [`Timestamp::now`], except in tests of clock changes.
 pub type Wall = fn() -> Timestamp;
 
@@ -38,7 +24,7 @@ pub struct BootClock {
 impl BootClock {
     /// Returns the clock of a new state, which starts at 0 now.
     pub fn start(wall: Wall) -> BootClock {
-        BootClock { offset: -boot_ticks(), wall }
+        BootClock { offset: -BootTime::now().0, wall }
     }
 
     /// Continues from a mark. The elapsed time across a boot of the machine is that of the wall
@@ -48,12 +34,17 @@ impl BootClock {
             return BootClock { offset: mark.offset, wall };
         }
         let away = wall().as_microsecond().saturating_sub(mark.wall).max(0);
-        BootClock { offset: mark.ticks.saturating_add(away).saturating_sub(boot_ticks()), wall }
+        BootClock { offset: mark.ticks.saturating_add(away).saturating_sub(BootTime::now().0), wall }
     }
 
     /// Returns the mark to store.
     pub fn mark(&self, boot: String) -> ClockMark {
-        ClockMark { boot, offset: self.offset, ticks: self.now().ticks(), wall: self.wall().as_microsecond() }
+        ClockMark {
+            boot,
+            offset: self.offset,
+            ticks: self.now().ticks(),
+            wall: (self.wall)().as_microsecond(),
+        }
     }
 
     /// Returns the same instant on the kernel's clock, microseconds.
@@ -65,21 +56,16 @@ impl BootClock {
     pub fn ticks(&self, boot_time: i64) -> Time {
         Time::from_ticks(boot_time.saturating_add(self.offset))
     }
-}
 
-impl Clock for BootClock {
-    fn now(&self) -> Time {
-        Time::from_ticks(boot_ticks().saturating_add(self.offset))
+    /// Returns ticks since the state was created. They never decrease.
+    pub fn now(&self) -> Time {
+        self.ticks(BootTime::now().0)
     }
 
-    fn wall(&self) -> Timestamp {
-        (self.wall)()
+    /// Returns the present moment on both clocks.
+    pub fn read(&self) -> Now {
+        Now { ticks: self.now(), wall: (self.wall)() }
     }
-}
-
-/// Returns microseconds on the kernel's boot-time clock.
-fn boot_ticks() -> i64 {
-    BootTime::now().0
 }
 
 #[cfg(test)]

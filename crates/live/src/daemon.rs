@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
-    Requester, Setup, UserNames,
+    RequestError, Requester, Setup, UserNames,
 };
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
@@ -20,15 +20,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::clock::{BootClock, Clock, Wall};
+use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
 use crate::process::Processes;
 use crate::server::{self, BindError, Service};
-use crate::store::{BackupThread, Store, StoreError};
+use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
 
-/// The most requests in one round. They are committed together.
-const TURN_MOST: usize = 512;
+/// The most inputs in one batch. They are committed together.
+const BATCH_MOST: usize = 512;
 
 /// The interval at which a starting daemon checks for disk space, which the system does not report
 /// by itself.
@@ -81,12 +81,12 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
 struct EngineHandle(UnboundedSender<Input>);
 
 impl Service for EngineHandle {
-    async fn ask(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
-        let (answer, answered) = oneshot::channel();
+    async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        let (sender, reply) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(answer)));
+        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
         self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        reply.await.map_err(|_| gone())?
     }
 }
 
@@ -138,16 +138,9 @@ async fn daemon(
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended = turns(
-        &mut engine,
-        clock,
-        &mut inputs,
-        signals,
-        reread,
-        FixedOptions::of(&options.configuration),
-        &backups,
-    )
-    .await;
+    let ended =
+        process_inputs(&mut engine, clock, &mut inputs, signals, reread, &options.configuration, &backups)
+            .await;
     drop(stop);
     // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
     drop(inputs);
@@ -165,17 +158,17 @@ fn engine(
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
-    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<ClockMark>(&text).ok());
+    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
     let wall = options.wall;
     let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let attempts = options.configuration.state.join("attempts");
-    make_folder(&attempts)?;
-    let mut hands =
+    private_folder(&attempts).map_err(system("cannot make the folder of the attempts"))?;
+    let mut processes =
         Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
-    let known = miserly_engine::attempts(&store)?;
-    let over = hands.take_up(&known);
-    let swept = hands
-        .sweep(&known, options.configuration.grace)
+    let living = miserly_engine::attempts(&store)?;
+    let absence = processes.take_up(&living);
+    let swept = processes
+        .sweep(&living, options.configuration.grace)
         .map_err(system("cannot list the folders of the attempts"))?;
     let about = About {
         highest: miserly_engine::highest(&store)?.max(swept),
@@ -188,14 +181,14 @@ fn engine(
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
-        Engine::open(setup_of(&options.configuration, clock), about, store, hands, clock.read())?;
+        Engine::open(setup_of(&options.configuration, clock), about, store, processes, clock.read())?;
     if let Some(online) = online() {
         engine.set_online(&online);
     }
-    let mut told = false;
-    while let Err(error) = engine.begin(clock.read(), over.clone()) {
+    let mut logged = false;
+    while let Err(error) = engine.begin(clock.read(), absence.clone()) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut logged, true) {
             tracing::error!("the daemon waits until there is room for its state: {error}");
         }
         std::thread::sleep(ROOM_AGAIN);
@@ -204,25 +197,25 @@ fn engine(
 }
 
 /// Processes batches of inputs, each when an input arrives or a wake-up is due.
-async fn turns(
+async fn process_inputs(
     engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
-    fixed: FixedOptions,
+    first: &Configuration,
     backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
     let mut online = online();
     loop {
-        let mut happened = vec![];
+        let mut batch = vec![];
         tokio::select! {
-            input = inputs.recv() => happened.extend(input),
+            input = inputs.recv() => batch.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
-            told = signals.next() => match told {
-                SignalEvent::Reread => reload(engine, clock, &reread, &fixed, backups)?,
+            event = signals.next() => match event {
+                SignalEvent::Reread => reload(engine, clock, &reread, first, backups)?,
                 SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
@@ -230,36 +223,21 @@ async fn turns(
                 }
             },
         }
-        while happened.len() < TURN_MOST
+        while batch.len() < BATCH_MOST
             && let Ok(input) = inputs.try_recv()
         {
-            happened.push(input);
+            batch.push(input);
         }
         if awake.has_slept() {
-            happened.push(Input::Slept);
+            batch.push(Input::Slept);
         }
         if let Some(there) = self::online()
             && online.as_ref() != Some(&there)
         {
             online = Some(there.clone());
-            happened.push(Input::Online(there));
+            batch.push(Input::Online(there));
         }
-        engine.process_batch(clock.read(), happened)?;
-    }
-}
-
-/// The options that a running daemon cannot change.
-#[derive(PartialEq, Eq)]
-struct FixedOptions {
-    state: PathBuf,
-    socket: PathBuf,
-    access: server::Access,
-}
-
-impl FixedOptions {
-    fn of(configuration: &Configuration) -> FixedOptions {
-        let Configuration { state, socket, access, .. } = configuration.clone();
-        FixedOptions { state, socket, access }
+        engine.process_batch(clock.read(), batch)?;
     }
 }
 
@@ -267,20 +245,28 @@ fn reload(
     engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
-    fixed: &FixedOptions,
+    first: &Configuration,
     backups: &BackupThread,
 ) -> Result<(), DaemonError> {
+    // A running daemon cannot change these options.
+    let fixed = |configuration: &Configuration| {
+        let Configuration { state, socket, access, .. } = configuration.clone();
+        (state, socket, access)
+    };
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) if FixedOptions::of(&configuration) != *fixed => tracing::error!(
+        Ok(configuration) if fixed(&configuration) != fixed(first) => tracing::error!(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
-        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock))? {
+        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
             Ok(()) => {
                 backups.change(configuration.backups);
                 tracing::info!("the configuration was read again");
             }
-            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+            Err(RequestError::Refused(problem)) => {
+                tracing::error!("the configuration stays as it was: {problem}");
+            }
+            Err(RequestError::Fatal(error)) => return Err(error.into()),
         },
     }
     Ok(())
@@ -299,7 +285,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         default_memory: queue.default_memory,
         users: queue.users.clone(),
     };
-    let opportunistic_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
+    let opportunistic_cpus = miserly_launch::usable_cpus().unwrap_or_else(|_| configuration.cpus.clone());
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
@@ -320,7 +306,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
 fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<OpportunisticConfig> {
     let memory = configuration.pool.most().get(Kind::Memory);
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
-    let may = configuration.opportunistic && crate::process::leaves_idle();
+    let may = configuration.opportunistic && miserly_launch::leaves_idle();
     may.then_some(OpportunisticConfig { lead: configuration.preempt_lead_time, machine })
 }
 
@@ -362,11 +348,11 @@ struct Awake(Duration);
 
 impl Awake {
     fn now() -> Awake {
-        let of = |id| {
+        let elapsed = |id| {
             let time = clock_gettime(id);
             Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
         };
-        Awake(of(ClockId::Boottime).saturating_sub(of(ClockId::Monotonic)))
+        Awake(elapsed(ClockId::Boottime).saturating_sub(elapsed(ClockId::Monotonic)))
     }
 
     fn has_slept(&mut self) -> bool {
@@ -385,10 +371,4 @@ fn online() -> Option<Vec<u32>> {
     };
     let online: Vec<u32> = text.trim().split(',').filter_map(range).flatten().collect();
     (!online.is_empty()).then_some(online)
-}
-
-fn make_folder(path: &Path) -> Result<(), DaemonError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
-    made.map_err(|error| DaemonError::System { what: format!("cannot make {}", path.display()), error })
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Phase};
-use miserly_engine::{JournalLine, QueueLine};
-use serde::Deserialize;
+use miserly_engine::{JobRow, JobState, JournalLine, QueueLine, Record};
 
 use crate::store::{History, StoreError};
 
@@ -71,7 +70,6 @@ impl JobOutcome {
         match self {
             JobOutcome::Done(_) => "done",
             JobOutcome::Killed(KilledBy::Time) => "killed: time",
-            JobOutcome::Killed(KilledBy::Memory) => "killed: memory",
             JobOutcome::Killed(KilledBy::User) => "killed: user",
             JobOutcome::Failed => "failed",
             JobOutcome::Lost => "lost",
@@ -114,35 +112,6 @@ pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
     Ok(most)
 }
 
-/// The part of a job's record that the history uses.
-#[derive(Deserialize)]
-struct StoredJob {
-    array: Option<(i64, u32)>,
-    name: String,
-    time: i64,
-    memory: u64,
-    submitted: i64,
-    state: StoredState,
-    #[serde(default)]
-    suspended_time: Option<i64>,
-    #[serde(default)]
-    attempts: u32,
-    submission: StoredSubmission,
-}
-
-#[derive(Deserialize)]
-struct StoredSubmission {
-    cpus: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-enum StoredState {
-    Finished(Phase),
-    #[serde(other)]
-    Unfinished,
-}
-
 /// Returns the finished jobs of a state, by number. It works with or without a daemon and changes
 /// nothing.
 ///
@@ -151,12 +120,12 @@ enum StoredState {
 pub fn finished_jobs(folder: &Path) -> Result<Vec<FinishedJob>, HistoryError> {
     let mut jobs = Vec::new();
     let mut unknown = None;
-    let mut take = |row: crate::store::Row| {
+    let mut take = |row: JobRow| {
         if !row.ended {
             return ControlFlow::Break(());
         }
-        match serde_json::from_str::<StoredJob>(&row.body) {
-            Ok(job) => jobs.extend(job.finished(row.number, row.uid, row.queue)),
+        match serde_json::from_str::<Record>(&row.body) {
+            Ok(record) => jobs.extend(finished(record)),
             Err(source) => {
                 unknown = Some(HistoryError::Unknown { number: row.number, source });
                 return ControlFlow::Break(());
@@ -168,31 +137,28 @@ pub fn finished_jobs(folder: &Path) -> Result<Vec<FinishedJob>, HistoryError> {
     unknown.map_or(Ok(jobs), Err)
 }
 
-impl StoredJob {
-    fn finished(self, number: i64, uid: u32, queue: String) -> Option<FinishedJob> {
-        let StoredState::Finished(phase) = self.state else { return None };
-        let ended = phase.ended()?;
-        let (started, outcome) = match phase {
-            Phase::Done { start, exit, .. } => (Some(start), JobOutcome::Done(exit)),
-            Phase::Killed { start, by, .. } => (start, JobOutcome::Killed(by)),
-            Phase::Failed { .. } => (None, JobOutcome::Failed),
-            _ => (None, JobOutcome::Lost),
-        };
-        Some(FinishedJob {
-            number,
-            array: self.array,
-            name: self.name,
-            uid,
-            queue,
-            cpus: self.submission.cpus,
-            memory: self.memory,
-            time: self.time,
-            submitted: self.submitted,
-            started: started.map(Timestamp::as_microsecond),
-            ended: ended.as_microsecond(),
-            suspended_time: self.suspended_time.unwrap_or(0),
-            attempts: self.attempts,
-            outcome,
-        })
-    }
+fn finished(record: Record) -> Option<FinishedJob> {
+    let JobState::Finished(phase) = record.state else { return None };
+    let (started, outcome) = match *phase {
+        Phase::Done { start, exit, .. } => (Some(start), JobOutcome::Done(exit)),
+        Phase::Killed { start, by, .. } => (start, JobOutcome::Killed(by)),
+        Phase::Failed { .. } => (None, JobOutcome::Failed),
+        _ => (None, JobOutcome::Lost),
+    };
+    Some(FinishedJob {
+        number: record.number,
+        array: record.array,
+        name: record.name,
+        uid: record.uid,
+        queue: record.queue,
+        cpus: record.submission.cpus,
+        memory: record.memory,
+        time: record.time,
+        submitted: record.submitted,
+        started: started.map(Timestamp::as_microsecond),
+        ended: phase.ended()?.as_microsecond(),
+        suspended_time: record.suspended_time.unwrap_or(0),
+        attempts: record.attempts,
+        outcome,
+    })
 }

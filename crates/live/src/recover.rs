@@ -13,10 +13,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use miserly_core::State;
-use miserly_engine::{ClockMark, JobState, JournalLine, Record, Run};
+use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
 use miserly_launch::StartRecord;
 
-use crate::store::{Batch, Recovery, Row, Store, StoreError, ended_folders};
+use crate::store::{Recovery, Store, StoreError, ended_folders};
 
 /// Makes a damaged state in `folder` usable again. Leaves an undamaged state as it is.
 ///
@@ -30,8 +30,8 @@ pub fn recover(folder: &Path) -> Result<Recovery, StoreError> {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    let clock = store.meta("clock")?.and_then(|text| serde_json::from_str::<ClockMark>(&text).ok());
-    let mut batch = Batch::default();
+    let clock = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let mut batch = JournalBatch::default();
     for row in store.live_jobs()? {
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
         let run = record.run.as_ref().map(|run| run.nth);
@@ -46,12 +46,12 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
             adopt(&mut record, last, clock.as_ref());
         }
         let body = serde_json::to_string(&record).unwrap_or_default();
-        batch.rows.extend((body != row.body).then_some(Row { body, ..row }));
+        batch.rows.extend((body != row.body).then_some(JobRow { body, ..row }));
     }
     // The number of an attempt's folder must not be used again.
-    let next = store.meta("next_number")?.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let next = store.meta("next_number").and_then(|text| text.parse().ok()).unwrap_or(1);
     let next = attempts.keys().map(|job| job + 1).fold(since.next_number.max(next), i64::max);
-    batch.meta.push(("next_number".to_owned(), next.to_string()));
+    batch.values.push(("next_number".to_owned(), next.to_string()));
     store.commit(&batch)
 }
 
@@ -74,14 +74,7 @@ fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&ClockMark>) {
     }
     record.attempts = last.nth;
     record.started = last.started(clock).or(record.started);
-    record.run = Some(Run {
-        nth: last.nth,
-        cpus: vec![],
-        in_window: false,
-        stopped: false,
-        sent_window: None,
-        ending: None,
-    });
+    record.run = Some(Run::new(last.nth, vec![], false));
 }
 
 /// The last attempt of a job that has a folder.
@@ -125,7 +118,7 @@ fn last_attempts(folder: &Path) -> Result<BTreeMap<i64, LastAttempt>, StoreError
         for entry in entries {
             let name = entry.map_err(|source| io_error(&home, source))?.file_name();
             let Some((job, nth)) = name.to_str().and_then(attempt) else { continue };
-            if last.get(&job).is_none_or(|known| known.nth < nth) {
+            if last.get(&job).is_none_or(|other| other.nth < nth) {
                 last.insert(job, LastAttempt { nth, folder: home.join(&name) });
             }
         }

@@ -9,21 +9,21 @@ static NAMES: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::defa
 
 /// Returns the user's name, or the number if it has none.
 pub(crate) fn name(uid: u32) -> String {
-    let look_up = || Known::read().name(uid).unwrap_or_else(|| uid.to_string());
+    let look_up = || AccountFiles::read().name(uid).unwrap_or_else(|| uid.to_string());
     let Ok(mut names) = NAMES.lock() else { return look_up() };
     names.entry(uid).or_insert_with(look_up).clone()
 }
 
 /// The content of the machine's files of users and groups. An unreadable file counts as empty.
-pub(crate) struct Known {
+pub(crate) struct AccountFiles {
     passwd: String,
     group: String,
 }
 
-impl Known {
-    pub(crate) fn read() -> Known {
+impl AccountFiles {
+    pub(crate) fn read() -> AccountFiles {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Known { passwd: read("/etc/passwd"), group: read("/etc/group") }
+        AccountFiles { passwd: read("/etc/passwd"), group: read("/etc/group") }
     }
 
     fn name(&self, uid: u32) -> Option<String> {
@@ -70,15 +70,15 @@ mod tests {
 
     #[test]
     fn members_are_named_or_have_it_first() {
-        let known = Known {
+        let files = AccountFiles {
             passwd: "root:x:0:0::/:\nann:x:1001:50::/:\nbob:x:1002:60::/:\neve:x:1003:50::/:\nodd\n".into(),
             group: "lab:x:50:bob\nempty:x:70:\n".into(),
         };
-        let named = |group: &str| known.members(|name, _| name == group);
+        let named = |group: &str| files.members(|name, _| name == group);
         assert_eq!(named("lab"), Some(vec![1002, 1001, 1003]));
-        assert_eq!(known.members(|_, number| number == "50"), named("lab"));
+        assert_eq!(files.members(|_, number| number == "50"), named("lab"));
         assert_eq!([named("empty"), named("nobody")], [Some(vec![]), None]);
-        assert_eq!(["bob", "zoe", "odd"].map(|name| known.number(name)), [Some(1002), None, None]);
-        assert_eq!([1003, 7].map(|uid| known.name(uid)), [Some("eve".to_owned()), None]);
+        assert_eq!(["bob", "zoe", "odd"].map(|name| files.number(name)), [Some(1002), None, None]);
+        assert_eq!([1003, 7].map(|uid| files.name(uid)), [Some("eve".to_owned()), None]);
     }
 }

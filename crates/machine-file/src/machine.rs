@@ -13,7 +13,7 @@ use crate::file::{MachineFile, PoolsFile};
 use crate::hosts::{Hosts, checked};
 use crate::pools::Pools;
 use crate::problem::{Problem, parse};
-use crate::words::{SHARINGS, SPANS, value_of};
+use crate::words::{SHARINGS, SPANS, value_or_default};
 
 /// The description of a machine: its hosts by kind, and the placement of jobs on them.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,8 +129,8 @@ impl MachineSpec {
 
     fn checked(path: &str, file: MachineFile) -> Result<MachineSpec, Problem> {
         let spec = MachineSpec {
-            spread: value(file.span.as_ref(), "span", &SPANS)?,
-            sharing: value(file.sharing.as_ref(), "sharing", &SHARINGS)?,
+            spread: value_or_default(file.span.as_ref(), "span", &SPANS)?,
+            sharing: value_or_default(file.sharing.as_ref(), "sharing", &SHARINGS)?,
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
@@ -168,16 +168,6 @@ impl MachineSpec {
             ),
         }
     }
-}
-
-/// Returns the value of a word; the default if it is missing.
-fn value<T: Copy + Default>(
-    written: Option<&Spanned<String>>,
-    field: &str,
-    words: &[(&str, T)],
-) -> Result<T, Problem> {
-    let Some(written) = written else { return Ok(T::default()) };
-    value_of(words, field, written.get_ref()).map_err(|problem| Problem::new(written.span(), problem))
 }
 
 /// Returns the name of a file without its folders.

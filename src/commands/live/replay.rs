@@ -223,10 +223,10 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
         let mut opportunistic = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
-                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
+                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
-                opportunistic.push((ended.job, ended.how.how()));
+                opportunistic.push((ended.job, ended.how));
             }
         }
         past.events.extend(outside(round, change, last, opportunistic));

@@ -89,7 +89,6 @@ pub(super) fn state(phase: &Phase) -> &'static str {
         Phase::Done { exit: Exit::Code(0), .. } => "done",
         Phase::Done { .. } => "done, failed",
         Phase::Killed { by: KilledBy::Time, .. } => "out of time",
-        Phase::Killed { by: KilledBy::Memory, .. } => "out of memory",
         Phase::Killed { by: KilledBy::User, .. } => "cancelled",
         Phase::Failed { .. } => "not run",
         Phase::Lost { .. } => "lost",
@@ -183,7 +182,6 @@ fn exit_text(exit: Exit) -> String {
 const fn killed_by(by: KilledBy) -> &'static str {
     match by {
         KilledBy::Time => "killed at its time limit",
-        KilledBy::Memory => "killed because it exceeded its memory",
         KilledBy::User => "cancelled",
     }
 }
@@ -209,8 +207,8 @@ const fn lost_by(why: LostBy) -> &'static str {
 fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     let now = &promise.now;
     line("promised", &format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)));
-    if let Some(broken) = &promise.broken {
-        line("broken", &plain(broken));
+    if let Some(broken) = promise.broken {
+        line("broken", change_reason(broken));
     }
     let shown = |change: &PromiseChange| {
         format!("at {}: starts by {} ({})", local(change.at), local(change.start), change_reason(change.why))

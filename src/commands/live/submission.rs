@@ -53,7 +53,7 @@ fn build(
         name: options.name.or(name.filter(|name| name != "-")),
         directory: directory(options.directory)?,
         environment: match options.export {
-            Some(export) => export.of(surroundings),
+            Some(export) => export.environment(surroundings),
             None => surroundings,
         },
         cpus,

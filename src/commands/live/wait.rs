@@ -56,9 +56,7 @@ fn code(phase: &Phase) -> u8 {
     match phase {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
-        // As if SIGKILL or SIGTERM had ended it: it never ran, or it exited by itself when it was
-        // stopped.
-        Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
+        // As if SIGTERM had ended it: it never ran, or it exited by itself when it was stopped.
         Phase::Killed { by: KilledBy::User, .. } => of_exit(Exit::Signal(15)),
         Phase::Failed { why: Failure::Program, .. } => 127,
         Phase::Failed { .. } => 126,
@@ -96,7 +94,6 @@ mod tests {
         check(&done(Exit::Code(3)), 3);
         check(&done(Exit::Signal(11)), 139);
         check(&killed(KilledBy::Time, Some(Exit::Signal(15))), 124);
-        check(&killed(KilledBy::Memory, Some(Exit::Signal(9))), 137);
         check(&killed(KilledBy::User, None), 143);
         check(&killed(KilledBy::User, Some(Exit::Signal(9))), 137);
         check(&failed(Failure::Program), 127);

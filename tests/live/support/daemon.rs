@@ -177,7 +177,7 @@ pub(crate) fn queue(policy: &str) -> String {
 
 /// Returns the processors of the machine that jobs may use.
 pub(crate) fn cpus() -> Vec<u32> {
-    miserly_live::process::cpus().expect("the processors of this process")
+    miserly_launch::usable_cpus().expect("the processors of this process")
 }
 
 /// Returns whether two jobs can run at the same time. If not, reports the skip of a test.

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-/// The socket of a daemon for the whole machine.
-const MACHINE: &str = "/run/miserly/socket";
+use crate::socket::{MACHINE, in_runtime_folder, temporary_folder};
 
 /// A folder of a socket that belongs to another user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,23 +44,19 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, NoSocket> {
 
 /// Returns the socket in `MISERLY_SOCKET`, if it is set.
 pub fn named_socket() -> Option<PathBuf> {
-    set("MISERLY_SOCKET")
+    env::var_os("MISERLY_SOCKET").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the socket of the user's own daemon.
 fn own() -> Result<PathBuf, NoSocket> {
-    if let Some(folder) = set("XDG_RUNTIME_DIR") {
-        return Ok(folder.join("miserly/socket"));
+    if let Some(socket) = in_runtime_folder() {
+        return Ok(socket);
     }
     let uid = geteuid().as_raw();
-    let folder = PathBuf::from(format!("/tmp/miserly-{uid}"));
+    let folder = temporary_folder(uid);
     match fs::symlink_metadata(&folder) {
         // Any user can create it there and wait for submissions.
         Ok(found) if found.uid() != uid || !found.is_dir() => Err(NoSocket { folder, uid: found.uid() }),
         _ => Ok(folder.join("socket")),
     }
-}
-
-fn set(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

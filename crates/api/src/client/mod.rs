@@ -49,7 +49,7 @@ pub enum ClientError {
     },
     /// The reply is not one of this version.
     #[error("{} does not speak as this version of miserly does: {reason}", .socket.display())]
-    Strange {
+    Unexpected {
         /// Its socket.
         socket: PathBuf,
         /// The problem.
@@ -64,7 +64,7 @@ pub struct Client {
     runtime: Runtime,
 }
 
-type Answer<T> = Result<T, ClientError>;
+type Reply<T> = Result<T, ClientError>;
 
 impl Client {
     /// Returns a client of the daemon on a socket.
@@ -86,7 +86,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no
     /// reply.
-    pub fn submit(&self, submission: &Submission) -> Answer<Submitted> {
+    pub fn submit(&self, submission: &Submission) -> Reply<Submitted> {
         self.post("/v1/jobs", submission)
     }
 
@@ -94,7 +94,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn quote(&self, submission: &Submission) -> Answer<Quote> {
+    pub fn quote(&self, submission: &Submission) -> Reply<Quote> {
         self.post("/v1/quote", submission)
     }
 
@@ -102,7 +102,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn jobs(&self, filter: &Filter) -> Answer<Vec<JobView>> {
+    pub fn jobs(&self, filter: &Filter) -> Reply<Vec<JobView>> {
         self.get(&format!("/v1/jobs{}", query(filter)))
     }
 
@@ -110,7 +110,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn job(&self, job: i64) -> Answer<JobView> {
+    pub fn job(&self, job: i64) -> Reply<JobView> {
         self.get(&format!("/v1/jobs/{job}"))
     }
 
@@ -119,7 +119,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has
     /// ended.
-    pub fn wait(&self, job: i64) -> Answer<JobView> {
+    pub fn wait(&self, job: i64) -> Reply<JobView> {
         self.get(&format!("/v1/jobs/{job}/wait"))
     }
 
@@ -127,7 +127,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn cancel(&self, job: i64, array: bool) -> Answer<JobIds> {
+    pub fn cancel(&self, job: i64, array: bool) -> Reply<JobIds> {
         self.post(&format!("/v1/jobs/{job}/cancel"), &CancelRequest { array })
     }
 
@@ -135,31 +135,31 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn hold(&self, job: i64) -> Answer<JobIds> {
-        self.order(&format!("/v1/jobs/{job}/hold"))
+    pub fn hold(&self, job: i64) -> Reply<JobIds> {
+        self.post_empty(&format!("/v1/jobs/{job}/hold"))
     }
 
     /// Releases a held job.
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn release(&self, job: i64) -> Answer<JobIds> {
-        self.order(&format!("/v1/jobs/{job}/release"))
+    pub fn release(&self, job: i64) -> Reply<JobIds> {
+        self.post_empty(&format!("/v1/jobs/{job}/release"))
     }
 
     /// Ends a running job and runs it again.
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn requeue(&self, job: i64) -> Answer<JobIds> {
-        self.order(&format!("/v1/jobs/{job}/requeue"))
+    pub fn requeue(&self, job: i64) -> Reply<JobIds> {
+        self.post_empty(&format!("/v1/jobs/{job}/requeue"))
     }
 
     /// Extends the time limit of a job by seconds.
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn extend(&self, job: i64, by: f64) -> Answer<JobView> {
+    pub fn extend(&self, job: i64, by: f64) -> Reply<JobView> {
         self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
     }
 
@@ -167,7 +167,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn pools(&self) -> Answer<Pools> {
+    pub fn pools(&self) -> Reply<Pools> {
         self.get("/v1/pools")
     }
 
@@ -175,7 +175,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn status(&self) -> Answer<Status> {
+    pub fn status(&self) -> Reply<Status> {
         self.get("/v1/status")
     }
 
@@ -183,48 +183,48 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn drain(&self, on: bool) -> Answer<JobIds> {
+    pub fn drain(&self, on: bool) -> Reply<JobIds> {
         self.post("/v1/drain", &DrainRequest { on })
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Reply<T> {
         self.exchange(Method::GET, path, Bytes::new())
     }
 
-    fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
-        let body = serde_json::to_vec(body).map_err(|error| self.strange(error))?;
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Reply<T> {
+        let body = serde_json::to_vec(body).map_err(|error| self.unexpected(error))?;
         self.exchange(Method::POST, path, body.into())
     }
 
-    fn order<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+    fn post_empty<T: DeserializeOwned>(&self, path: &str) -> Reply<T> {
         self.exchange(Method::POST, path, Bytes::new())
     }
 
-    fn exchange<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Answer<T> {
+    fn exchange<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Reply<T> {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("host", "miserly")
             .header("content-type", "application/json")
             .body(Full::new(body))
-            .map_err(|error| self.strange(error))?;
+            .map_err(|error| self.unexpected(error))?;
         let (status, answer) = self.runtime.block_on(self.send(request))?;
         if status.is_success() {
-            serde_json::from_slice(&answer).map_err(|error| self.strange(error))
+            serde_json::from_slice(&answer).map_err(|error| self.unexpected(error))
         } else {
             let problem: Problem = serde_json::from_slice(&answer)
-                .map_err(|_| self.strange(format!("status {status} without a reason")))?;
+                .map_err(|_| self.unexpected(format!("status {status} without a reason")))?;
             Err(problem.into())
         }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Answer<(StatusCode, Bytes)> {
-        let nobody = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
+    async fn send(&self, request: Request<Full<Bytes>>) -> Reply<(StatusCode, Bytes)> {
+        let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
         let gone = |error: hyper::Error| ClientError::Gone {
             socket: self.socket.clone(),
             reason: error.to_string(),
         };
-        let stream = UnixStream::connect(&self.socket).await.map_err(nobody)?;
+        let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
         // It ends with the reply, which also reports its failure.
         tokio::spawn(connection);
@@ -234,8 +234,8 @@ impl Client {
         Ok((status, body.to_bytes()))
     }
 
-    fn strange(&self, reason: impl Into<Box<dyn std::error::Error>>) -> ClientError {
-        ClientError::Strange { socket: self.socket.clone(), reason: reason.into().to_string() }
+    fn unexpected(&self, reason: impl Into<Box<dyn std::error::Error>>) -> ClientError {
+        ClientError::Unexpected { socket: self.socket.clone(), reason: reason.into().to_string() }
     }
 }
 

@@ -107,10 +107,8 @@ pub struct Status {
     /// The process of the daemon.
     pub pid: i32,
     /// The start of the daemon.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
     /// The present time of the daemon's clock.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub now: Timestamp,
     /// The folder of the state.
     pub state: String,
@@ -193,7 +191,6 @@ pub struct Pool {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Slice {
     /// The instant.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub from: Timestamp,
     /// The processors of the pool.
     pub cpus: u64,

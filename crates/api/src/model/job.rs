@@ -45,15 +45,12 @@ pub struct JobView {
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub error: PathBuf,
     /// The time of the submission.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub submitted: Timestamp,
     /// The earliest start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub begin: Option<Timestamp>,
     /// The deadline of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
     /// The unfinished jobs that have to end first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,7 +67,6 @@ pub struct JobView {
     pub promise: Option<PromiseView>,
     /// The planned start, if the policy has one. A plan is not a promise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub planned: Option<Timestamp>,
     /// The reasons why it does not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,10 +91,8 @@ pub struct JobView {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Window {
     /// The latest start.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
     /// The latest end: the start and the time limit.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub end: Timestamp,
 }
 
@@ -114,7 +108,6 @@ pub enum Phase {
     /// Opportunistic: runs on idle resources before its start.
     Opportunistic {
         /// The time at which it first ran.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         start: Timestamp,
         /// Whether it is parked: stopped because nothing is idle.
         parked: bool,
@@ -126,10 +119,8 @@ pub enum Phase {
     /// Ended by itself.
     Done {
         /// The start.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         start: Timestamp,
         /// The end.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         end: Timestamp,
         /// The exit status.
         exit: Exit,
@@ -137,10 +128,8 @@ pub enum Phase {
     /// Ended by the daemon or a user.
     Killed {
         /// The start, if it started.
-        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
         start: Option<Timestamp>,
         /// The end.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         end: Timestamp,
         /// The cause.
         by: KilledBy,
@@ -150,7 +139,6 @@ pub enum Phase {
     /// Not run, because it could not be.
     Failed {
         /// The time of the finding.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
         /// The cause.
         why: Failure,
@@ -160,7 +148,6 @@ pub enum Phase {
     /// Gone from the machine, with an unknown exit status.
     Lost {
         /// The time of the finding.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
         /// The cause.
         why: LostBy,
@@ -187,10 +174,8 @@ impl Phase {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobAllocation {
     /// The start.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
     /// The latest end.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub end: Timestamp,
     /// The processors, by number.
     pub cpus: Vec<u32>,
@@ -230,8 +215,6 @@ pub enum Exit {
 pub enum KilledBy {
     /// The end of its window.
     Time,
-    /// More memory than requested.
-    Memory,
     /// Its user or an administrator.
     User,
 }
@@ -274,7 +257,7 @@ pub struct PromiseView {
     pub now: Window,
     /// The cause of the breach, if the promise was broken.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub broken: Option<String>,
+    pub broken: Option<PromiseChangeReason>,
     /// Every change, in order.
     pub history: Vec<PromiseChange>,
 }
@@ -284,10 +267,8 @@ pub struct PromiseView {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PromiseChange {
     /// The time of the change.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// The latest start from then on.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
     /// The reason of the change.
     pub why: PromiseChangeReason,
@@ -312,20 +293,6 @@ pub enum PromiseChangeReason {
     Amended,
 }
 
-impl PromiseChangeReason {
-    /// Returns the name that tables and files use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PromiseChangeReason::Submitted => "submitted",
-            PromiseChangeReason::Earlier => "earlier",
-            PromiseChangeReason::Overdue => "overdue",
-            PromiseChangeReason::Away => "away",
-            PromiseChangeReason::Capacity => "capacity",
-            PromiseChangeReason::Amended => "amended",
-        }
-    }
-}
-
 /// A reason why a job waits.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -336,7 +303,6 @@ pub enum WaitReason {
     /// The earliest start has not come.
     Begin {
         /// The earliest start.
-        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
     },
     /// Other jobs have to end first.

@@ -39,11 +39,9 @@ pub struct Submission {
     pub queue: Option<String>,
     /// The earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub begin: Option<Timestamp>,
     /// The deadline of the end. A job that cannot meet it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
     /// Jobs that have to end first, in whichever way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

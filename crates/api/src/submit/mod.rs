@@ -12,8 +12,6 @@ mod options;
 
 mod set;
 
-mod words;
-
 mod instant;
 
 mod quantity;

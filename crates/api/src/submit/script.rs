@@ -8,7 +8,6 @@ use super::options::{OWN, Row, SLURM, Subject, Written, next};
 use super::quantity::Dialect;
 use super::set::OptionCollector;
 use super::submit_options::SubmitOptions;
-use super::words::words;
 
 /// The directives of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,7 +82,7 @@ fn gather(
     gathered: &mut OptionCollector,
     left_out: &mut impl FnMut(String),
 ) -> Result<(), String> {
-    let words = words(options)?;
+    let words = shlex::split(options).ok_or("a quote or an escape does not end")?;
     let mut words = words.iter().peekable();
     while let Some(written) = next(&mut words, rows)? {
         match written {

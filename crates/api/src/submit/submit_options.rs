@@ -129,7 +129,7 @@ impl Export {
     }
 
     /// Returns the environment of a job, from that of its submitter.
-    pub fn of(&self, submitters: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    pub fn environment(&self, submitters: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let wanted = |name: &str| self.all || self.names.contains(name) || Export::ALWAYS.contains(&name);
         let kept = submitters.into_iter().filter(|(name, _)| wanted(name));
         kept.chain(self.set.clone()).collect()
@@ -147,7 +147,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &[(&str, &str)]) {
         let submitters = variables(&[("PATH", "/bin"), ("SEED", "1"), ("SECRET", "s")]);
-        assert_eq!(Export::parse(text).unwrap().of(submitters), variables(expect), "{text}");
+        assert_eq!(Export::parse(text).unwrap().environment(submitters), variables(expect), "{text}");
     }
 
     #[test]

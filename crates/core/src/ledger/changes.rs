@@ -20,13 +20,7 @@ pub(crate) enum PartialAllocation {
 
 impl Ledger {
     pub(crate) fn admit(&mut self, job: JobId, request: Request) -> Result<(), Rule> {
-        if self.get(job).is_some() {
-            return Err(Rule::HandleInUse);
-        }
-        if self.jobs.len() <= job.index() {
-            self.jobs.resize_with(job.index() + 1, || None);
-        }
-        self.jobs[job.index()] = Some(Entry::waiting(request, self.admissions));
+        self.insert(job, Entry::waiting(request, self.admissions))?;
         self.touch(job);
         self.admissions += 1;
         self.waiting += 1;
@@ -35,9 +29,6 @@ impl Ledger {
 
     /// Restores a job of an earlier ledger.
     pub(super) fn take_back(&mut self, job: JobId, entry: Entry) -> Result<(), Rule> {
-        if self.get(job).is_some() {
-            return Err(Rule::HandleInUse);
-        }
         match &entry.state {
             State::Waiting => self.waiting += 1,
             State::Running { placement, released, expected, .. } => {
@@ -56,6 +47,13 @@ impl Ledger {
             entry.promise.is_some_and(|promise| promise.breach == Some(BreachCause::Overdue));
         self.admissions = self.admissions.max(entry.admitted + 1);
         self.decisions = self.decisions.max(entry.decided);
+        self.insert(job, entry)
+    }
+
+    fn insert(&mut self, job: JobId, entry: Entry) -> Result<(), Rule> {
+        if self.get(job).is_some() {
+            return Err(Rule::HandleInUse);
+        }
         if self.jobs.len() <= job.index() {
             self.jobs.resize_with(job.index() + 1, || None);
         }
@@ -149,14 +147,18 @@ impl Ledger {
         let Ledger { free, machine, .. } = self;
         for (done, share) in placement.shares().iter().enumerate() {
             let left = match free.each().get(share.host.index()) {
-                Some(room) => room.minus(&by_host.of(share.amount)).ok_or(Rule::OverCommitted),
+                Some(room) => room.minus(&by_host.select(share.amount)).ok_or(Rule::OverCommitted),
                 None => Err(Rule::NoSuchHost),
             };
             match left {
                 Ok(left) => free.set(machine, share.host, left),
                 Err(rule) => {
                     for share in &placement.shares()[..done] {
-                        free.set(machine, share.host, free.on(share.host).plus(&by_host.of(share.amount)));
+                        free.set(
+                            machine,
+                            share.host,
+                            free.on(share.host).plus(&by_host.select(share.amount)),
+                        );
                     }
                     return Err(rule);
                 }
@@ -180,7 +182,7 @@ impl Ledger {
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
             // Resources that the machine has lost are not free when they are released.
-            let amount = by_host.of(share.amount);
+            let amount = by_host.select(share.amount);
             let owed = amount.least(missing);
             *missing = missing.less(&owed);
             free.set(machine, share.host, free.on(share.host).plus(&amount.less(&owed)));
@@ -209,7 +211,7 @@ impl Ledger {
 
     /// Frees the resources of a job ahead of its end, which is certain for this instant.
     pub(crate) fn release(&mut self, job: JobId) -> Result<(), Rule> {
-        let State::Running { placement, released, .. } = &mut self.known_mut(job)?.state else {
+        let State::Running { placement, released, .. } = &mut self.checked_mut(job)?.state else {
             return Err(Rule::NotRunning);
         };
         if !std::mem::replace(released, true) {
@@ -243,7 +245,7 @@ impl Ledger {
 
     /// Removes a job that will never start from the ledger.
     pub(crate) fn refuse(&mut self, job: JobId) -> Result<Entry, Rule> {
-        if self.known_mut(job)?.state != State::Waiting {
+        if self.checked_mut(job)?.state != State::Waiting {
             return Err(Rule::NotWaiting);
         }
         self.waiting -= 1;
@@ -285,7 +287,7 @@ impl Ledger {
 
     /// Takes a running job off the machine and returns it to the queue. Returns the lost work.
     pub(crate) fn requeue(&mut self, job: JobId, now: Time, keep_work: bool) -> Result<u128, Rule> {
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         let State::Running { ref placement, released: false, .. } = entry.state else {
             return Err(Rule::NotRunning);
         };
@@ -303,7 +305,7 @@ impl Ledger {
 
     /// Marks a running job whose expected end has passed.
     pub(crate) fn overdue(&mut self, job: JobId) -> Result<(), Rule> {
-        match &mut self.known_mut(job)?.state {
+        match &mut self.checked_mut(job)?.state {
             State::Running { expected, .. } => {
                 if let Expected::At(since) = *expected {
                     *expected = Expected::Overdue { since };
@@ -341,7 +343,7 @@ impl Ledger {
             .breach_cause
             .or(self.overdue_seen.then_some(BreachCause::Overdue))
             .ok_or(Rule::BrokenWithoutCause)?;
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         let Some(promise) = &mut entry.promise else { return Err(Rule::BrokenWithoutCause) };
         if latest <= promise.best {
             return Err(Rule::BrokenWithoutCause);
@@ -354,7 +356,7 @@ impl Ledger {
 
     /// Changes the request of a waiting or running job.
     pub(crate) fn amend(&mut self, job: JobId, now: Time, change: Change) -> Result<(), Rule> {
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         match change {
             Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
@@ -379,12 +381,12 @@ impl Ledger {
 
     /// Sets the cause for which promises may be broken from now on. Overdue jobs are a cause in any
     /// case.
-    pub(crate) fn excuse(&mut self, why: Option<BreachCause>) {
+    pub(crate) fn set_breach_cause(&mut self, why: Option<BreachCause>) {
         self.breach_cause = why;
     }
 
     pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         if matches!(entry.state, State::Running { .. }) {
             return Err(Rule::NotWaiting);
         }
@@ -398,7 +400,7 @@ impl Ledger {
     }
 
     pub(crate) fn set_job_state<T: Persistent>(&mut self, job: JobId, value: &T) -> Result<(), Rule> {
-        self.known_mut(job)?.policy_state.set(value);
+        self.checked_mut(job)?.policy_state.set(value);
         Ok(())
     }
 
@@ -417,11 +419,11 @@ impl Ledger {
     }
 
     fn waiting_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         if entry.state == State::Waiting { Ok(entry) } else { Err(Rule::NotWaiting) }
     }
 
-    pub(super) fn known_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
+    pub(super) fn checked_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
         self.touch(job);
         self.jobs.get_mut(job.index()).and_then(Option::as_mut).ok_or(Rule::UnknownJob)
     }

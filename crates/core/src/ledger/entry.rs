@@ -94,7 +94,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(super) fn of(self, amount: Resources) -> Resources {
+    pub(super) fn select(self, amount: Resources) -> Resources {
         match self {
             Part::All => amount,
             Part::Cpus => Resources::cpus(amount.cpus_count()),
@@ -223,7 +223,7 @@ impl Entry {
         assert!(self.opportunistic.procs.is_zero() || may, "job {number} may not run ahead of its start");
         assert!(
             self.opportunistic.procs <= self.request.procs(),
-            "job {number} runs on more than it asked for"
+            "job {number} runs on more processors than requested"
         );
     }
 

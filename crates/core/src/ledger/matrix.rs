@@ -26,16 +26,16 @@ impl Slicing {
     pub const FREE: Slicing = Slicing { most_slots: u32::MAX, quantum: Span::TICK, switch: Span::ZERO };
 
     /// Returns the pace of a job that runs in `turns` of the slots.
-    fn pace(self, turns: u64, rows: u64) -> Pace {
+    fn pace(self, turns: u64, used: u64) -> Pace {
         let ticks = |span: Span| span.ticks().max(0).unsigned_abs();
-        if turns >= rows {
+        if turns >= used {
             return Pace::WHOLE;
         }
         if self.switch <= Span::ZERO {
-            return Pace::new(turns, rows);
+            return Pace::new(turns, used);
         }
         let (useful, turn) = (ticks(self.quantum).max(1), ticks(self.quantum) + ticks(self.switch));
-        Pace::new(useful.saturating_mul(turns), turn.saturating_mul(rows))
+        Pace::new(useful.saturating_mul(turns), turn.saturating_mul(used))
     }
 }
 
@@ -56,7 +56,7 @@ impl Ledger {
 pub struct Matrix {
     slicing: Slicing,
     all: PeSet,
-    rows: Vec<Slot>,
+    slots: Vec<Slot>,
     used: usize,
     stale: Stale,
     /// The slots of the jobs that ended since the last pass.
@@ -79,7 +79,7 @@ pub struct Slot {
     /// The state that policies store for the slot while it is used.
     state: PolicyState,
     /// The alternate jobs of this slot, each on its own processors.
-    guests: BTreeMap<JobId, PeSet>,
+    alternates: BTreeMap<JobId, PeSet>,
     /// The open processors without an alternate job.
     idle: PeSet,
     version: u64,
@@ -101,7 +101,7 @@ impl Slot {
             jobs: 0,
             lost: Procs::ZERO,
             state: PolicyState::EMPTY,
-            guests: BTreeMap::new(),
+            alternates: BTreeMap::new(),
             idle,
             version: 0,
         }
@@ -147,12 +147,12 @@ impl Slot {
 
     /// Returns the alternate jobs of the slot, ordered by their handles.
     pub fn alternates(&self) -> impl ExactSizeIterator<Item = JobId> + '_ {
-        self.guests.keys().copied()
+        self.alternates.keys().copied()
     }
 
     /// Returns whether a job is an alternate job of the slot.
     pub fn has_alternate(&self, job: JobId) -> bool {
-        self.guests.contains_key(&job)
+        self.alternates.contains_key(&job)
     }
 
     /// Evicts the alternate jobs on some of these processors and returns them. O(alternate jobs),
@@ -161,7 +161,7 @@ impl Slot {
         if self.idle.contains_all(pes) {
             return vec![];
         }
-        let in_the_way = self.guests.iter().filter(|(_, its)| its.intersects(pes)).map(|(job, _)| *job);
+        let in_the_way = self.alternates.iter().filter(|(_, its)| its.intersects(pes)).map(|(job, _)| *job);
         let evicted: Vec<JobId> = in_the_way.collect();
         for job in &evicted {
             self.remove_alternate(*job);
@@ -170,7 +170,7 @@ impl Slot {
     }
 
     fn remove_alternate(&mut self, job: JobId) {
-        if let Some(pes) = self.guests.remove(&job) {
+        if let Some(pes) = self.alternates.remove(&job) {
             self.idle.insert_all(&pes);
         }
     }
@@ -183,7 +183,7 @@ impl Matrix {
         Matrix {
             slicing,
             all,
-            rows: vec![],
+            slots: vec![],
             used: 0,
             stale,
             vacated: vec![],
@@ -204,7 +204,7 @@ impl Matrix {
     /// Returns the slot for a change, with a new version.
     fn changed(&mut self, slot: SlotId) -> Option<&mut Slot> {
         self.changes += 1;
-        let row = self.rows.get_mut(index(slot))?;
+        let row = self.slots.get_mut(index(slot))?;
         row.version = self.changes;
         Some(row)
     }
@@ -232,12 +232,12 @@ impl Matrix {
 
     /// Returns the used slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
-        (0..).map(SlotId).zip(&self.rows).filter(|(_, row)| row.is_used())
+        (0..).map(SlotId).zip(&self.slots).filter(|(_, row)| row.is_used())
     }
 
     /// Returns the slot, if it is used.
     pub fn slot(&self, slot: SlotId) -> Option<&Slot> {
-        self.rows.get(index(slot)).filter(|row| row.is_used())
+        self.slots.get(index(slot)).filter(|row| row.is_used())
     }
 
     /// Returns the maximum number of slots: the limit, or the number of used slots if that is
@@ -248,7 +248,7 @@ impl Matrix {
 
     /// Returns the lowest unused slot, or `None` at the maximum number of slots. O(slots).
     pub fn unused(&self) -> Option<SlotId> {
-        let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
+        let free = self.slots.iter().position(|row| !row.is_used()).unwrap_or(self.slots.len());
         u32::try_from(free).ok().filter(|_| self.used < self.most()).map(SlotId)
     }
 
@@ -267,7 +267,7 @@ impl Matrix {
     ///
     /// O(slots), and O(r) in the number of idle ranges.
     pub(super) fn idle_count(&self) -> Procs {
-        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(|row| row.idle.count().get()).sum();
+        let sum: u64 = self.slots.iter().filter(|row| row.is_used()).map(|row| row.idle.count().get()).sum();
         sum.checked_div(self.used as u64).map_or_else(|| self.all.count(), Procs::new)
     }
 
@@ -282,15 +282,15 @@ impl Matrix {
         let open = match self.slot(slot) {
             Some(row) => &row.open,
             None if self.used < most && index(slot) < most => &self.all,
-            None => return Err(Rule::NoSuchRow),
+            None => return Err(Rule::NoSuchSlot),
         };
         if open.contains_all(pes) { Ok(()) } else { Err(Rule::WrongPes) }
     }
 
     /// Gives a job its own place, which was checked. Returns the evicted alternate jobs.
     pub(super) fn take(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
-        while self.rows.len() <= index(slot) {
-            self.rows.push(Slot::unused(&self.all));
+        while self.slots.len() <= index(slot) {
+            self.slots.push(Slot::unused(&self.all));
         }
         let Some(row) = self.changed(slot) else { return vec![] };
         let evicted = row.evict(pes);
@@ -322,7 +322,7 @@ impl Matrix {
         }
         row.state = PolicyState::EMPTY;
         row.idle.clone_from(&row.open);
-        let evicted = std::mem::take(&mut row.guests).into_keys().collect();
+        let evicted = std::mem::take(&mut row.alternates).into_keys().collect();
         self.used -= 1;
         self.stale = Stale::All;
         evicted
@@ -330,13 +330,13 @@ impl Matrix {
 
     /// Adds an alternate job to a used slot in which all its processors are idle.
     pub(super) fn add_alternate(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
-        let row = self.slot(slot).ok_or(Rule::NoSuchRow)?;
+        let row = self.slot(slot).ok_or(Rule::NoSuchSlot)?;
         if !row.idle.contains_all(pes) {
             return Err(Rule::WrongPes);
         }
         if let Some(row) = self.changed(slot) {
             row.idle.remove_all(pes);
-            row.guests.insert(job, pes.clone());
+            row.alternates.insert(job, pes.clone());
         }
         Ok(())
     }
@@ -359,7 +359,7 @@ impl Matrix {
     }
 
     fn used_mut(&mut self, slot: SlotId) -> Result<&mut Slot, Rule> {
-        self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)
+        self.slots.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchSlot)
     }
 
     pub(super) fn count_unification(&mut self) {

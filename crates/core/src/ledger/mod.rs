@@ -344,6 +344,6 @@ impl Ledger {
 fn hold(free: &mut [Resources], placement: &Placement, part: Part) {
     for share in placement.shares() {
         let host = &mut free[share.host.index()];
-        *host = host.minus(&part.of(share.amount)).expect("no host is over-committed");
+        *host = host.minus(&part.select(share.amount)).expect("no host is over-committed");
     }
 }

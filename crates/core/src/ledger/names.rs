@@ -15,15 +15,15 @@ pub(super) struct Names {
 
 impl Names {
     /// Divides the unallocated numbers of a host: as many as the counts show as free, and the rest.
-    fn split(&mut self, host: usize, mut nobodys: PeSet, free: Procs) {
+    fn split(&mut self, host: usize, mut unallocated: PeSet, free: Procs) {
         let (Some(low), Some(high)) = (self.free.get_mut(host), self.kept_back.get_mut(host)) else { return };
         // The counts may show fewer than the names, and never more.
-        *low = nobodys.take_lowest(free).unwrap_or_default();
-        *high = nobodys;
+        *low = unallocated.take_lowest(free).unwrap_or_default();
+        *high = unallocated;
     }
 
     /// Returns the unallocated numbers of a host.
-    fn nobodys(&self, host: usize) -> PeSet {
+    fn unallocated(&self, host: usize) -> PeSet {
         let mut all = self.free.get(host).cloned().unwrap_or_default();
         if let Some(kept_back) = self.kept_back.get(host) {
             all.insert_all(kept_back);
@@ -60,16 +60,16 @@ impl Ledger {
     pub fn free_pes_without(&self, host: HostId, leaving: &[JobId]) -> PeSet {
         let Some(names) = &self.pes else { return PeSet::empty() };
         let shares = leaving.iter().filter_map(|job| self.get(*job)?.placement()).flat_map(Placement::shares);
-        let (mut nobodys, mut count) = (names.nobodys(host.index()), Procs::ZERO);
+        let (mut unallocated, mut count) = (names.unallocated(host.index()), Procs::ZERO);
         for share in shares.filter(|share| share.host == host) {
             if let Pes::Set(set) = &share.pes {
-                nobodys.insert_all(&set.intersection(&self.there(host)));
+                unallocated.insert_all(&set.intersection(&self.there(host)));
                 count += set.count();
             }
         }
         let free = self.free.each().get(host.index()).map_or(Procs::ZERO, Resources::cpus_count);
         let free = free + count.saturating_sub(self.missing.cpus_count());
-        nobodys.take_lowest(free).unwrap_or_default()
+        unallocated.take_lowest(free).unwrap_or_default()
     }
 
     fn name(&mut self, entry: &mut Entry) {
@@ -136,10 +136,10 @@ impl Ledger {
         for share in placement.shares() {
             let host = share.host.index();
             if let (Pes::Set(set), Some(free)) = (&share.pes, self.free.each().get(host)) {
-                let mut nobodys = names.nobodys(host);
+                let mut unallocated = names.unallocated(host);
                 // Processors that the machine has lost are not free when they are released.
-                nobodys.insert_all(&set.intersection(&self.there(share.host)));
-                names.split(host, nobodys, free.cpus_count());
+                unallocated.insert_all(&set.intersection(&self.there(share.host)));
+                names.split(host, unallocated, free.cpus_count());
             }
         }
         self.pes = Some(names);
@@ -154,15 +154,15 @@ impl Ledger {
 
     /// Returns the free numbers, derived from the allocations and the free counts.
     fn counted(&self) -> Names {
-        let mut nobodys = idle(&self.machine);
+        let mut unallocated = idle(&self.machine);
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
-            if let (Pes::Set(set), Some(left)) = (&share.pes, nobodys.get_mut(share.host.index())) {
+            if let (Pes::Set(set), Some(left)) = (&share.pes, unallocated.get_mut(share.host.index())) {
                 left.remove_all(set);
             }
         }
-        let none = || vec![PeSet::empty(); nobodys.len()];
+        let none = || vec![PeSet::empty(); unallocated.len()];
         let mut names = Names { free: none(), kept_back: none() };
-        for (host, (left, free)) in nobodys.into_iter().zip(self.free.each()).enumerate() {
+        for (host, (left, free)) in unallocated.into_iter().zip(self.free.each()).enumerate() {
             names.split(host, left, free.cpus_count());
         }
         names
@@ -192,20 +192,20 @@ impl Ledger {
     /// If an assertion fails.
     pub(super) fn check_names(&self) {
         let Some(names) = &self.pes else { return };
-        let mut seen: Vec<PeSet> = (0..names.free.len()).map(|host| names.nobodys(host)).collect();
+        let mut seen: Vec<PeSet> = (0..names.free.len()).map(|host| names.unallocated(host)).collect();
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
-            let Pes::Set(set) = &share.pes else { panic!("a job is on processors without names") };
+            let Pes::Set(set) = &share.pes else { panic!("a job is on processors without numbers") };
             let seen = &mut seen[share.host.index()];
-            assert!(!seen.intersects(set), "processors {set} are somebody else's, or free");
-            assert_eq!(set.count(), share.amount.cpus_count(), "as many names as processors");
+            assert!(!seen.intersects(set), "processors {set} are in two jobs, or free");
+            assert_eq!(set.count(), share.amount.cpus_count(), "a number for each processor");
             seen.insert_all(set);
         }
         let counted = |(named, free): (&PeSet, &Resources)| named.count() == free.cpus_count();
         assert!(
             names.free.iter().zip(self.free.each()).all(counted),
-            "as many are free by number as are free"
+            "the numbers and the counts of free processors agree"
         );
-        assert_eq!(*names, self.counted(), "who holds what says which are free");
+        assert_eq!(*names, self.counted(), "the free numbers follow from the allocations");
     }
 }
 

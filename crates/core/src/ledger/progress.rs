@@ -32,7 +32,7 @@ impl Pace {
     }
 
     /// Returns the denominator: the number of all time slices, in lowest terms.
-    pub const fn of(self) -> u64 {
+    pub const fn denominator(self) -> u64 {
         self.of
     }
 

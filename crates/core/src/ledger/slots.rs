@@ -63,16 +63,16 @@ impl Ledger {
 
     /// Checks that the placement is in an existing slot.
     pub(super) fn check_slot(&self, placement: &Placement) -> Result<(), Rule> {
-        self.check_row_of(placement, self.most_rows())
+        self.check_slot_within(placement, self.most_slots())
     }
 
     /// Returns the maximum number of slots, which is 1 without a matrix.
-    fn most_rows(&self) -> usize {
+    fn most_slots(&self) -> usize {
         self.matrix.as_ref().map_or(1, Matrix::most)
     }
 
     /// Checks that the placement is in an existing slot, given the maximum number of slots.
-    fn check_row_of(&self, placement: &Placement, most: usize) -> Result<(), Rule> {
+    fn check_slot_within(&self, placement: &Placement, most: usize) -> Result<(), Rule> {
         match (&self.matrix, placement.pes()) {
             (Some(matrix), Some(pes)) => {
                 let amount = placement.total().cpus_count();
@@ -107,7 +107,7 @@ impl Ledger {
 
     fn evict(&mut self, jobs: Vec<JobId>, slot: SlotId) {
         for job in jobs {
-            self.entry_mut(job).alternate_slots.retain(|row| *row != slot);
+            self.entry_mut(job).alternate_slots.retain(|other| *other != slot);
             self.matrix.iter_mut().for_each(|matrix| matrix.touch(job));
         }
     }
@@ -121,27 +121,27 @@ impl Ledger {
     }
 
     /// Sets the alternate slots of a running job.
-    pub(crate) fn set_alternate_slots(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Rule> {
+    pub(crate) fn set_alternate_slots(&mut self, job: JobId, slots: &[SlotId]) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let Some((own, pes)) = running_place(entry) else { return Err(Rule::NotRunning) };
-        if !rows.is_sorted_by(|a, b| a < b) || rows.contains(&own) {
-            return Err(Rule::NoSuchRow);
+        if !slots.is_sorted_by(|a, b| a < b) || slots.contains(&own) {
+            return Err(Rule::NoSuchSlot);
         }
         let (pes, old) = (pes.clone(), entry.alternate_slots.clone());
-        let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchRow)?;
+        let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchSlot)?;
         // The other slots stay unchanged.
-        let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
-        for (done, row) in entered.iter().enumerate() {
-            if let Err(rule) = matrix.add_alternate(job, *row, &pes) {
-                entered[..done].iter().for_each(|row| matrix.remove_alternate(job, *row));
+        let entered: Vec<SlotId> = slots.iter().copied().filter(|slot| !old.contains(slot)).collect();
+        for (done, slot) in entered.iter().enumerate() {
+            if let Err(rule) = matrix.add_alternate(job, *slot, &pes) {
+                entered[..done].iter().for_each(|slot| matrix.remove_alternate(job, *slot));
                 return Err(rule);
             }
         }
-        for row in old.iter().filter(|row| rows.binary_search(row).is_err()) {
-            matrix.remove_alternate(job, *row);
+        for slot in old.iter().filter(|slot| slots.binary_search(slot).is_err()) {
+            matrix.remove_alternate(job, *slot);
         }
         matrix.touch(job);
-        self.entry_mut(job).alternate_slots = rows.to_vec();
+        self.entry_mut(job).alternate_slots = slots.to_vec();
         Ok(())
     }
 
@@ -158,10 +158,10 @@ impl Ledger {
             old.push((*job, self.may_move(*job, to).map_err(|rule| (*job, rule))?));
         }
         // The limit before the move, because all moved jobs leave their slots in between.
-        let most = self.most_rows();
+        let most = self.most_slots();
         self.leave_places(&old);
         for (done, (job, to)) in moves.iter().enumerate() {
-            if let Err(rule) = self.check_row_of(to, most) {
+            if let Err(rule) = self.check_slot_within(to, most) {
                 self.leave_places(&moves[..done]);
                 // The old places were free a moment ago.
                 for (_, from) in &old {
@@ -212,11 +212,11 @@ impl Ledger {
 
     /// Stores a value of a slot while the slot is used.
     pub(crate) fn set_slot_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Rule> {
-        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_state(slot, value)
+        self.matrix.as_mut().ok_or(Rule::NoSuchSlot)?.set_state(slot, value)
     }
 
     pub(super) fn restore_slot_state(&mut self, slot: SlotId, state: PolicyState) -> Result<(), Rule> {
-        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.restore_state(slot, state)
+        self.matrix.as_mut().ok_or(Rule::NoSuchSlot)?.restore_state(slot, state)
     }
 
     pub(crate) fn count_unification(&mut self) {
@@ -272,20 +272,24 @@ impl Ledger {
     pub(super) fn check_slots(&self) {
         let Some(matrix) = &self.matrix else { return };
         let mut again = Ledger { touched: None, ..self.clone() };
-        assert!(again.rebuild_slots(), "all jobs are where they may be");
+        assert!(again.rebuild_slots(), "all jobs keep their slots");
         let derived = again.matrix().map(|matrix| matrix.slots().collect::<Vec<_>>()).unwrap_or_default();
-        let rows: Vec<_> = matrix.slots().collect();
-        assert_eq!(rows.len(), derived.len(), "the rows that are used are those in which jobs are");
-        for ((slot, row), (other, from_jobs)) in rows.into_iter().zip(derived) {
-            assert_eq!((slot, row.open()), (other, from_jobs.open()), "what is open follows from the places");
-            assert_eq!(row.idle(), from_jobs.idle(), "and what is idle from the tentative ones");
+        let used: Vec<_> = matrix.slots().collect();
+        assert_eq!(used.len(), derived.len(), "the used slots are those in which jobs are");
+        for ((slot, row), (other, from_jobs)) in used.into_iter().zip(derived) {
+            assert_eq!(
+                (slot, row.open()),
+                (other, from_jobs.open()),
+                "the open processors follow from the places"
+            );
+            assert_eq!(row.idle(), from_jobs.idle(), "the idle ones follow from the alternate slots");
             assert_eq!(row.open_count(), row.open().count(), "open processors are counted");
-            assert_eq!(row.lost_count(), from_jobs.lost_count(), "and so are those that are lost");
+            assert_eq!(row.lost_count(), from_jobs.lost_count(), "lost processors are counted");
         }
         let own: Procs =
             self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Slot)| matrix.all().count() - row.open_count();
-        assert!(matrix.slots().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
+        assert!(matrix.slots().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a slot");
         for entry in self.jobs.iter().flatten().filter(|entry| running_place(entry).is_some()) {
             let pace = matrix.pace(1 + entry.alternate_slots.len());
             assert_eq!(entry.progress.pace, pace, "the pace of job {}", entry.request.number);

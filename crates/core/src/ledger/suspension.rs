@@ -16,7 +16,7 @@ impl Ledger {
         by: u64,
         written: Option<Time>,
     ) -> Result<(), Rule> {
-        let entry = self.known_mut(job)?;
+        let entry = self.checked_mut(job)?;
         // A job that is being swapped in does no work yet.
         if entry.progress.at > now {
             return Err(Rule::NotRunning);
@@ -40,7 +40,7 @@ impl Ledger {
 
     /// Frees all resources that a job held after it was swapped out.
     pub(crate) fn vacate(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
-        let State::Suspended { ref placement, ref mut holds, .. } = self.known_mut(job)?.state else {
+        let State::Suspended { ref placement, ref mut holds, .. } = self.checked_mut(job)?.state else {
             return Err(Rule::NotSuspended);
         };
         match *holds {

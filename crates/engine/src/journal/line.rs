@@ -94,18 +94,17 @@ pub struct EndedLine {
     /// The job.
     pub job: i64,
     /// The cause of the end.
-    pub how: HowLine,
+    #[serde(with = "HowLine")]
+    pub how: EndHow,
 }
 
-/// The cause of the end of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HowLine {
-    /// It ended by itself.
+/// The stored form of [`EndHow`].
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "EndHow", rename_all = "snake_case")]
+enum HowLine {
     Done,
-    /// Its window ended.
-    Estimate,
-    /// It was cancelled or lost.
+    #[serde(rename = "estimate")]
+    KilledAtEstimate,
     Cancelled,
 }
 
@@ -127,26 +126,62 @@ pub struct AmendedLine {
 #[serde(tag = "effect", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are those of the core's effects")]
 pub enum EffectLine {
-    Started { job: i64, reason: ReasonLine, planned: i64 },
-    Promised { job: i64, latest: i64 },
-    Broken { job: i64, latest: i64, why: SavedBreachCause },
-    Planned { job: i64, start: i64 },
-    Suspended { job: i64 },
-    Vacated { job: i64 },
-    Resumed { job: i64 },
-    Resized { job: i64, procs: u64 },
-    Moved { job: i64 },
-    Paced { job: i64 },
-    Requeued { job: i64 },
-    Opportunistic { job: i64, procs: u64 },
-    Refused { job: i64, why: RefusalLine },
+    Started {
+        job: i64,
+        #[serde(with = "ReasonLine")]
+        reason: StartReason,
+        planned: i64,
+    },
+    Promised {
+        job: i64,
+        latest: i64,
+    },
+    Broken {
+        job: i64,
+        latest: i64,
+        why: SavedBreachCause,
+    },
+    Planned {
+        job: i64,
+        start: i64,
+    },
+    Suspended {
+        job: i64,
+    },
+    Vacated {
+        job: i64,
+    },
+    Resumed {
+        job: i64,
+    },
+    Resized {
+        job: i64,
+        procs: u64,
+    },
+    Moved {
+        job: i64,
+    },
+    Paced {
+        job: i64,
+    },
+    Requeued {
+        job: i64,
+    },
+    Opportunistic {
+        job: i64,
+        procs: u64,
+    },
+    Refused {
+        job: i64,
+        #[serde(with = "RefusalLine")]
+        why: Refusal,
+    },
 }
 
-/// The start reason of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the variants are the core's reasons")]
-pub enum ReasonLine {
+/// The stored form of [`StartReason`].
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "StartReason", rename_all = "snake_case")]
+enum ReasonLine {
     Immediate,
     Reserved,
     Backfilled,
@@ -154,11 +189,10 @@ pub enum ReasonLine {
     Quantum,
 }
 
-/// The reason why a job will never start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the variants are the core's refusals")]
-pub enum RefusalLine {
+/// The stored form of [`Refusal`].
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Refusal", rename_all = "snake_case")]
+enum RefusalLine {
     BeyondClasses,
     TooLarge,
     NoWindow,
@@ -202,7 +236,7 @@ impl RoundLine {
             ended: round
                 .ended
                 .iter()
-                .map(|ended| EndedLine { job: number(ended.job), how: HowLine::new(ended.how) })
+                .map(|ended| EndedLine { job: number(ended.job), how: ended.how })
                 .collect(),
             overdue: round.overdue.iter().map(|job| number(*job)).collect(),
             withdrawn: round.withdrawn.iter().map(|job| number(*job)).collect(),
@@ -228,31 +262,12 @@ impl AmendedLine {
     }
 }
 
-impl HowLine {
-    const fn new(how: EndHow) -> HowLine {
-        match how {
-            EndHow::Done => HowLine::Done,
-            EndHow::KilledAtEstimate => HowLine::Estimate,
-            EndHow::Cancelled => HowLine::Cancelled,
-        }
-    }
-
-    /// Returns the cause in the core's terms.
-    pub const fn how(self) -> EndHow {
-        match self {
-            HowLine::Done => EndHow::Done,
-            HowLine::Estimate => EndHow::KilledAtEstimate,
-            HowLine::Cancelled => EndHow::Cancelled,
-        }
-    }
-}
-
 impl EffectLine {
     /// Returns the line of an effect on a job.
     pub fn new(effect: &Effect, job: i64) -> EffectLine {
         match *effect {
             Effect::Started { reason, planned, .. } => {
-                EffectLine::Started { job, reason: ReasonLine::new(reason), planned: planned.ticks() }
+                EffectLine::Started { job, reason, planned: planned.ticks() }
             }
             Effect::Promised { latest, .. } => EffectLine::Promised { job, latest: latest.ticks() },
             Effect::PromiseBroken { latest, why, .. } => {
@@ -267,30 +282,7 @@ impl EffectLine {
             Effect::PaceChanged { .. } => EffectLine::Paced { job },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
             Effect::OpportunisticProcs { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
-            Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::new(why) },
-        }
-    }
-}
-
-impl ReasonLine {
-    const fn new(reason: StartReason) -> ReasonLine {
-        match reason {
-            StartReason::Immediate => ReasonLine::Immediate,
-            StartReason::Reserved => ReasonLine::Reserved,
-            StartReason::Backfilled => ReasonLine::Backfilled,
-            StartReason::Promised => ReasonLine::Promised,
-            StartReason::Quantum => ReasonLine::Quantum,
-        }
-    }
-}
-
-impl RefusalLine {
-    const fn new(why: Refusal) -> RefusalLine {
-        match why {
-            Refusal::BeyondClasses => RefusalLine::BeyondClasses,
-            Refusal::TooLarge => RefusalLine::TooLarge,
-            Refusal::NoWindow => RefusalLine::NoWindow,
-            Refusal::Deadline => RefusalLine::Deadline,
+            Effect::Refused { why, .. } => EffectLine::Refused { job, why },
         }
     }
 }

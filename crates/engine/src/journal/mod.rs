@@ -4,10 +4,7 @@ mod line;
 
 use std::ops::ControlFlow;
 
-pub use line::{
-    AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, OpportunisticLine, QueueLine, ReasonLine,
-    RefusalLine, RoundLine,
-};
+pub use line::{AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, QueueLine, RoundLine};
 
 /// Durable storage of jobs, journal lines and named values.
 ///
@@ -97,6 +94,13 @@ pub struct JournalBatch {
     pub rows: Vec<JobRow>,
     /// Named values, which replace their stored values.
     pub values: Vec<(String, String)>,
+}
+
+impl JournalBatch {
+    /// Returns whether the batch changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.rows.is_empty() && self.values.is_empty()
+    }
 }
 
 /// A search among the finished jobs.

@@ -35,7 +35,7 @@ impl SavedSlots {
             slot: entry.placement().map_or(0, |placement| placement.slot.0),
             alternate_slots: entry.alternate_slots.iter().map(|row| row.0).collect(),
             turns: pace.turns(),
-            of: pace.of(),
+            of: pace.denominator(),
             rest,
             parts,
         }
@@ -49,7 +49,7 @@ impl SavedSlots {
         entry.alternate_slots = self.alternate_slots.iter().map(|row| SlotId(*row)).collect();
         let pace = Pace::new(self.turns, self.of);
         // The pace divides the parts in every valid record.
-        if self.parts > 0 && self.parts.is_multiple_of(pace.of()) {
+        if self.parts > 0 && self.parts.is_multiple_of(pace.denominator()) {
             entry.progress = Progress { pace, rest: self.rest, parts: self.parts, ..entry.progress };
         }
     }

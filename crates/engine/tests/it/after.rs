@@ -1,13 +1,13 @@
 //! Jobs that do not start before an instant, or before others have ended.
 
-use miserly_api::model::{Exit, KilledBy, Phase, ProblemCode, Submission};
+use miserly_api::model::{Exit, KilledBy, Phase, ProblemCode, PromiseChangeReason, Submission};
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input, Queue};
 
 use super::life::{Life, early, job, queue, seconds, wall};
 
-fn launched(told: &[Action]) -> bool {
-    told.iter().any(|action| matches!(action, Action::Launch(_)))
+fn launched(actions: &[Action]) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Launch(_)))
 }
 
 #[test]
@@ -16,9 +16,9 @@ fn with_processors_idle_the_second_starts_only_when_the_first_has_ended() {
     let first = life.submit(1, job(1, 20));
     let second = life.submit(1, Submission { after: vec![first], ..early(1, 10) });
     life.turn(5, vec![]);
-    assert_eq!(life.told(second).len(), 0);
+    assert_eq!(life.actions(second).len(), 0);
     life.end(10, first);
-    assert!(launched(&life.told(second)), "it begins a tick after the end of the first");
+    assert!(launched(&life.actions(second)), "it begins a tick after the end of the first");
     assert!(matches!(life.job(10, second).phase, Phase::Running(_)));
 }
 
@@ -28,7 +28,7 @@ fn nobody_runs_early_before_its_begin() {
     life.submit(1, job(1, 30));
     let second = life.submit(1, Submission { begin: Some(wall(10)), ..early(1, 10) });
     life.turn(9, vec![]);
-    assert_eq!(life.told(second).len(), 0);
+    assert_eq!(life.actions(second).len(), 0);
     life.turn(10, vec![]);
     assert!(matches!(life.job(10, second).phase, Phase::Opportunistic { parked: false, .. }));
 }
@@ -43,16 +43,16 @@ fn who_waits_for_a_late_job_waits_on() {
     // Late, and the instant at which the third was to start is past too.
     life.turn(40, vec![]);
     for job in [second, third] {
-        assert_eq!(life.told(job).len(), 0);
+        assert_eq!(life.actions(job).len(), 0);
         assert_eq!(life.job(41, job).phase, Phase::Queued);
     }
-    assert_eq!(life.job(41, second).promise.unwrap().broken.as_deref(), Some("overdue"));
+    assert_eq!(life.job(41, second).promise.unwrap().broken, Some(PromiseChangeReason::Overdue));
     // So it is in the daemon after this one.
     life.begin(42, Absence::default());
-    assert_eq!(life.told(second).len(), 0);
+    assert_eq!(life.actions(second).len(), 0);
     life.end(50, first);
-    assert!(launched(&life.told(second)));
-    assert_eq!(life.told(third).len(), 0);
+    assert!(launched(&life.actions(second)));
+    assert_eq!(life.actions(third).len(), 0);
 }
 
 fn two_queues() -> Life {
@@ -79,11 +79,11 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     assert!(matches!(life.job(6, other).phase, Phase::Running(_)));
     let view = life.job(60, second);
     assert_eq!((view.phase, view.after), (Phase::Queued, vec![first]));
-    assert_eq!(view.promise.unwrap().broken.as_deref(), Some("amended"));
+    assert_eq!(view.promise.unwrap().broken, Some(PromiseChangeReason::Amended));
     life.end(61, other);
     let view = life.job(62, second);
     assert_eq!(Life::second(view.promise.unwrap().now.start), 61 + 50 + 1, "promised again");
-    assert_eq!(life.told(second).len(), 0);
+    assert_eq!(life.actions(second).len(), 0);
 }
 
 /// The first ends at 32 at the latest, so its dependents cannot end by 25.

@@ -5,8 +5,8 @@ use miserly_engine::{Absence, Action, DaemonRequest};
 
 use super::life::{Life, job, seconds};
 
-fn kills(told: &[Action]) -> usize {
-    told.iter().filter(|action| matches!(action, Action::Kill { .. })).count()
+fn kills(actions: &[Action]) -> usize {
+    actions.iter().filter(|action| matches!(action, Action::Kill { .. })).count()
 }
 
 #[test]
@@ -16,8 +16,8 @@ fn a_job_that_was_cancelled_early_is_ended_by_the_next_daemon_too() {
     let early = life.submit(1, Submission { no_opportunistic: false, ..job(1, 20) });
     life.ask(2, DaemonRequest::Cancel { job: early, array: false }).unwrap();
     life.begin(3, Absence::default());
-    let told = life.told(early);
-    assert!(matches!(&told[..], [Action::Kill { .. }]), "{told:?}");
+    let actions = life.actions(early);
+    assert!(matches!(&actions[..], [Action::Kill { .. }]), "{actions:?}");
 }
 
 #[test]
@@ -25,9 +25,9 @@ fn a_cancel_that_is_repeated_is_told_again() {
     let mut life = Life::new(1, 1);
     let number = life.submit(1, job(1, 20));
     for _ in 0..2 {
-        life.told(number);
+        life.actions(number);
         life.ask(2, DaemonRequest::Cancel { job: number, array: false }).unwrap();
-        assert_eq!(kills(&life.told(number)), 1);
+        assert_eq!(kills(&life.actions(number)), 1);
     }
 }
 
@@ -38,8 +38,8 @@ fn a_job_that_was_resumed_goes_on_under_the_next_daemon() {
     life.submit(5, job(1, 60));
     life.turn(36, vec![]);
     life.begin(37, Absence::default());
-    let told = life.told(victim);
-    assert!(matches!(&told[..], [Action::BeginWindow { .. }, Action::Continue]), "{told:?}");
+    let actions = life.actions(victim);
+    assert!(matches!(&actions[..], [Action::BeginWindow { .. }, Action::Continue]), "{actions:?}");
 }
 
 #[test]
@@ -47,18 +47,18 @@ fn a_job_that_was_suspended_is_stopped_by_the_next_daemon_until_it_goes_on() {
     let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
     let victim = life.submit(1, job(1, 20));
     life.submit(5, job(1, 60));
-    let before = life.told(victim);
+    let before = life.actions(victim);
     life.begin(6, Absence::default());
-    let told = life.told(victim);
-    let [Action::Stop, Action::EndIfOrphaned { end, .. }] = &told[..] else { panic!("{told:?}") };
+    let actions = life.actions(victim);
+    let [Action::Stop, Action::EndIfOrphaned { end, .. }] = &actions[..] else { panic!("{actions:?}") };
     assert!(
         matches!(&before[..], [.., Action::Stop, Action::EndIfOrphaned { end: first, .. }] if first == end),
         "{before:?}"
     );
     // It is its turn while nobody is there: it is not stopped first.
     life.begin(37, Absence::default());
-    let told = life.told(victim);
-    assert!(matches!(&told[..], [Action::BeginWindow { .. }, Action::Continue]), "{told:?}");
+    let actions = life.actions(victim);
+    assert!(matches!(&actions[..], [Action::BeginWindow { .. }, Action::Continue]), "{actions:?}");
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_longer_window_is_told_by_the_next_daemon() {
     let number = life.submit(1, job(1, 20));
     life.ask(2, DaemonRequest::Extend { job: number, by: 50.0 }).unwrap();
     life.begin(3, Absence::default());
-    let told = life.told(number);
-    let [Action::BeginWindow { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
-    assert!(*cpus == [0] && (end.ticks() - seconds(71).ticks()).abs() < 10, "{told:?}");
+    let actions = life.actions(number);
+    let [Action::BeginWindow { cpus, end }, Action::Continue] = &actions[..] else { panic!("{actions:?}") };
+    assert!(*cpus == [0] && (end.ticks() - seconds(71).ticks()).abs() < 10, "{actions:?}");
 }
 
 #[test]
@@ -81,11 +81,11 @@ fn a_hand_over_that_is_changed_moves_no_end_of_a_job_that_runs() {
     life.begin(3, Absence::default());
     let Phase::Running(holding) = life.job(4, number).phase else { panic!("it runs") };
     assert_eq!(holding, before);
-    life.told(number);
+    life.actions(number);
     life.ask(5, DaemonRequest::Extend { job: number, by: 4.0 }).unwrap();
-    let told = life.told(number);
+    let actions = life.actions(number);
     assert!(
-        matches!(&told[..], [Action::EndAt(end)] if (end.ticks() - seconds(25).ticks()).abs() < 10),
-        "{told:?}"
+        matches!(&actions[..], [Action::EndAt(end)] if (end.ticks() - seconds(25).ticks()).abs() < 10),
+        "{actions:?}"
     );
 }

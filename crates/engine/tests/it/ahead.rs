@@ -11,13 +11,13 @@ fn early(cpus: u64, time: u32) -> Submission {
 }
 
 /// The windows ahead that are in these.
-fn windows(told: Vec<Action>) -> Vec<PlannedWindow> {
+fn windows(actions: Vec<Action>) -> Vec<PlannedWindow> {
     let window = |action| match action {
         Action::PlanWindow(ahead) => Some(ahead),
         Action::Launch(launch) => launch.planned_window,
         _ => None,
     };
-    told.into_iter().filter_map(window).collect()
+    actions.into_iter().filter_map(window).collect()
 }
 
 /// A job until 50 s that has the pool of one processor, and one that runs ahead of its window on the machine's other one.
@@ -29,8 +29,8 @@ fn one_early() -> (Life, i64, i64) {
 }
 
 #[track_caller]
-fn check_windows(told: Vec<Action>, expect: (i64, i64, &[u32])) {
-    let windows = windows(told);
+fn check_windows(actions: Vec<Action>, expect: (i64, i64, &[u32])) {
+    let windows = windows(actions);
     let [PlannedWindow { start, end, cpus }] = &windows[..] else { panic!("{windows:?}") };
     // A round takes a tick of its own.
     let near = |at: miserly_core::Time, second: i64| (at.ticks() - seconds(second).ticks()).abs() < 10;
@@ -40,30 +40,30 @@ fn check_windows(told: Vec<Action>, expect: (i64, i64, &[u32])) {
 #[test]
 fn a_job_is_launched_early_with_its_window() {
     let (life, _, waits) = one_early();
-    let told = life.told(waits);
-    assert!(matches!(&told[..], [Action::Launch(launch)] if launch.end.is_none()), "{told:?}");
-    check_windows(told, (50 + CLEANUP, 70 + CLEANUP, &[0]));
+    let actions = life.actions(waits);
+    assert!(matches!(&actions[..], [Action::Launch(launch)] if launch.end.is_none()), "{actions:?}");
+    check_windows(actions, (50 + CLEANUP, 70 + CLEANUP, &[0]));
 }
 
 #[test]
 fn a_window_that_does_not_move_is_not_told_again() {
     let (mut life, first, waits) = one_early();
-    life.told(waits);
+    life.actions(waits);
     life.submit(5, job(1, 5));
-    assert!(windows(life.told(waits)).is_empty());
+    assert!(windows(life.actions(waits)).is_empty());
     life.ask(10, DaemonRequest::Extend { job: first, by: 0.0 }).expect_err("by nothing");
-    assert!(windows(life.told(waits)).is_empty());
-    // It begins at once then, which is another thing to be told.
+    assert!(windows(life.actions(waits)).is_empty());
+    // It begins at once then, which is another action.
     life.end(20, first);
-    let told = life.told(waits);
-    assert!(matches!(&told[..], [Action::BeginWindow { cpus, .. }] if *cpus == [0]), "{told:?}");
+    let actions = life.actions(waits);
+    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [0]), "{actions:?}");
 }
 
 #[test]
 fn the_next_daemon_tells_it_again() {
     let (mut life, _, waits) = one_early();
     life.begin(10, Absence::default());
-    check_windows(life.told(waits), (50 + CLEANUP, 70 + CLEANUP, &[0]));
+    check_windows(life.actions(waits), (50 + CLEANUP, 70 + CLEANUP, &[0]));
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn windows_that_follow_each_other_get_processors_that_are_free_by_then() {
     life.submit(1, job(1, 49));
     let jobs = [early(1, 20), early(1, 20)].map(|submission| life.submit(1, submission));
     // Both after the second one, on its processor.
-    check_windows(life.told(jobs[0]), (50 + CLEANUP, 70 + CLEANUP, &[1]));
-    check_windows(life.told(jobs[1]), (70 + 2 * CLEANUP, 90 + 2 * CLEANUP, &[1]));
+    check_windows(life.actions(jobs[0]), (50 + CLEANUP, 70 + CLEANUP, &[1]));
+    check_windows(life.actions(jobs[1]), (70 + 2 * CLEANUP, 90 + 2 * CLEANUP, &[1]));
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn a_job_that_is_in_its_window_on_record_is_as_it_was() {
         10,
         Absence { ended: vec![], begun: vec![BegunWindow { attempt, cpus: vec![0], end: seconds(50) }] },
     );
-    let told = life.told(number);
-    let [Action::BeginWindow { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
-    assert!(*cpus == [0] && (end.ticks() - seconds(50).ticks()).abs() < 10, "{told:?}");
+    let actions = life.actions(number);
+    let [Action::BeginWindow { cpus, end }, Action::Continue] = &actions[..] else { panic!("{actions:?}") };
+    assert!(*cpus == [0] && (end.ticks() - seconds(50).ticks()).abs() < 10, "{actions:?}");
     let Phase::Running(holding) = life.job(11, number).phase else { panic!("it runs") };
     assert_eq!(Life::second(holding.end), 50);
 }

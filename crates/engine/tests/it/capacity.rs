@@ -21,10 +21,10 @@ fn a_promise_that_counts_on_a_lost_processor_is_broken_told_moved_and_counted() 
     let (mut life, [long, short, waits]) = two_and_one();
     assert_eq!(start(&mut life, 5, waits), 50 + CLEANUP);
     life.turn(10, vec![Input::Online(vec![0])]);
-    let promise = life.job(11, waits).promise.expect("it is told of another");
+    let promise = life.job(11, waits).promise.expect("it has another promise");
     assert_eq!(Life::second(promise.now.start), 100 + CLEANUP);
-    assert_eq!(promise.broken.as_deref(), Some("capacity"));
-    assert_eq!(promise.history.last().map(|told| told.why), Some(PromiseChangeReason::Capacity));
+    assert_eq!(promise.broken, Some(PromiseChangeReason::Capacity));
+    assert_eq!(promise.history.last().map(|change| change.why), Some(PromiseChangeReason::Capacity));
     let status = life.status(12);
     assert_eq!((status.broken, status.queues[0].cpus), (1, 1));
     // What ran goes on, and nobody gets the processor that is not there.
@@ -48,7 +48,7 @@ fn when_it_comes_back_promises_move_earlier() {
     life.turn(20, vec![Input::Online(vec![0, 1])]);
     assert_eq!(start(&mut life, 21, waits), 50 + CLEANUP);
     let history = life.job(22, waits).promise.expect("miser promises").history;
-    let why: Vec<PromiseChangeReason> = history.iter().map(|told| told.why).collect();
+    let why: Vec<PromiseChangeReason> = history.iter().map(|change| change.why).collect();
     assert_eq!(
         why,
         [PromiseChangeReason::Submitted, PromiseChangeReason::Capacity, PromiseChangeReason::Earlier]
@@ -64,12 +64,12 @@ fn when_it_comes_back_promises_move_earlier() {
 fn a_job_on_a_lost_processor_moves_to_a_free_one() {
     let mut life = Life::new(2, 2);
     let number = life.submit(1, job(1, 99));
-    life.told(number);
+    life.actions(number);
     life.turn(10, vec![Input::Online(vec![1])]);
-    let told = life.told(number);
+    let actions = life.actions(number);
     let moved =
-        matches!(&told[..], [Action::BeginWindow { cpus, end }] if *cpus == [1] && *end == seconds(100));
-    assert!(moved, "{told:?}");
+        matches!(&actions[..], [Action::BeginWindow { cpus, end }] if *cpus == [1] && *end == seconds(100));
+    assert!(moved, "{actions:?}");
     // Its processor is nobody else's, and the lost one is not given to anybody.
     let next = life.submit(11, job(1, 10));
     assert_eq!(start(&mut life, 12, next), 100 + CLEANUP);
@@ -109,9 +109,9 @@ fn a_job_that_starts_before_its_pool_has_shrunk_is_somewhere() {
     let first = life.submit(1, job(2, 9));
     let next = life.submit(1, job(2, 9));
     life.end(8, first);
-    life.told(next);
+    life.actions(next);
     // Both came to be known at once, and the start was due before.
     life.turn(9, vec![Input::Online(vec![1])]);
-    let told = life.told(next);
-    assert!(matches!(&told[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{told:?}");
+    let actions = life.actions(next);
+    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{actions:?}");
 }

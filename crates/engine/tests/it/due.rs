@@ -26,8 +26,8 @@ fn waits_until_twenty() -> (Life, i64) {
 fn a_job_that_starts_just_then_is_cancelled_as_one_that_runs() {
     let (mut life, waits) = waits_until_twenty();
     just_before(&mut life, 20, DaemonRequest::Cancel { job: waits, array: false }).unwrap();
-    let told = life.told(waits);
-    assert!(matches!(&told[..], [Action::Launch(_), Action::Kill { .. }]), "{told:?}");
+    let actions = life.actions(waits);
+    assert!(matches!(&actions[..], [Action::Launch(_), Action::Kill { .. }]), "{actions:?}");
 }
 
 #[test]
@@ -43,5 +43,5 @@ fn a_job_that_starts_just_then_is_extended_as_one_that_runs() {
     let (mut life, waits) = waits_until_twenty();
     let before = DaemonRequest::Extend { job: waits, by: 1.0 };
     assert!(just_before(&mut life, 20, before).is_err(), "the promise to the first would break");
-    assert!(matches!(life.told(waits)[..], [Action::Launch(_)]));
+    assert!(matches!(life.actions(waits)[..], [Action::Launch(_)]));
 }

@@ -9,7 +9,7 @@ use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
-    Launcher, Now, Queue, Setup, SlotSchedule,
+    Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -28,12 +28,12 @@ fn span(seconds: i64) -> Span {
 }
 
 /// The actions, in order.
-type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
+type RecordedActions = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
 /// The slot schedules, by queue.
 type Turning = Rc<RefCell<BTreeMap<String, SlotSchedule>>>;
 
-pub(crate) struct Notes(Told, Turning);
+pub(crate) struct Notes(RecordedActions, Turning);
 
 impl Launcher for Notes {
     fn check(&self, submission: &Submission, _: &str) -> Result<(), Problem> {
@@ -58,7 +58,7 @@ pub(crate) struct Life {
     pub(crate) journal: MemoryJournal,
     pub(crate) setup: Setup,
     engine: Option<Engine<Notes, MemoryJournal>>,
-    told: Told,
+    actions: RecordedActions,
     turning: Turning,
 }
 
@@ -87,7 +87,7 @@ impl Life {
             journal: MemoryJournal::default(),
             setup,
             engine: None,
-            told: Told::default(),
+            actions: RecordedActions::default(),
             turning: Turning::default(),
         };
         life.begin(0, Absence::default());
@@ -102,7 +102,11 @@ impl Life {
     /// Reconfigures the engine with the present setup.
     pub(crate) fn set_up(&mut self, second: i64) -> Result<(), Problem> {
         let setup = self.setup.clone();
-        self.engine.as_mut().unwrap().reconfigure(Life::now(second), setup).unwrap()
+        match self.engine.as_mut().unwrap().reconfigure(Life::now(second), setup) {
+            Ok(()) => Ok(()),
+            Err(RequestError::Refused(problem)) => Err(problem),
+            Err(RequestError::Fatal(error)) => panic!("{error}"),
+        }
     }
 
     pub(crate) fn now(second: i64) -> Now {
@@ -129,9 +133,9 @@ impl Life {
     /// Opens the engine of another daemon, which has not begun yet.
     pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes, MemoryJournal>, EngineError> {
         self.engine = None;
-        self.told.borrow_mut().clear();
+        self.actions.borrow_mut().clear();
         self.turning.borrow_mut().clear();
-        let notes = Notes(Rc::clone(&self.told), Rc::clone(&self.turning));
+        let notes = Notes(Rc::clone(&self.actions), Rc::clone(&self.turning));
         Engine::open(self.setup.clone(), About::default(), self.journal.clone(), notes, Life::now(second))
     }
 
@@ -189,10 +193,10 @@ impl Life {
     }
 
     /// Takes the actions for a job since the last call.
-    pub(crate) fn told(&self, job: i64) -> Vec<Action> {
-        let mut told = self.told.borrow_mut();
-        let (its, others) = std::mem::take(&mut *told).into_iter().partition(|(of, _)| of.job == job);
-        *told = others;
+    pub(crate) fn actions(&self, job: i64) -> Vec<Action> {
+        let mut actions = self.actions.borrow_mut();
+        let (its, others) = std::mem::take(&mut *actions).into_iter().partition(|(of, _)| of.job == job);
+        *actions = others;
         its.into_iter().map(|(_, action)| action).collect()
     }
 }

@@ -32,11 +32,11 @@ fn a_daemon_does_not_begin_with_a_policy_that_would_never_let_a_suspended_job_go
     let written = life.setup.queues[0].policy.clone();
     for other in ["easy", "tss"] {
         life.setup.queues[0].policy = other.parse().unwrap();
-        let told = refused(&mut life, 14);
+        let message = refused(&mut life, 14);
         let expect = format!(
             "job {long} is suspended by the policy ss of queue batch, which would be another, {other}"
         );
-        assert!(told.starts_with(&expect), "{told}");
+        assert!(message.starts_with(&expect), "{message}");
     }
     life.setup.queues[0].policy = written;
     life.begin(15, Absence::default());
@@ -94,8 +94,8 @@ fn a_policy_that_names_processors_does_not_begin_over_jobs_whose_processors_it_d
         let [first, second] = [1, 2].map(|at| life.submit(at, job(1, 100)));
         life.end(3, first);
         life.setup.queues[0].policy = after.parse().unwrap();
-        let told = refused(&mut life, 4);
-        assert!(told.starts_with(&format!("job {second} is on processors of queue batch")), "{told}");
+        let message = refused(&mut life, 4);
+        assert!(message.starts_with(&format!("job {second} is on processors of queue batch")), "{message}");
     }
 }
 
@@ -117,8 +117,8 @@ fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
 #[test]
 fn a_suspended_job_is_told_what_is_left_of_its_window() {
     let (life, long, _) = long_for_short();
-    let told = life.told(long);
-    let [.., Action::Stop, Action::EndIfOrphaned { left, .. }] = &told[..] else { panic!("{told:?}") };
+    let actions = life.actions(long);
+    let [.., Action::Stop, Action::EndIfOrphaned { left, .. }] = &actions[..] else { panic!("{actions:?}") };
     assert!((590..600).contains(&(left.ticks() / 1_000_000)), "{left:?}");
 }
 
@@ -146,10 +146,10 @@ fn a_processor_that_is_lost_under_a_job_is_nobody_elses_until_it_ends() {
 fn whichever_processor_is_lost_jobs_are_on_those_that_are_left() {
     let mut life = Life::of_policy(SS, 2, 2);
     let first = life.submit(1, job(1, 100));
-    life.told(first);
+    life.actions(first);
     life.turn(2, vec![Input::Online(vec![1])]);
-    let told = life.told(first);
-    assert!(matches!(&told[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{told:?}");
+    let actions = life.actions(first);
+    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{actions:?}");
     life.end(3, first);
     let next = life.submit(4, job(1, 100));
     assert_eq!(cpus_of(&mut life, 5, next), [1]);

@@ -16,10 +16,10 @@ fn check(kept_back: Submission) {
     life.begin(1, Absence::default());
     let number = life.submit(2, Submission { queue: Some("old".into()), ..kept_back });
     life.setup.queues.pop();
-    let told = life.opened(4).err().map(|error| error.to_string()).unwrap_or_default();
+    let message = life.opened(4).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(
-        told.contains(&format!("job {number}: its queue \"old\" is in the configuration no longer")),
-        "{told}"
+        message.contains(&format!("job {number}: its queue \"old\" is in the configuration no longer")),
+        "{message}"
     );
 }
 

@@ -9,15 +9,15 @@ use super::life::{Life, job, seconds};
 fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, job(1, 20));
-    life.told(first);
+    life.actions(first);
     life.journal.set_full(true);
     let problem = life.ask(2, DaemonRequest::Submit(job(1, 20))).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Storage);
-    assert_eq!(life.told(first + 1).len(), 0);
+    assert_eq!(life.actions(first + 1).len(), 0);
     life.journal.set_full(false);
     let second = life.submit(3, job(1, 20));
     assert_eq!(second, first + 1, "the number was not used");
-    assert!(matches!(&life.told(second)[..], [Action::Launch(_)]));
+    assert!(matches!(&life.actions(second)[..], [Action::Launch(_)]));
 }
 
 #[test]
@@ -35,13 +35,13 @@ fn the_end_of_an_attempt_is_applied_once_there_is_space() {
     life.journal.set_full(true);
     let outcome = AttemptOutcome::Ended { at: seconds(5), exit: Exit::Code(3), by: None };
     life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome)]);
-    assert_eq!(life.told(waits).len(), 0, "nothing is dispatched before it is durable");
+    assert_eq!(life.actions(waits).len(), 0, "nothing is dispatched before it is durable");
     assert_eq!(life.next_wakeup(), Some(seconds(6)), "one second later");
     life.turn(6, vec![]);
-    assert_eq!(life.told(waits).len(), 0);
+    assert_eq!(life.actions(waits).len(), 0);
     life.journal.set_full(false);
     life.turn(7, vec![]);
-    assert!(matches!(&life.told(waits)[..], [Action::Launch(_)]));
+    assert!(matches!(&life.actions(waits)[..], [Action::Launch(_)]));
     assert!(matches!(life.job(8, first).phase, Phase::Done { exit: Exit::Code(3), .. }));
 }
 
@@ -64,10 +64,10 @@ fn a_daemon_that_cannot_store_its_beginning_can_begin_again() {
     let mut engine = life.opened(5).unwrap();
     life.journal.set_full(true);
     assert!(engine.begin(Life::now(5), Absence::default()).is_err());
-    assert_eq!(life.told(number).len(), 0);
+    assert_eq!(life.actions(number).len(), 0);
     life.journal.set_full(false);
     engine.begin(Life::now(6), Absence::default()).unwrap();
-    assert_eq!(life.told(number).len(), 2);
+    assert_eq!(life.actions(number).len(), 2);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::life::{CLEANUP, Life, job, seconds};
 fn one_for_another() -> (Life, i64, i64) {
     let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
     let victim = life.submit(1, job(1, 20));
-    life.told(victim);
+    life.actions(victim);
     let newcomer = life.submit(5, job(1, 60));
     assert!(matches!(life.job(6, victim).phase, Phase::Suspended(_)));
     (life, victim, newcomer)
@@ -18,8 +18,8 @@ fn one_for_another() -> (Life, i64, i64) {
 #[test]
 fn its_window_does_not_end_while_it_is_suspended() {
     let (life, victim, _) = one_for_another();
-    let told = life.told(victim);
-    let [Action::Stop, Action::EndIfOrphaned { end, left }] = &told[..] else { panic!("{told:?}") };
+    let actions = life.actions(victim);
+    let [Action::Stop, Action::EndIfOrphaned { end, left }] = &actions[..] else { panic!("{actions:?}") };
     // It may go on at 35 s, or by itself a minute later, and has 16 s left.
     assert!(*end >= seconds(35 + 60 + 16 - CLEANUP), "{end:?}");
     assert_eq!(left.ticks() / 1_000_000, 16);

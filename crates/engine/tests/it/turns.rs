@@ -36,7 +36,7 @@ fn turns(life: &Life) -> SlotSchedule {
 /// Drops the actions for some jobs.
 fn forget(life: &Life, jobs: &[i64]) {
     for number in jobs {
-        life.told(*number);
+        life.actions(*number);
     }
 }
 
@@ -56,8 +56,8 @@ fn jobs_begin_stopped_with_a_limit_and_run_when_it_is_their_turn() {
     let mut life = gang("quantum=3s", 4);
     let [one, two] = [1, 2].map(|at| life.submit(at, job(3, 100)));
     for number in [one, two] {
-        let told = life.told(number);
-        let [Action::Launch(launch)] = &told[..] else { panic!("{told:?}") };
+        let actions = life.actions(number);
+        let [Action::Launch(launch)] = &actions[..] else { panic!("{actions:?}") };
         assert_eq!((launch.limit, &launch.cpus[..]), (Some(Span::from_ticks(100_000_000)), &[0, 1, 2][..]));
     }
     assert_eq!(turns(&life).quantum, Span::from_ticks(3_000_000));
@@ -100,8 +100,8 @@ fn rows_that_fit_together_become_one_and_whoever_moves_is_told_where_to() {
     forget(&life, &[one, two, three]);
     life.end(5, one);
     assert_eq!(rows(&life), [(0, vec![two, three])]);
-    let told = life.told(two);
-    assert!(matches!(&told[..], [Action::Move(cpus)] if *cpus == [2]), "{told:?}");
+    let actions = life.actions(two);
+    assert!(matches!(&actions[..], [Action::Move(cpus)] if *cpus == [2]), "{actions:?}");
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn the_next_daemon_tells_all_of_them_again_and_lets_nobody_go_by_itself() {
     life.begin(5, Absence::default());
     assert_eq!(turns(&life), before);
     for number in [one, two] {
-        let told = life.told(number);
-        let [Action::Move(cpus), Action::RunFor(limit)] = &told[..] else { panic!("{told:?}") };
+        let actions = life.actions(number);
+        let [Action::Move(cpus), Action::RunFor(limit)] = &actions[..] else { panic!("{actions:?}") };
         assert_eq!((&cpus[..], *limit), (&[0, 1][..], Span::from_ticks(100_000_000)));
     }
 }
@@ -122,12 +122,12 @@ fn the_next_daemon_tells_all_of_them_again_and_lets_nobody_go_by_itself() {
 fn a_longer_window_is_a_longer_limit() {
     let mut life = gang("", 2);
     let one = life.submit(1, job(2, 100));
-    life.told(one);
+    life.actions(one);
     life.ask(2, DaemonRequest::Extend { job: one, by: 20.0 }).unwrap();
-    let told = life.told(one);
+    let actions = life.actions(one);
     assert!(
-        matches!(&told[..], [Action::RunFor(limit)] if *limit == Span::from_ticks(120_000_000)),
-        "{told:?}"
+        matches!(&actions[..], [Action::RunFor(limit)] if *limit == Span::from_ticks(120_000_000)),
+        "{actions:?}"
     );
 }
 
@@ -139,7 +139,7 @@ fn on_a_lost_processor_jobs_share_what_is_left() {
     forget(&life, &[one, two]);
     life.turn(4, vec![Input::Online(vec![0, 2, 3])]);
     assert_eq!(cpus(&mut life, 5, one), [0, 3], "in the place of the lost one the highest");
-    assert!(matches!(&life.told(one)[..], [Action::Move(cpus)] if *cpus == [0, 3]));
+    assert!(matches!(&life.actions(one)[..], [Action::Move(cpus)] if *cpus == [0, 3]));
     assert!(cpus(&mut life, 6, two).iter().all(|cpu| [0, 2, 3].contains(cpu)), "none on what is gone");
     let next = life.submit(7, job(3, 100));
     assert_eq!((cpus(&mut life, 8, next), slots(&mut life, 8, next).own), (vec![0, 2, 3], 1));

@@ -85,7 +85,7 @@ impl Supervisor {
                 self.timeline.set_max_after_resume(max_after_resume);
             }
             ShimCommand::SetRunLimit { limit } => self.timeline.set_run_limit(now, limit),
-            ShimCommand::Kill { grace, cause } => self.timeline.terminate(now, grace, cause),
+            ShimCommand::Kill { grace } => self.timeline.terminate(now, grace),
         }
         Ok(())
     }

@@ -12,8 +12,7 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::Mode;
 use rustix::process::{
-    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setpriority_process, setrlimit,
-    setsid, umask,
+    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit, setsid, umask,
 };
 
 use super::main_process::SetupMessage;
@@ -86,13 +85,7 @@ fn prepare(spec: &AttemptSpec) -> Result<(File, File), StartFailure> {
         Some(output) => open(output)?,
         None => stdout.try_clone().map_err(|error| StartFailure::setup("its outputs", &error))?,
     };
-    if spec.nice > 0 {
-        setpriority_process(None, spec.nice).map_err(|error| StartFailure::setup("its nice", &error))?;
-    }
-    limit(Resource::Core, spec.limits.core)
-        .map_err(|error| StartFailure::setup("the limit of its core file", &error))?;
-    limit(Resource::Data, spec.limits.memory)
-        .map_err(|error| StartFailure::setup("its memory limit", &error))?;
+    limit_memory(spec.limits.memory).map_err(|error| StartFailure::setup("its memory limit", &error))?;
     limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))?;
     Ok((stdout, stderr))
 }
@@ -106,10 +99,10 @@ fn open(output: &OutputFile) -> Result<File, StartFailure> {
 }
 
 /// Lowers a soft and hard limit.
-fn limit(resource: Resource, bytes: Option<u64>) -> io::Result<()> {
+fn limit_memory(bytes: Option<u64>) -> io::Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
-    let maximum = getrlimit(resource).maximum.map_or(bytes, |maximum| maximum.min(bytes));
-    Ok(setrlimit(resource, Rlimit { current: Some(maximum), maximum: Some(maximum) })?)
+    let maximum = getrlimit(Resource::Data).maximum.map_or(bytes, |maximum| maximum.min(bytes));
+    Ok(setrlimit(Resource::Data, Rlimit { current: Some(maximum), maximum: Some(maximum) })?)
 }
 
 /// Sets the soft limit of open files, which the job may raise.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::supervisor::Supervisor;
 use crate::end::{AttemptEnd, Exit, StartFailure};
-use crate::sys;
 use crate::time::BootTime;
 
 /// Pause after the first failed write. It doubles with each retry.
@@ -35,15 +34,11 @@ impl PendingEnd {
 impl Supervisor {
     /// Returns the end of the attempt. No process of the job is left.
     pub(super) fn end(&self, now: BootTime) -> AttemptEnd {
-        let usage = sys::children_usage();
         let ending = self.timeline.ending();
         AttemptEnd {
             exit: self.main.exit.clone().unwrap_or(Exit::Failed(StartFailure::Ended)),
             cause: ending.and_then(|ending| ending.cause),
             at: now,
-            user: usage.user,
-            system: usage.system,
-            max_rss: usage.max_rss,
             late: ending.filter(|ending| ending.killed).map(|ending| now.since(ending.kill_at)),
         }
     }

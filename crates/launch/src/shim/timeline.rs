@@ -132,9 +132,9 @@ impl Timeline {
         send_term.then_some(DueAction::Term)
     }
 
-    /// Terminates the job after `grace`, no later than an earlier deadline.
-    pub(super) fn terminate(&mut self, now: BootTime, grace: Duration, cause: EndCause) {
-        self.end_by(now.after(grace), Some(cause));
+    /// Terminates the job for its user after `grace`, no later than an earlier deadline.
+    pub(super) fn terminate(&mut self, now: BootTime, grace: Duration) {
+        self.end_by(now.after(grace), Some(EndCause::User));
     }
 
     /// Terminates the remaining processes after the exit of the main process.
@@ -268,6 +268,7 @@ mod tests {
         let mut timeline = timeline();
         check(&mut timeline, 89, &[], Some(90));
         check(&mut timeline, 90, &[DueAction::Term], Some(100));
+        timeline.terminate(at(91), 20 * SECOND);
         check(&mut timeline, 99, &[], Some(100));
         check(&mut timeline, 101, &[DueAction::Kill], None);
         assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::Time));
@@ -284,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_keeps_to_the_window_and_the_first_cause_counts() {
+    fn a_kill_keeps_to_the_window_and_the_earliest_one_counts() {
         let mut timeline = timeline();
-        timeline.terminate(at(50), 90 * SECOND, EndCause::User);
+        timeline.terminate(at(50), 90 * SECOND);
         check(&mut timeline, 50, &[DueAction::Term], Some(100));
-        timeline.terminate(at(60), 5 * SECOND, EndCause::Memory);
+        timeline.terminate(at(60), 5 * SECOND);
         check(&mut timeline, 60, &[], Some(65));
         check(&mut timeline, 65, &[DueAction::Kill], None);
         assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::User));
@@ -297,7 +298,7 @@ mod tests {
     #[test]
     fn without_a_grace_it_is_killed_at_once() {
         let mut timeline = timeline();
-        timeline.terminate(at(50), Duration::ZERO, EndCause::User);
+        timeline.terminate(at(50), Duration::ZERO);
         check(&mut timeline, 50, &[DueAction::Kill], None);
     }
 
@@ -341,7 +342,7 @@ mod tests {
         let mut timeline = Timeline::new(None, 10 * SECOND, 5 * SECOND);
         timeline.set_start(Some(at(50)));
         timeline.set_daemon_absent(Some(at(20)));
-        timeline.terminate(at(49), 5 * SECOND, EndCause::User);
+        timeline.terminate(at(49), 5 * SECOND);
         check(&mut timeline, 50, &[DueAction::Term], Some(54));
     }
 

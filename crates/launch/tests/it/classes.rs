@@ -3,7 +3,7 @@
 use std::fs;
 
 use miserly_launch::{
-    Abilities, AttemptPhase, BootTime, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced,
+    AttemptPhase, BootTime, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced, leaves_idle, unenforced,
 };
 
 use crate::support::{SECOND, Test, cpus, done, kill, stat, status, ticks, until};
@@ -37,19 +37,18 @@ impl Test {
 
 #[test]
 fn early_is_idle_and_critical_is_not() {
-    let abilities = Abilities::probe().unwrap();
-    let test = Test::new(TWO).early(&abilities.cpus);
+    let test = Test::new(TWO).early(&cpus());
     let mut shim = test.launch();
     let pids = test.pids(2);
     assert!(pids.iter().all(|pid| class(*pid) == SCHED_IDLE));
     let state = done(&mut shim, &ShimCommand::Status);
     assert!(state.idle && state.end.is_none(), "{state:?}");
 
-    let (cpu, end) = (abilities.cpus[0], BootTime::now().after(60 * SECOND));
+    let (cpu, end) = (cpus()[0], BootTime::now().after(60 * SECOND));
     let state = done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
-    assert_eq!((state.idle, state.cpus, state.end), (!abilities.leaves_idle, vec![cpu], Some(end)));
+    assert_eq!((state.idle, state.cpus, state.end), (!leaves_idle(), vec![cpu], Some(end)));
     for pid in pids {
-        assert_eq!(class(pid) == SCHED_IDLE, !abilities.leaves_idle);
+        assert_eq!(class(pid) == SCHED_IDLE, !leaves_idle());
         assert_eq!(status(pid, "Cpus_allowed_list"), cpu.to_string());
     }
     kill(&mut shim);
@@ -73,7 +72,7 @@ fn a_window_that_begins_before_the_command_does_is_its_window() {
     let mut shim = test.launch();
     let (cpu, end) = (cpus()[0], BootTime::now().after(60 * SECOND));
     done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
-    let idle = !Abilities::probe().unwrap().leaves_idle;
+    let idle = !leaves_idle();
     for pid in test.pids(2) {
         assert!(class(pid) != SCHED_IDLE || idle);
         assert_eq!(status(pid, "Cpus_allowed_list"), cpu.to_string());
@@ -127,8 +126,7 @@ fn an_early_job_gets_next_to_nothing_beside_a_busy_one_and_all_when_that_stops()
 
 #[test]
 fn unenforced_limits_have_sentences() {
-    let abilities = Abilities::probe().unwrap();
-    assert_eq!(abilities.unenforced.contains(&Unenforced::StaysIdle), !abilities.leaves_idle);
-    assert!(abilities.unenforced.contains(&Unenforced::Memory));
+    assert_eq!(unenforced().contains(&Unenforced::StaysIdle), !leaves_idle());
+    assert!(unenforced().contains(&Unenforced::Memory));
     assert!(Unenforced::Memory.to_string().starts_with("memory is not guaranteed"));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use miserly_launch::{AttemptPhase, EndCause, Exit, FindError, FoundAttempt, LossCause, ShimCommand, find};
+use miserly_launch::{AttemptPhase, Exit, FindError, FoundAttempt, LossCause, ShimCommand, find};
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -160,7 +160,7 @@ fn a_shim_exits_after_its_folder_is_deleted() {
     let mut shim = test.launch();
     test.wait_out("here");
     fs::remove_dir_all(test.dir()).unwrap();
-    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
     assert!(gone(&shim));
 }
 

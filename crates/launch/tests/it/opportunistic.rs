@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use miserly_launch::{
-    Abilities, AttemptPhase, BootTime, EndCause, FoundAttempt, ReservedWindow, RunMode, Shim, ShimCommand,
+    AttemptPhase, BootTime, EndCause, FoundAttempt, ReservedWindow, RunMode, Shim, ShimCommand, leaves_idle,
 };
 
 use crate::support::{SECOND, SOON, Test, cpus, done, ended, kill, stat, status, until};
@@ -46,8 +46,8 @@ fn without_a_daemon_a_window_begins_and_ends_on_time() {
     let allowed = || status(pid, "Cpus_allowed_list") == window.cpus[0].to_string();
     let orphan_resume_delay = cpus().len() == 1;
     until(|| (BootTime::now() >= window.start && allowed()).then_some(()));
-    let leaves_idle = Abilities::probe().expect("the launcher's abilities").leaves_idle;
-    until(|| ((class(pid) == SCHED_IDLE) != leaves_idle || orphan_resume_delay).then_some(()));
+    let idle = !leaves_idle();
+    until(|| ((class(pid) == SCHED_IDLE) == idle || orphan_resume_delay).then_some(()));
     let mut shim = test.adopted();
     let state = done(&mut shim, &ShimCommand::Status);
     assert_eq!((state.end, state.cpus, state.window), (Some(window.end), window.cpus, None));

@@ -49,12 +49,11 @@ fn replies_carry_the_numbers_of_their_commands() {
     let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
-    let stop = shim.send(&ShimCommand::Stop).unwrap();
-    let hello = shim.send(&ShimCommand::Status).unwrap();
-    done(&mut shim, &ShimCommand::Status);
-    let mut numbers: Vec<u64> = (0..2).map(|_| until(|| shim.receive().unwrap()).number).collect();
+    let commands = [ShimCommand::Stop, ShimCommand::Status, ShimCommand::Status];
+    let sent = commands.map(|command| shim.send(&command).unwrap());
+    let mut numbers: Vec<u64> = (0..3).map(|_| until(|| shim.receive().unwrap()).number).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, [stop, hello]);
+    assert_eq!(numbers, sent);
     assert_eq!(shim.receive().unwrap(), None);
     kill(&mut shim);
 }
@@ -65,10 +64,13 @@ fn an_overridden_stop_is_answered() {
     let mut shim = test.launch();
     test.wait_out("here");
     let stop = shim.send(&ShimCommand::Stop).unwrap();
-    done(&mut shim, &ShimCommand::Resume);
-    let answer = until(|| shim.receive().unwrap());
-    assert_eq!(answer.number, stop);
-    assert!(matches!(answer.reply, ShimReply::Done(_) | ShimReply::NotStopped { .. }), "{answer:?}");
+    let resume = shim.send(&ShimCommand::Resume).unwrap();
+    let mut replies = [(); 2].map(|()| until(|| shim.receive().unwrap()));
+    replies.sort_unstable_by_key(|reply| reply.number);
+    let [first, second] = replies;
+    assert_eq!((first.number, second.number), (stop, resume));
+    assert!(matches!(first.reply, ShimReply::Done(_) | ShimReply::NotStopped { .. }), "{first:?}");
+    assert!(matches!(second.reply, ShimReply::Done(_)), "{second:?}");
     assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Running);
     kill(&mut shim);
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_launch::{
-    Abilities, AttemptEnd, AttemptSpec, AttemptState, BootTime, EndCause, FoundAttempt, OutputFile,
-    ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch,
+    AttemptEnd, AttemptSpec, AttemptState, BootTime, FoundAttempt, OutputFile, ResourceLimits, RunMode, Shim,
+    ShimCommand, ShimReply, find, launch, usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ pub(crate) fn exe() -> &'static Path {
 
 /// Returns the processors on which a test may run processes.
 pub(crate) fn cpus() -> Vec<u32> {
-    Abilities::probe().unwrap().cpus
+    usable_cpus().unwrap()
 }
 
 /// A folder with the specification of an attempt.
@@ -48,7 +48,6 @@ impl Test {
             stderr: None,
             umask: 0o022,
             limits: ResourceLimits::default(),
-            nice: 0,
             mode: RunMode::Reserved { cpus: cpus(), end },
             grace: SECOND,
             orphan_resume_delay: 60 * SECOND,
@@ -101,7 +100,7 @@ impl Drop for Test {
     /// Leaves no process running, even after a failed test.
     fn drop(&mut self) {
         if let Ok(FoundAttempt::Alive(mut shim)) = find(&self.dir()) {
-            let _ = shim.request(&ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
+            let _ = shim.request(&ShimCommand::Kill { grace: Duration::ZERO });
             gone(&shim);
         }
     }
@@ -187,6 +186,6 @@ pub(crate) fn status(pid: u32, field: &str) -> String {
 
 /// Kills an attempt that is no longer needed.
 pub(crate) fn kill(shim: &mut Shim) {
-    done(shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
+    done(shim, &ShimCommand::Kill { grace: Duration::ZERO });
     ended(shim);
 }

@@ -91,7 +91,7 @@ fn a_user_kills_with_and_without_grace() {
     for (grace, signal) in [(10 * SECOND, 15), (Duration::ZERO, 9)] {
         let test = Test::new("sleep 100 & wait");
         let mut shim = test.launch();
-        let state = done(&mut shim, &ShimCommand::Kill { grace, cause: EndCause::User });
+        let state = done(&mut shim, &ShimCommand::Kill { grace });
         // If the kill precedes the command, there is no main process yet.
         assert!(matches!(state.phase, AttemptPhase::Ending(Some(EndCause::User))), "{state:?}");
         let end = ended(&shim);
@@ -105,7 +105,7 @@ fn a_kill_shortens_a_grace_and_all_else_is_refused() {
     let test = Test::new("trap '' TERM; echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
-    done(&mut shim, &ShimCommand::Kill { grace: 50 * SECOND, cause: EndCause::Requeue });
+    done(&mut shim, &ShimCommand::Kill { grace: 50 * SECOND });
     let end = BootTime::now();
     for command in [
         ShimCommand::Stop,
@@ -115,9 +115,9 @@ fn a_kill_shortens_a_grace_and_all_else_is_refused() {
     ] {
         assert_eq!(shim.request(&command).unwrap(), ShimReply::Refused(ShimRefusal::Ending));
     }
-    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
     let end = ended(&shim);
-    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::Requeue)));
+    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::User)));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn processes_that_multiply_while_they_are_killed_are_killed() {
     let mut shim = test.launch();
     test.wait_out("here");
     let session = shim.started().unwrap().unwrap().sid;
-    done(&mut shim, &ShimCommand::Kill { grace: SECOND / 10, cause: EndCause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: SECOND / 10 });
     ended(&shim);
     assert!(in_session(session).is_empty());
 }

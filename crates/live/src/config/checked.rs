@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_core::Span;
-use miserly_machine_file::{Pools, Queue as Part, duration, parse};
+use miserly_machine_file::{Pools, Queue as Part, duration, parse, value_or_default};
 use toml::{Spanned, Value};
 
 use super::error::{ConfigError, Problem, of_field};
@@ -14,6 +14,9 @@ use super::pools::pools;
 use super::{Configuration, Machine, Queue, paths};
 use crate::server::Access;
 use crate::store::BackupPlan;
+
+/// The words for the users that may connect.
+const ACCESS: [(&str, Access); 2] = [("own", Access::Own), ("everybody", Access::Everybody)];
 
 impl Configuration {
     /// Parses `text`, the content of the file `path`, for this machine. An empty text gives the
@@ -41,7 +44,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     Ok(Configuration {
         state: state.map_or_else(paths::state, Ok).map_err(|problem| Problem::new(0..0, problem))?,
         socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(paths::socket),
-        access: access(file.access.as_ref())?,
+        access: value_or_default(file.access.as_ref(), "access", &ACCESS)?,
         cpus,
         grace: time_or(&file.grace, "grace", 10)?,
         cleanup_time: time_or(&file.cleanup_time, "cleanup-time", 5)?,
@@ -92,18 +95,6 @@ fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<Option<PathB
     } else {
         let problem = format!("{field} = {:?}: write the whole path, from / on", written.get_ref());
         Err(Problem::new(written.span(), problem))
-    }
-}
-
-fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
-    let Some(written) = written else { return Ok(Access::default()) };
-    match written.get_ref().as_str() {
-        "own" => Ok(Access::Own),
-        "everybody" => Ok(Access::Everybody),
-        other => {
-            let problem = format!("access = {other:?}: it is \"own\" or \"everybody\"");
-            Err(Problem::new(written.span(), problem))
-        }
     }
 }
 

@@ -26,7 +26,7 @@ impl Machine {
         let cpus = usable_cpus()?;
         let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let limits = Limits::of(Path::new("/sys/fs/cgroup"), &groups);
+        let limits = Limits::from_groups(Path::new("/sys/fs/cgroup"), &groups);
         let memory = total.unwrap_or(0).min(limits.memory.unwrap_or(u64::MAX));
         Ok(Machine { cpus, quota: limits.cpus, memory })
     }
@@ -57,7 +57,7 @@ struct Limits {
 impl Limits {
     /// Returns the lowest limits of the group in `/proc/self/cgroup` and of all groups above it. It
     /// reads the version 2 files under `root`.
-    fn of(root: &Path, groups: &str) -> Limits {
+    fn from_groups(root: &Path, groups: &str) -> Limits {
         let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
         let folder = root.join(own);
         let mut limits = Limits::default();
@@ -91,9 +91,9 @@ mod tests {
         fs::write(group.join("memory.max"), "2147483648\n").unwrap();
         fs::write(root.path().join("user.slice/cpu.max"), "250000 100000\n").unwrap();
         fs::write(root.path().join("user.slice/memory.max"), "max\n").unwrap();
-        let limits = Limits::of(root.path(), "12:pids:/other\n0::/user.slice/job.scope\n");
+        let limits = Limits::from_groups(root.path(), "12:pids:/other\n0::/user.slice/job.scope\n");
         assert_eq!(limits, Limits { cpus: Some(2), memory: Some(2 << 20) });
-        assert_eq!(Limits::of(root.path(), ""), Limits::default());
+        assert_eq!(Limits::from_groups(root.path(), ""), Limits::default());
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod machine;
 
 mod paths;
 
-mod people;
+mod accounts;
 
 mod pools;
 

@@ -1,8 +1,8 @@
 //! The default paths of state and socket.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use miserly_api::socket::{MACHINE, folder, in_runtime_folder, temporary_folder};
 use rustix::process::getuid;
 
 /// Returns the state folder: the system's for root, else the user's own.
@@ -21,13 +21,7 @@ pub(super) fn state() -> Result<PathBuf, String> {
 /// of the socket has to check the owner of that folder.
 pub(super) fn socket() -> PathBuf {
     if getuid().is_root() {
-        return "/run/miserly/socket".into();
+        return MACHINE.into();
     }
-    let own = || Path::new("/tmp").join(format!("miserly-{}", getuid().as_raw()));
-    folder("XDG_RUNTIME_DIR").map_or_else(own, |runtime| runtime.join("miserly")).join("socket")
-}
-
-/// Returns the folder in a variable. A relative path is ignored, as the XDG standard requires.
-fn folder(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+    in_runtime_folder().unwrap_or_else(|| temporary_folder(getuid().as_raw()).join("socket"))
 }

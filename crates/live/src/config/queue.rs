@@ -6,9 +6,9 @@ use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::{Needs, PolicySpec};
 use miserly_units::duration;
 
+use super::accounts;
 use super::checked::time;
 use super::error::{Problem, of_field};
-use super::people;
 
 /// The policy of a queue without a written one.
 const POLICY: &str = "miser";
@@ -59,7 +59,7 @@ impl Queue {
             default_time: time(written.default_time.as_ref(), "default-time")?,
             most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
-            users: people::all(&written.users, &written.groups)?,
+            users: accounts::numbers(&written.users, &written.groups)?,
             name: part.name,
             pool: part.week,
         };

@@ -13,8 +13,8 @@ fn parse(text: &str) -> Result<Configuration, ConfigError> {
 /// Checks that the text is rejected with this message.
 #[track_caller]
 fn refused(text: &str, expect: &str) {
-    let told = parse(text).err().map_or_else(|| "nothing".to_owned(), |error| error.to_string());
-    assert!(told.starts_with("daemon.toml:") && told.contains(expect), "{told}");
+    let message = parse(text).err().map_or_else(|| "nothing".to_owned(), |error| error.to_string());
+    assert!(message.starts_with("daemon.toml:") && message.contains(expect), "{message}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("state = 'here'", "state = \"here\": write the whole path");
     refused("backup-keep = 0", "backup-keep: it is at least 1");
     refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
-    refused("access = 'friends'", "access = \"friends\": it is \"own\" or \"everybody\"");
+    refused("access = 'friends'", "access = \"friends\": it is one of own, everybody");
     refused("opportunistic = 'yes'", "expected a boolean");
     refused("[pool]\ncpus = 17", "daemon.toml:1: on mon 00:00: the pool would have 17 processors");
     refused(

@@ -6,7 +6,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use miserly_api::model::Failure;
 use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch};
 use miserly_launch::{
     CommandError, FindError, FoundAttempt, LaunchError, Shim, ShimCommand, ShimRefusal, ShimReply, launch,
@@ -14,9 +13,8 @@ use miserly_launch::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::message::{SlotTurn, Waker, WorkerHandle, WorkerMessage};
-use super::{Home, folder, order, outcome};
-use crate::clock::Clock;
+use super::message::{Waker, WorkerHandle, WorkerMessage};
+use super::{Home, convert, folder, outcome};
 
 /// The limit of attempts. A launch is retried after the death of its shim only while the job has
 /// fewer attempts.
@@ -44,34 +42,34 @@ pub(super) enum Begin {
 
 /// The reason why a shim did not carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Untold {
+enum CommandFailure {
     /// The shim cannot carry it out, or does not answer.
     Refused,
     /// The shim is gone, or the connection to it is broken.
-    Cut,
+    Disconnected,
 }
 
 pub(super) struct Worker {
     home: Home,
     attempt: Attempt,
-    orders: mpsc::Receiver<WorkerMessage>,
+    messages: mpsc::Receiver<WorkerMessage>,
     waker: Waker,
     reports: UnboundedSender<Input>,
     /// Messages that arrived while they could not be carried out.
-    put_off: Vec<WorkerMessage>,
+    deferred: Vec<WorkerMessage>,
 }
 
 impl Worker {
     /// Starts a thread and returns its handle.
-    pub(super) fn employ(
+    pub(super) fn spawn(
         home: Home,
         attempt: Attempt,
         begin: Begin,
         reports: UnboundedSender<Input>,
     ) -> io::Result<WorkerHandle> {
         let waker = Waker::new()?;
-        let (sender, orders) = mpsc::channel();
-        let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
+        let (sender, messages) = mpsc::channel();
+        let worker = Worker { home, attempt, messages, waker: waker.clone(), reports, deferred: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
         Ok(WorkerHandle::new(sender, waker))
@@ -80,10 +78,14 @@ impl Worker {
     fn run(mut self, begin: Begin) {
         let shim = match begin {
             // The folder belongs to another attempt: nothing in it is adopted or removed.
-            Begin::Launch(_) if self.folder().exists() => return self.report(self.taken()),
+            Begin::Launch(_) if self.folder().exists() => {
+                let message = format!("{} is there already", self.folder().display());
+                tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
+                return self.report(self.home.failed(message));
+            }
             Begin::Launch(launch) => self.launch(&launch),
             Begin::Unknown(shim) => {
-                self.tend(*shim);
+                self.supervise(*shim);
                 return super::remove(&self.folder());
             }
             Begin::Find => self.find_or_report(),
@@ -91,7 +93,7 @@ impl Worker {
             Begin::Over => None,
         };
         if let Some(shim) = shim {
-            let outcome = self.tend(shim);
+            let outcome = self.supervise(shim);
             self.report(outcome);
         }
         self.wait_to_forget();
@@ -101,32 +103,26 @@ impl Worker {
         folder(&self.home.folder, self.attempt)
     }
 
-    fn taken(&self) -> AttemptOutcome {
-        let message = format!("{} is there already", self.folder().display());
-        tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
-        self.failed(message)
-    }
-
     /// Launches the attempt, and retries while the machine temporarily lacks a resource.
     ///
     /// Retries end when the window has lost more than the grace. They also end at a message that
     /// requires a running job. The attempt then counts as never run, and the engine decides how to
     /// go on.
     fn launch(&mut self, wanted: &Launch) -> Option<Shim> {
-        let order = order::order(&self.home, self.attempt, wanted);
+        let spec = convert::spec(&self.home, self.attempt, wanted);
         let latest = wanted.end.map(|_| self.home.clock.now() + wanted.grace);
         let mut pause = FIRST;
         loop {
-            let error = match launch(&self.home.exe, &self.folder(), &order) {
+            let error = match launch(&self.home.exe, &self.folder(), &spec) {
                 Ok(shim) => return Some(shim),
                 Err(error) => error,
             };
             tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
             // Whatever the error is, only the files show the true state.
             match self.found() {
-                Ok(FoundAttempt::NeverRan) if passes(&error) => {}
+                Ok(FoundAttempt::NeverRan) if is_temporary(&error) => {}
                 Ok(FoundAttempt::NeverRan) => {
-                    self.report(self.given_up(&error));
+                    self.report(self.failed_launch(&error));
                     return None;
                 }
                 Ok(FoundAttempt::Alive(shim)) => return Some(shim),
@@ -135,11 +131,11 @@ impl Worker {
                     return None;
                 }
             }
-            self.rest(&mut pause);
-            let ends = |word: &WorkerMessage| {
-                matches!(word, WorkerMessage::Do(Action::Kill { .. } | Action::BeginWindow { .. }))
+            self.pause(&mut pause);
+            let ends = |message: &WorkerMessage| {
+                matches!(message, WorkerMessage::Do(Action::Kill { .. } | Action::BeginWindow { .. }))
             };
-            if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.put_off.iter().any(ends) {
+            if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.deferred.iter().any(ends) {
                 self.report(AttemptOutcome::NeverRan);
                 return None;
             }
@@ -158,7 +154,7 @@ impl Worker {
             match super::found(&self.home, self.attempt) {
                 Err(error) if !super::is_final(&error) => {
                     tracing::warn!("job {}: {error}", self.attempt.job);
-                    self.rest(&mut pause);
+                    self.pause(&mut pause);
                 }
                 found => return found,
             }
@@ -177,63 +173,51 @@ impl Worker {
     }
 
     fn outcome(&self, found: Result<FoundAttempt, FindError>) -> AttemptOutcome {
-        found.map_or_else(|error| self.failed(error.to_string()), |found| outcome(&self.home, found))
-    }
-
-    fn failed(&self, message: String) -> AttemptOutcome {
-        AttemptOutcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
+        found.map_or_else(|error| self.home.failed(error.to_string()), |found| outcome(&self.home, found))
     }
 
     /// Waits, longer each time, and keeps the messages that arrive meanwhile.
-    fn rest(&mut self, pause: &mut Duration) {
+    fn pause(&mut self, pause: &mut Duration) {
         thread::sleep(*pause);
         *pause = (*pause * 2).min(LONGEST);
-        self.put_off.extend(self.orders.try_iter());
+        self.deferred.extend(self.messages.try_iter());
     }
 
-    /// Returns the outcome of a launch that failed for good, or by the death of its shim.
-    fn given_up(&self, error: &LaunchError) -> AttemptOutcome {
-        if self.may_try_again(error) { AttemptOutcome::NeverRan } else { self.failed(error.to_string()) }
-    }
-
-    /// Returns whether a launch may be retried: its shim was killed before it began. The number of
-    /// attempts is limited.
-    fn may_try_again(&self, error: &LaunchError) -> bool {
-        matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES
+    /// Returns the outcome of a launch that failed for good. If its shim was killed before it began,
+    /// the launch may be retried. The number of attempts is limited.
+    fn failed_launch(&self, error: &LaunchError) -> AttemptOutcome {
+        let retries = matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES;
+        if retries { AttemptOutcome::NeverRan } else { self.home.failed(error.to_string()) }
     }
 
     /// Carries out messages until the shim is gone. A context switch that failed is retried, later
     /// each time.
-    fn tend(&mut self, mut shim: Shim) -> AttemptOutcome {
+    fn supervise(&mut self, mut shim: Shim) -> AttemptOutcome {
         let mut pause = FIRST;
         loop {
-            let mut words = std::mem::take(&mut self.put_off);
-            words.extend(self.orders.try_iter());
-            let told = self.tell_all(&mut shim, words);
-            if gone(&shim, &self.waker, told.is_err().then_some(pause)) {
+            let mut messages = std::mem::take(&mut self.deferred);
+            messages.extend(self.messages.try_iter());
+            let sent = self.send_all(&mut shim, messages);
+            if gone(&shim, &self.waker, sent.is_err().then_some(pause)) {
                 break;
             }
-            self.waker.hush();
-            pause = if told.is_err() { (pause * 2).min(LONGEST) } else { FIRST };
-            if told == Err(Untold::Cut) {
-                self.meet_again(&mut shim);
+            self.waker.clear();
+            pause = if sent.is_err() { (pause * 2).min(LONGEST) } else { FIRST };
+            if sent == Err(CommandFailure::Disconnected) {
+                self.reconnect(&mut shim);
             }
         }
-        match shim.end() {
-            Ok(Some(end)) => order::ended(self.home.clock, &end),
-            Ok(None) | Err(_) => self.settle(shim),
+        if let Ok(Some(end)) = shim.end() {
+            return convert::outcome(self.home.clock, &end);
         }
-    }
-
-    /// Returns the outcome of an attempt without a record of its end.
-    fn settle(&mut self, shim: Shim) -> AttemptOutcome {
+        // There is no record of the end.
         drop(shim);
         let found = self.found();
         self.outcome(found)
     }
 
     /// Reconnects to the shim. If that fails, the old connection stays.
-    fn meet_again(&self, shim: &mut Shim) {
+    fn reconnect(&self, shim: &mut Shim) {
         if let Ok(FoundAttempt::Alive(again)) = super::found(&self.home, self.attempt) {
             *shim = again;
         }
@@ -242,50 +226,55 @@ impl Worker {
     /// Sends all messages to the shim. Of the context switches, only the last is sent.
     ///
     /// # Errors
-    /// If that context switch failed. It is put off.
-    fn tell_all(&mut self, shim: &mut Shim, words: Vec<WorkerMessage>) -> Result<(), Untold> {
-        let (last, mut came) =
-            (words.iter().rposition(|word| matches!(word, WorkerMessage::SetTurn(_))), Ok(()));
-        for (nth, word) in words.into_iter().enumerate() {
-            match word {
+    /// If that context switch failed. It is deferred.
+    fn send_all(&mut self, shim: &mut Shim, messages: Vec<WorkerMessage>) -> Result<(), CommandFailure> {
+        let last = messages.iter().rposition(|message| matches!(message, WorkerMessage::SetTurn { .. }));
+        let mut switched = Ok(());
+        for (nth, message) in messages.into_iter().enumerate() {
+            match message {
                 WorkerMessage::Do(action) => {
-                    if let Some(told) = order::told(self.home.clock, action) {
+                    if let Some(command) = convert::command(self.home.clock, action) {
                         // A failure is logged. The shim still supervises the job to its end.
-                        let _ = self.tell(shim, &told);
+                        let _ = self.send(shim, &command);
                     }
                 }
-                WorkerMessage::SetTurn(SlotTurn { runs, heard }) if Some(nth) == last => {
-                    came = self.tell(shim, if runs { &ShimCommand::Resume } else { &ShimCommand::Stop });
-                    drop(heard);
-                    if came.is_err() {
-                        self.put_off.push(WorkerMessage::SetTurn(SlotTurn { runs, heard: None }));
+                WorkerMessage::SetTurn { runs, ack } if Some(nth) == last => {
+                    switched = self.send(shim, if runs { &ShimCommand::Resume } else { &ShimCommand::Stop });
+                    drop(ack);
+                    if switched.is_err() {
+                        self.deferred.push(WorkerMessage::SetTurn { runs, ack: None });
                     }
                 }
-                WorkerMessage::SetTurn(_) => {}
+                WorkerMessage::SetTurn { .. } => {}
             }
         }
-        came
+        switched
     }
 
-    fn tell(&self, shim: &mut Shim, told: &ShimCommand) -> Result<(), Untold> {
+    fn send(&self, shim: &mut Shim, command: &ShimCommand) -> Result<(), CommandFailure> {
         let job = self.attempt.job;
-        match shim.request(told) {
+        match shim.request(command) {
             Ok(ShimReply::Done(_)) => Ok(()),
             // The job runs until its grace ends, even if its slot does not.
             Ok(ShimReply::Refused(ShimRefusal::Ending))
-                if matches!(told, ShimCommand::Stop | ShimCommand::Resume) =>
+                if matches!(command, ShimCommand::Stop | ShimCommand::Resume) =>
             {
                 Ok(())
             }
             Ok(reply) => {
-                tracing::warn!("job {job}: {told:?} came to {reply:?}");
+                tracing::warn!("job {job}: the reply to {command:?} is {reply:?}");
                 // Processes that have not stopped yet stop when they can.
-                if matches!(reply, ShimReply::NotStopped { .. }) { Ok(()) } else { Err(Untold::Refused) }
+                if matches!(reply, ShimReply::NotStopped { .. }) {
+                    Ok(())
+                } else {
+                    Err(CommandFailure::Refused)
+                }
             }
-            Err(CommandError::Gone) => Err(Untold::Cut),
+            Err(CommandError::Gone) => Err(CommandFailure::Disconnected),
             Err(error) => {
-                tracing::warn!("job {job}: {told:?} failed: {error}");
-                Err(if matches!(error, CommandError::Silent) { Untold::Refused } else { Untold::Cut })
+                tracing::warn!("job {job}: {command:?} failed: {error}");
+                let refused = matches!(error, CommandError::Silent);
+                Err(if refused { CommandFailure::Refused } else { CommandFailure::Disconnected })
             }
         }
     }
@@ -298,8 +287,8 @@ impl Worker {
     /// Waits until the end of the attempt is on disk, then removes its folder. If the daemon ends
     /// first, the folder stays.
     fn wait_to_forget(&self) {
-        while let Ok(word) = self.orders.recv() {
-            if matches!(word, WorkerMessage::Do(Action::Forget)) {
+        while let Ok(message) = self.messages.recv() {
+            if matches!(message, WorkerMessage::Do(Action::Forget)) {
                 return super::retire::retire(&self.folder());
             }
         }
@@ -308,7 +297,7 @@ impl Worker {
 
 /// Returns whether a launch failed for lack of disk space, memory, files or processes, which may be
 /// available later.
-fn passes(error: &LaunchError) -> bool {
+fn is_temporary(error: &LaunchError) -> bool {
     match error {
         LaunchError::Record(_) | LaunchError::Spawn { .. } | LaunchError::Unclear { .. } => true,
         LaunchError::Refused(refusal) => matches!(refusal, ShimRefusal::Begin { .. }),

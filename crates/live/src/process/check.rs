@@ -34,7 +34,7 @@ fn field(error: &SpecError) -> &'static str {
         SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
         SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
         SpecError::ZeroByte { what: "the output file", .. } => "output",
-        SpecError::Range { .. } => "umask",
+        SpecError::Umask(_) => "umask",
         _ => "command",
     }
 }

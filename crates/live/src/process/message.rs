@@ -12,17 +12,13 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(super) enum WorkerMessage {
     /// Carry out an action of the engine.
     Do(Action),
-    /// Stop or continue the attempt for a context switch.
-    SetTurn(SlotTurn),
-}
-
-/// Whether the slot of an attempt runs. A later message replaces an earlier one.
-#[derive(Debug)]
-pub(super) struct SlotTurn {
-    /// Whether it runs; else it is stopped.
-    pub(super) runs: bool,
-    /// An acknowledgement: dropped when the attempt obeys or a later message replaces this one.
-    pub(super) heard: Option<Arc<mpsc::Sender<()>>>,
+    /// Stop or continue the attempt for a context switch. A later message replaces an earlier one.
+    SetTurn {
+        /// Whether it runs; else it is stopped.
+        runs: bool,
+        /// An acknowledgement: dropped when the attempt obeys or a later message replaces this one.
+        ack: Option<Arc<mpsc::Sender<()>>>,
+    },
 }
 
 /// A handle to the thread of an attempt.
@@ -38,9 +34,9 @@ impl WorkerHandle {
     }
 
     /// Sends a message, which the thread handles in order.
-    pub(super) fn send(&self, word: WorkerMessage) {
+    pub(super) fn send(&self, message: WorkerMessage) {
         // A thread that is gone has reported the end.
-        let _ = self.sender.send(word);
+        let _ = self.sender.send(message);
         self.waker.wake();
     }
 }
@@ -64,7 +60,7 @@ impl Waker {
     }
 
     /// Makes the descriptor unreadable until the next message.
-    pub(super) fn hush(&self) {
+    pub(super) fn clear(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0_u8; 8]);
     }
 

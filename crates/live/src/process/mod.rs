@@ -10,7 +10,7 @@ mod message;
 
 mod slots;
 
-mod order;
+mod convert;
 
 mod files;
 
@@ -27,10 +27,7 @@ use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
 use miserly_engine::{
     self as engine, Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, SlotSchedule,
 };
-use miserly_launch::{
-    Abilities, FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find,
-    usable_cpus,
-};
+use miserly_launch::{FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
@@ -61,6 +58,13 @@ pub(super) struct Home {
     socket: PathBuf,
 }
 
+impl Home {
+    /// Returns the outcome of an attempt that cannot be run or found.
+    fn failed(&self, message: String) -> AttemptOutcome {
+        AttemptOutcome::Failed { at: self.clock.now(), why: Failure::System, message }
+    }
+}
+
 impl Processes {
     /// Returns a launcher that keeps the attempts in `folder`, runs `exe` as their shims, and
     /// reports to `reports`.
@@ -85,38 +89,32 @@ impl Processes {
             match found(&self.home, *attempt) {
                 Ok(FoundAttempt::Alive(mut shim)) => {
                     begun.extend(in_window(self.home.clock, *attempt, &mut shim));
-                    self.employ(*attempt, Begin::Alive(Box::new(shim)));
+                    self.supervise(*attempt, Begin::Alive(Box::new(shim)));
                 }
                 Ok(found) => {
                     ended.push((*attempt, outcome(&self.home, found)));
-                    self.employ(*attempt, Begin::Over);
+                    self.supervise(*attempt, Begin::Over);
                 }
                 Err(error) if !is_final(&error) => {
                     tracing::warn!("job {} cannot be taken up yet: {error}", attempt.job);
-                    self.employ(*attempt, Begin::Find);
+                    self.supervise(*attempt, Begin::Find);
                 }
                 Err(error) => {
                     tracing::error!("job {} cannot be taken up: {error}", attempt.job);
-                    let at = crate::clock::Clock::now(&self.home.clock);
-                    let message = error.to_string();
-                    ended.push((*attempt, AttemptOutcome::Failed { at, why: Failure::System, message }));
-                    self.employ(*attempt, Begin::Over);
+                    ended.push((*attempt, self.home.failed(error.to_string())));
+                    self.supervise(*attempt, Begin::Over);
                 }
             }
         }
         Absence { ended, begun }
     }
 
-    fn employ(&mut self, attempt: Attempt, begin: Begin) {
+    fn supervise(&mut self, attempt: Attempt, begin: Begin) {
         let (home, reports) = (self.home.clone(), self.reports.clone());
-        match Worker::employ(home, attempt, begin, reports) {
-            Ok(orders) => {
-                self.workers.insert(attempt, orders);
-            }
+        match Worker::spawn(home, attempt, begin, reports) {
+            Ok(worker) => drop(self.workers.insert(attempt, worker)),
             Err(error) => {
-                let at = crate::clock::Clock::now(&self.home.clock);
-                let message = format!("no thread for it: {error}");
-                let outcome = AttemptOutcome::Failed { at, why: Failure::System, message };
+                let outcome = self.home.failed(format!("no thread for it: {error}"));
                 // The receiver is gone only when the daemon ends.
                 let _ = self.reports.send(Input::AttemptEnded(attempt, outcome));
             }
@@ -139,9 +137,9 @@ impl engine::Launcher for Processes {
             if launch.limit.is_some() {
                 self.fresh.insert(attempt);
             }
-            self.employ(attempt, Begin::Launch(launch));
-        } else if let Some(orders) = self.workers.get(&attempt) {
-            orders.send(WorkerMessage::Do(action));
+            self.supervise(attempt, Begin::Launch(launch));
+        } else if let Some(worker) = self.workers.get(&attempt) {
+            worker.send(WorkerMessage::Do(action));
         }
         if last {
             self.workers.remove(&attempt);
@@ -156,9 +154,9 @@ impl engine::Launcher for Processes {
             return;
         };
         let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
-        let orders = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
+        let workers = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
         let fresh = self.fresh.intersection(&all).copied().collect();
-        let update = RotationUpdate { schedule: schedule.clone(), orders: orders.collect(), fresh };
+        let update = RotationUpdate { schedule: schedule.clone(), workers: workers.collect(), fresh };
         if !self.rotators.contains_key(queue) {
             match Rotator::begin(queue) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
@@ -176,24 +174,11 @@ impl engine::Launcher for Processes {
 
 /// Returns the limits that processes alone cannot enforce on this machine.
 pub fn unenforced() -> Vec<Unenforced> {
-    let told = |what: &miserly_launch::Unenforced| Unenforced {
+    let shown = |what: miserly_launch::Unenforced| Unenforced {
         what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
-    Abilities::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
-}
-
-/// Returns whether a job that ran on idle processors can later get processors of its own.
-pub fn leaves_idle() -> bool {
-    Abilities::probe().is_ok_and(|able| able.leaves_idle)
-}
-
-/// Returns the processors that this process may use, by number.
-///
-/// # Errors
-/// If the system does not report them.
-pub fn cpus() -> std::io::Result<Vec<u32>> {
-    usable_cpus()
+    miserly_launch::unenforced().into_iter().map(shown).collect()
 }
 
 /// Removes the folder of an attempt that is over.
@@ -229,7 +214,7 @@ fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Begu
 /// Returns the outcome of an attempt that is not alive.
 fn outcome(home: &Home, found: FoundAttempt) -> AttemptOutcome {
     match found {
-        FoundAttempt::Ended(end) => order::ended(home.clock, &end),
+        FoundAttempt::Ended(end) => convert::outcome(home.clock, &end),
         FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
         FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
         FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,

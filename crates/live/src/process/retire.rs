@@ -1,12 +1,11 @@
 //! Records of ended attempts, kept until a backup of the state contains their ends.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use super::remove;
-use crate::store::ENDED;
+use crate::store::{ENDED, private_folder};
 
 /// The records that prove how an attempt ended, or that it began. The first one present is kept.
 const PROOFS: [&str; 2] = ["end.json", "started.json"];
@@ -43,7 +42,7 @@ fn set_aside(folder: &Path) -> io::Result<()> {
     };
     // A backup renames the folder at any time.
     for _ in 0..10 {
-        DirBuilder::new().mode(0o700).recursive(true).create(&ended)?;
+        private_folder(&ended)?;
         match fs::rename(folder, ended.join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             other => return other,

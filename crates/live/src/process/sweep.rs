@@ -3,10 +3,10 @@
 
 use miserly_core::Span;
 use miserly_engine::Attempt;
-use miserly_launch::{EndCause, FoundAttempt, Shim, ShimCommand};
+use miserly_launch::{FoundAttempt, Shim, ShimCommand};
 
 use super::attempt::Begin;
-use super::{Processes, folder, found, order, retire};
+use super::{Processes, convert, folder, found, retire};
 
 impl Processes {
     /// Settles the attempts that have a folder and are not in `known`.
@@ -33,23 +33,23 @@ impl Processes {
         let path = folder(&self.home.folder, attempt);
         match found(&self.home, attempt) {
             Ok(FoundAttempt::Alive(shim)) => {
-                tracing::warn!("{}: nobody knows its job, which runs; it is ended", path.display());
-                let begin = Begin::Unknown(end(attempt, shim, grace));
-                self.employ(attempt, begin);
+                tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
+                let begin = Begin::Unknown(Box::new(end(attempt, shim, grace)));
+                self.supervise(attempt, begin);
             }
             Ok(_) => retire::retire(&path),
-            Err(error) => tracing::error!("{}: nobody knows its job: {error}", path.display()),
+            Err(error) => tracing::error!("{}: its job is unknown: {error}", path.display()),
         }
     }
 }
 
 /// Orders a shim to end its job.
-fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Box<Shim> {
-    let kill = ShimCommand::Kill { grace: order::duration(grace), cause: EndCause::User };
+fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Shim {
+    let kill = ShimCommand::Kill { grace: convert::duration(grace) };
     if let Err(error) = shim.request(&kill) {
         tracing::warn!("job {}: {kill:?} failed: {error}", attempt.job);
     }
-    Box::new(shim)
+    shim
 }
 
 /// Returns the attempt that has a folder of this name.

@@ -14,11 +14,11 @@ mod routes;
 
 mod documented;
 
-mod asked;
+mod extract;
 
-mod answer;
+mod response;
 
-mod slow;
+mod write_timeout;
 
 pub use serve::{Limits, serve, serve_within};
 pub use service::Service;

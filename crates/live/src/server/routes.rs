@@ -11,12 +11,10 @@ use miserly_api::model::{
 };
 use miserly_engine::DaemonRequest;
 
-use super::answer::{Body, Refusal};
-use super::asked::{Ask, Asked, Number, Which};
 use super::documented::Documented;
+use super::extract::{Dispatcher, JobFilter, JobNumber, JsonBody};
+use super::response::{ErrorResponse, ReplyBody};
 use super::service::Service;
-
-type Answer = Result<Body, Refusal>;
 
 /// Returns the router of all routes.
 pub(super) fn router<S: Service>(service: S) -> Router {
@@ -38,8 +36,8 @@ pub(super) fn router<S: Service>(service: S) -> Router {
         .build();
     let document: Arc<str> = serde_json::to_string(&document).unwrap_or_default().into();
     router
-        .fallback(nothing_there)
-        .method_not_allowed_fallback(not_that_way)
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(Extension(Document(document)))
         .with_state(service)
 }
@@ -47,205 +45,126 @@ pub(super) fn router<S: Service>(service: S) -> Router {
 #[derive(Clone)]
 struct Document(Arc<str>);
 
-async fn nothing_there(uri: Uri) -> Refusal {
+async fn not_found(uri: Uri) -> ErrorResponse {
     let message = format!("there is nothing at {}; /v1/openapi.json lists what there is", uri.path());
-    Refusal::new(StatusCode::NOT_FOUND, ProblemCode::NotFound, message)
+    ErrorResponse::new(StatusCode::NOT_FOUND, ProblemCode::NotFound, message)
 }
 
-async fn not_that_way(method: Method, uri: Uri) -> Refusal {
+async fn method_not_allowed(method: Method, uri: Uri) -> ErrorResponse {
     let message = format!("{} takes no {method}; /v1/openapi.json lists what it takes", uri.path());
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ProblemCode::Malformed, message)
+    ErrorResponse::new(StatusCode::METHOD_NOT_ALLOWED, ProblemCode::Malformed, message)
 }
 
-/// Accepts a job or an array of jobs. The response is sent when the jobs and their promises are on
-/// disk.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs",
-    request_body = Submission,
-    responses(
-        (status = 201, description = "accepted", body = Submitted),
-        (status = "default", description = "not accepted", body = Problem)
-    )
-)]
-async fn submit<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
-    ask.about(DaemonRequest::Submit(submission)).await
+/// Declares an operation: its handler, which dispatches one request, and its part of the document.
+macro_rules! operation {
+    (
+        $(#[$doc:meta])*
+        $name:ident($($input:pat => $type:ty),*) -> $request:expr;
+        $method:tt $path:tt ($($parameters:tt)*) $status:tt $description:tt $reply:tt
+    ) => {
+        $(#[$doc])*
+        #[utoipa::path(
+            $method,
+            path = $path,
+            $($parameters)*
+            responses(
+                (status = $status, description = $description, body = $reply),
+                (status = "default", description = "the problem; nothing was done", body = Problem)
+            )
+        )]
+        async fn $name<S: Service>(dispatcher: Dispatcher<S>, $($input: $type),*) -> Result<ReplyBody, ErrorResponse> {
+            dispatcher.dispatch($request).await
+        }
+    };
 }
 
-/// Returns the promises that a submission would get now. They are not binding.
-#[utoipa::path(
-    post,
-    path = "/v1/quote",
-    request_body = Submission,
-    responses(
-        (status = 200, description = "what would be promised", body = Quote),
-        (status = "default", description = "it would be refused", body = Problem)
-    )
-)]
-async fn quote<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
-    ask.about(DaemonRequest::Quote(submission)).await
+operation! {
+    /// Accepts a job or an array of jobs. The response is sent when the jobs and their promises are
+    /// on disk.
+    submit(JsonBody(submission) => JsonBody<Submission>) -> DaemonRequest::Submit(submission);
+    post "/v1/jobs" (request_body = Submission,) 201 "the accepted jobs" Submitted
 }
 
-/// Returns jobs, by number.
-#[utoipa::path(
-    get,
-    path = "/v1/jobs",
-    params(Filter),
-    responses(
-        (status = 200, description = "the jobs", body = [JobView]),
-        (status = "default", description = "no answer", body = Problem)
-    )
-)]
-async fn jobs<S: Service>(ask: Ask<S>, Which(filter): Which) -> Answer {
-    ask.about(DaemonRequest::Jobs(filter)).await
+operation! {
+    /// Returns the promises that a submission would get now. They are not binding.
+    quote(JsonBody(submission) => JsonBody<Submission>) -> DaemonRequest::Quote(submission);
+    post "/v1/quote" (request_body = Submission,) 200 "the promises" Quote
 }
 
-/// Returns one job.
-#[utoipa::path(
-    get,
-    path = "/v1/jobs/{n}",
-    params(("n" = i64, Path, description = "the job's number")),
-    responses(
-        (status = 200, description = "the job", body = JobView),
-        (status = "default", description = "no answer", body = Problem)
-    )
-)]
-async fn job<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(DaemonRequest::Job(job)).await
+operation! {
+    /// Returns jobs, by number.
+    jobs(JobFilter(filter) => JobFilter) -> DaemonRequest::Jobs(filter);
+    get "/v1/jobs" (params(Filter),) 200 "the jobs" [JobView]
 }
 
-/// Returns one job once it has ended. The response takes as long as the job.
-#[utoipa::path(
-    get,
-    path = "/v1/jobs/{n}/wait",
-    params(("n" = i64, Path, description = "the job's number")),
-    responses(
-        (status = 200, description = "the job, ended", body = JobView),
-        (status = "default", description = "no answer", body = Problem)
-    )
-)]
-async fn wait<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(DaemonRequest::Wait(job)).await
+operation! {
+    /// Returns one job.
+    job(JobNumber(job) => JobNumber) -> DaemonRequest::Job(job);
+    get "/v1/jobs/{n}" (params(("n" = i64, Path, description = "the job's number")),) 200 "the job" JobView
 }
 
-/// Cancels a job, or all jobs of an array.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs/{n}/cancel",
-    params(("n" = i64, Path, description = "the job's number, or its array's")),
-    request_body = CancelRequest,
-    responses(
-        (status = 200, description = "on which jobs it was done", body = JobIds),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn cancel<S: Service>(
-    ask: Ask<S>,
-    Number(job): Number,
-    Asked(CancelRequest { array }): Asked<CancelRequest>,
-) -> Answer {
-    ask.about(DaemonRequest::Cancel { job, array }).await
+operation! {
+    /// Returns one job once it has ended. The response takes as long as the job.
+    wait(JobNumber(job) => JobNumber) -> DaemonRequest::Wait(job);
+    get "/v1/jobs/{n}/wait" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the ended job" JobView
 }
 
-/// Holds a waiting job. It loses its window.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs/{n}/hold",
-    params(("n" = i64, Path, description = "the job's number")),
-    responses(
-        (status = 200, description = "done", body = JobIds),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn hold<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(DaemonRequest::Hold(job)).await
+operation! {
+    /// Cancels a job, or all jobs of an array.
+    cancel(JobNumber(job) => JobNumber, JsonBody(CancelRequest { array }) => JsonBody<CancelRequest>)
+    -> DaemonRequest::Cancel { job, array };
+    post "/v1/jobs/{n}/cancel"
+    (params(("n" = i64, Path, description = "the job's number, or its array's")), request_body = CancelRequest,)
+    200 "the cancelled jobs" JobIds
 }
 
-/// Releases a held job. It gets a new window.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs/{n}/release",
-    params(("n" = i64, Path, description = "the job's number")),
-    responses(
-        (status = 200, description = "done", body = JobIds),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn release<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(DaemonRequest::Release(job)).await
+operation! {
+    /// Holds a waiting job. It loses its window.
+    hold(JobNumber(job) => JobNumber) -> DaemonRequest::Hold(job);
+    post "/v1/jobs/{n}/hold" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the held job" JobIds
 }
 
-/// Ends a running job and queues it again.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs/{n}/requeue",
-    params(("n" = i64, Path, description = "the job's number")),
-    responses(
-        (status = 200, description = "done", body = JobIds),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn requeue<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(DaemonRequest::Requeue(job)).await
+operation! {
+    /// Releases a held job. It gets a new window.
+    release(JobNumber(job) => JobNumber) -> DaemonRequest::Release(job);
+    post "/v1/jobs/{n}/release" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the released job" JobIds
 }
 
-/// Extends a job's window, unless that would break a promise.
-#[utoipa::path(
-    post,
-    path = "/v1/jobs/{n}/extend",
-    params(("n" = i64, Path, description = "the job's number")),
-    request_body = ExtendRequest,
-    responses(
-        (status = 200, description = "the job with its longer window", body = JobView),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn extend<S: Service>(
-    ask: Ask<S>,
-    Number(job): Number,
-    Asked(ExtendRequest { by }): Asked<ExtendRequest>,
-) -> Answer {
-    ask.about(DaemonRequest::Extend { job, by }).await
+operation! {
+    /// Ends a running job and queues it again.
+    requeue(JobNumber(job) => JobNumber) -> DaemonRequest::Requeue(job);
+    post "/v1/jobs/{n}/requeue" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the requeued job" JobIds
 }
 
-/// Returns the free capacity of the pools from now on.
-#[utoipa::path(
-    get,
-    path = "/v1/pools",
-    responses(
-        (status = 200, description = "the pools", body = Pools),
-        (status = "default", description = "no answer", body = Problem)
-    )
-)]
-async fn pools<S: Service>(ask: Ask<S>) -> Answer {
-    ask.about(DaemonRequest::Pools).await
+operation! {
+    /// Extends a job's window, unless that would break a promise.
+    extend(JobNumber(job) => JobNumber, JsonBody(ExtendRequest { by }) => JsonBody<ExtendRequest>)
+    -> DaemonRequest::Extend { job, by };
+    post "/v1/jobs/{n}/extend"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = ExtendRequest,)
+    200 "the job with its longer window" JobView
 }
 
-/// Returns the state of the daemon.
-#[utoipa::path(
-    get,
-    path = "/v1/status",
-    responses(
-        (status = 200, description = "how it is", body = Status),
-        (status = "default", description = "no answer", body = Problem)
-    )
-)]
-async fn status<S: Service>(ask: Ask<S>) -> Answer {
-    ask.about(DaemonRequest::Status).await
+operation! {
+    /// Returns the free capacity of the pools from now on.
+    pools() -> DaemonRequest::Pools;
+    get "/v1/pools" () 200 "the pools" Pools
 }
 
-/// Makes the daemon reject new jobs, or accept them again.
-#[utoipa::path(
-    post,
-    path = "/v1/drain",
-    request_body = DrainRequest,
-    responses(
-        (status = 200, description = "done", body = JobIds),
-        (status = "default", description = "not done", body = Problem)
-    )
-)]
-async fn drain<S: Service>(ask: Ask<S>, Asked(DrainRequest { on }): Asked<DrainRequest>) -> Answer {
-    ask.about(DaemonRequest::Drain(on)).await
+operation! {
+    /// Returns the state of the daemon.
+    status() -> DaemonRequest::Status;
+    get "/v1/status" () 200 "the state" Status
+}
+
+operation! {
+    /// Makes the daemon reject new jobs, or accept them again.
+    drain(JsonBody(DrainRequest { on }) => JsonBody<DrainRequest>) -> DaemonRequest::Drain(on);
+    post "/v1/drain" (request_body = DrainRequest,) 200 "done" JobIds
 }
 
 /// Returns this document.

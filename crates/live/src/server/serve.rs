@@ -19,11 +19,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::asked::Connection;
+use super::extract::Connection;
 use super::routes::router;
 use super::service::Service;
-use super::slow::WriteTimeout;
 use super::socket::Bound;
+use super::write_timeout::WriteTimeout;
 
 /// The limits of one client, and of all clients together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,9 @@ pub struct Limits {
     pub body: usize,
     /// The time limit for receiving a head, for receiving a body, and for sending a response. It
     /// also limits an idle connection.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The time that open requests have to finish when the daemon shuts down.
-    pub farewell: Duration,
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Limits {
@@ -47,8 +47,8 @@ impl Default for Limits {
             connections: 512,
             connections_of_user: 256,
             body: 4 << 20,
-            patience: Duration::from_secs(10),
-            farewell: Duration::from_secs(2),
+            timeout: Duration::from_secs(10),
+            shutdown_grace: Duration::from_secs(2),
         }
     }
 }
@@ -76,8 +76,8 @@ pub async fn serve_within<S: Service>(
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
-    let (going, gone) = watch::channel(false);
-    let clients = Clients { limits, router: router(service), present: Arc::default(), gone };
+    let (stop, stopping) = watch::channel(false);
+    let clients = Clients { limits, router: router(service), open: Arc::default(), stopping };
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -98,9 +98,9 @@ pub async fn serve_within<S: Service>(
     // The file is removed first. A client that connects later then gets an error at once, and does
     // not wait in vain.
     drop(socket);
-    let _ = going.send(true);
+    let _ = stop.send(true);
     let all = async { while tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(limits.farewell, all).await;
+    let _ = tokio::time::timeout(limits.shutdown_grace, all).await;
     Ok(())
 }
 
@@ -110,8 +110,8 @@ struct Clients {
     router: Router,
     /// The number of connections of each user. The tasks of the connections lock it for a few
     /// instructions.
-    present: Arc<Mutex<BTreeMap<u32, usize>>>,
-    gone: watch::Receiver<bool>,
+    open: Arc<Mutex<BTreeMap<u32, usize>>>,
+    stopping: watch::Receiver<bool>,
 }
 
 impl Clients {
@@ -119,83 +119,79 @@ impl Clients {
     fn admit(&self, stream: UnixStream, tasks: &mut JoinSet<()>) {
         let uid = match stream.peer_cred() {
             Ok(peer) => peer.uid(),
-            Err(error) => return tracing::warn!("nobody knows who connected: {error}"),
+            Err(error) => return tracing::warn!("cannot identify the client of a connection: {error}"),
         };
-        let Some(seat) = self.seat(uid) else { return turn_away(&stream) };
-        let Limits { body, patience, .. } = self.limits;
-        let connection = Connection { caller: Caller { uid }, body, patience };
-        let (router, gone) = (self.router.clone(), self.gone.clone());
+        let Some(permit) = self.permit(uid) else { return reject(&stream) };
+        let Limits { body, timeout, .. } = self.limits;
+        let connection = Connection { caller: Caller { uid }, body, timeout };
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
         tasks.spawn(async move {
-            converse(stream, connection, router, gone).await;
-            drop(seat);
+            serve_connection(stream, connection, router, stopping).await;
+            drop(permit);
         });
     }
 
-    fn seat(&self, uid: u32) -> Option<Seat> {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, own) = (present.values().sum::<usize>(), present.get(&uid).copied().unwrap_or_default());
+    fn permit(&self, uid: u32) -> Option<ConnectionPermit> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (all, own) = (open.values().sum::<usize>(), open.get(&uid).copied().unwrap_or_default());
         let daemons_own = uid == rustix::process::geteuid().as_raw();
         if all >= self.limits.connections || (!daemons_own && own >= self.limits.connections_of_user) {
             return None;
         }
-        present.insert(uid, own + 1);
-        Some(Seat { uid, present: Arc::clone(&self.present) })
+        open.insert(uid, own + 1);
+        Some(ConnectionPermit { uid, open: Arc::clone(&self.open) })
     }
 }
 
-/// A slot among the connections. Dropping it frees the slot.
-struct Seat {
+/// The right to one connection. Dropping it returns the right.
+struct ConnectionPermit {
     uid: u32,
-    present: Arc<Mutex<BTreeMap<u32, usize>>>,
+    open: Arc<Mutex<BTreeMap<u32, usize>>>,
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = present.get_mut(&self.uid) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = open.get_mut(&self.uid) {
             *own -= 1;
             if *own == 0 {
-                present.remove(&self.uid);
+                open.remove(&self.uid);
             }
         }
     }
 }
 
 /// Answers the requests of one connection until one side closes it.
-async fn converse(
+async fn serve_connection(
     stream: UnixStream,
     connection: Connection,
     router: Router,
-    mut gone: watch::Receiver<bool>,
+    mut stopping: watch::Receiver<bool>,
 ) {
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection);
         service.call(request)
     });
-    let io = TokioIo::new(WriteTimeout::new(stream, connection.patience));
-    let talk = http1::Builder::new()
+    let io = TokioIo::new(WriteTimeout::new(stream, connection.timeout));
+    let http = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(connection.patience)
+        .header_read_timeout(connection.timeout)
         .serve_connection(io, answering);
-    tokio::pin!(talk);
+    tokio::pin!(http);
     tokio::select! {
         // A client that disconnects, or is too slow, is no error of the daemon.
-        _ = talk.as_mut() => return,
-        _ = gone.changed() => {}
+        _ = http.as_mut() => return,
+        _ = stopping.changed() => {}
     }
-    talk.as_mut().graceful_shutdown();
-    let _ = talk.await;
+    http.as_mut().graceful_shutdown();
+    let _ = http.await;
 }
 
 /// Rejects a client because there are too many connections, without reading its request.
-fn turn_away(stream: &UnixStream) {
-    let problem = Problem {
-        code: ProblemCode::Unavailable,
-        message: "too many connections are open; try again when some of them have ended".to_owned(),
-        field: None,
-        job: None,
-    };
+fn reject(stream: &UnixStream) {
+    let message = "too many connections are open; try again when some of them have ended";
+    let problem = Problem::new(ProblemCode::Unavailable, message);
     let body = serde_json::to_string(&problem).unwrap_or_default();
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n\

@@ -8,9 +8,9 @@ use miserly_engine::{Caller, DaemonReply, DaemonRequest};
 /// A service that replies to requests.
 pub trait Service: Clone + Send + Sync + 'static {
     /// Returns the reply once its outcome is durable.
-    fn ask(
+    fn handle(
         &self,
         caller: Caller,
-        question: DaemonRequest,
+        request: DaemonRequest,
     ) -> impl Future<Output = Result<DaemonReply, Problem>> + Send;
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use miserly_engine::{JobRow, JournalBatch};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::{DamageSite, StoreError};
 use super::mark::CommitMark;
-use super::rows::{self, Batch, JOB, LINE, Line, META, Named, Row, Stored};
+use super::rows::{self, JOB, LINE, Line, META, Named, Stored};
 use super::{Store, schema};
 
 impl Store {
@@ -16,7 +17,7 @@ impl Store {
     /// [`StoreError::Full`] if the disk rejects it: nothing was changed, and the store can still be
     /// used. After any other error it is unknown whether the batch is on disk, and the store must
     /// be reopened.
-    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+    pub fn commit(&mut self, batch: &JournalBatch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -28,7 +29,7 @@ impl Store {
             writer.job(row)?;
         }
         let mut changed: BTreeMap<String, Stored<Named>> = BTreeMap::new();
-        for (key, text) in &batch.meta {
+        for (key, text) in &batch.values {
             let old = changed.get(key).or_else(|| self.meta.get(key)).map(|old| old.sum);
             let named = Named { key: key.clone(), text: text.clone() };
             changed.insert(key.clone(), writer.meta(old, named)?);
@@ -101,7 +102,7 @@ impl<'c> Writer<'c> {
     }
 
     /// Inserts a job, or replaces it.
-    pub(super) fn job(&mut self, row: &Row) -> Result<(), StoreError> {
+    pub(super) fn job(&mut self, row: &JobRow) -> Result<(), StoreError> {
         self.remove(row.number, false)?;
         self.remove(row.number, true)?;
         let sum = rows::job_sum(row);

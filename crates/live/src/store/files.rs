@@ -9,7 +9,7 @@
 //! ```
 
 use std::fs::{self, DirBuilder, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -102,7 +102,12 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// Creates a folder with mode 0700, if it is missing.
 pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(StoreError::io(path))
+    private_folder(path).map_err(StoreError::io(path))
+}
+
+/// Creates a folder with mode 0700, if it is missing, and the folders above it.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Creates a file with mode 0600 durably.

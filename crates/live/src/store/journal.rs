@@ -4,25 +4,23 @@ use std::ops::ControlFlow;
 
 use miserly_engine::{EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
-use super::{Batch, Row, Store, StoreError};
+use super::{Store, StoreError};
 
 impl Journal for Store {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
-        Ok(Store::live_jobs(self)?.into_iter().map(JobRow::from).collect())
+        Ok(Store::live_jobs(self)?)
     }
 
     fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
-        Ok(Store::job(self, number)?.map(JobRow::from))
+        Ok(Store::job(self, number)?)
     }
 
     fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
-        let EndedFilter { uid, queue, array, limit } = filter.clone();
-        let filter = super::EndedFilter { uid, queue, array, limit };
-        Ok(self.jobs(Some(&filter))?.into_iter().map(JobRow::from).collect())
+        Ok(Store::ended_jobs(self, filter)?)
     }
 
     fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
-        Ok(Store::ended_from(self, from, limit)?.into_iter().map(JobRow::from).collect())
+        Ok(Store::ended_from(self, from, limit)?)
     }
 
     fn highest_job(&self) -> Result<i64, JournalError> {
@@ -30,7 +28,7 @@ impl Journal for Store {
     }
 
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
-        Ok(self.meta(key)?)
+        Ok(self.meta(key).map(str::to_owned))
     }
 
     fn visit_lines(&self, visit: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
@@ -38,27 +36,11 @@ impl Journal for Store {
     }
 
     fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        let JournalBatch { lines, rows, values } = batch;
-        let rows = rows.into_iter().map(Row::from).collect();
-        Ok(Store::commit(self, &Batch { lines, rows, meta: values })?)
+        Ok(Store::commit(self, &batch)?)
     }
 
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
         Ok(Store::forget(self, numbers)?)
-    }
-}
-
-impl From<Row> for JobRow {
-    fn from(row: Row) -> JobRow {
-        let Row { number, ended, uid, queue, array, body } = row;
-        JobRow { number, ended, uid, queue, array, body }
-    }
-}
-
-impl From<JobRow> for Row {
-    fn from(row: JobRow) -> Row {
-        let JobRow { number, ended, uid, queue, array, body } = row;
-        Row { number, ended, uid, queue, array, body }
     }
 }
 

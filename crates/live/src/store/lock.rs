@@ -1,8 +1,8 @@
 //! The lock that gives one process the state.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::error::StoreError;
+use super::files::make_folder;
 
 /// The number of tries at a lock that a dead process still holds.
 const TRIES: u32 = 100;
@@ -23,7 +24,7 @@ pub(super) struct StateLock(File);
 impl StateLock {
     /// Locks a state folder. Creates the folder with mode 0700 if it is missing.
     pub(super) fn take(folder: &Path) -> Result<StateLock, StoreError> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(folder))?;
+        make_folder(folder)?;
         let path = folder.join("lock");
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);

@@ -1,7 +1,7 @@
 //! Durable state: every fact is on disk before a client learns of it.
 //!
 //! A folder holds a `SQLite` database in WAL mode with full synchronisation: live jobs, ended jobs,
-//! the journal, and named values. A [`Batch`] is one transaction and one `fsync`: all of it is on
+//! the journal, and named values. A [`JournalBatch`] is one transaction and one `fsync`: all of it is on
 //! disk, or none.
 //!
 //! # Detection of damage
@@ -50,16 +50,17 @@ mod recover;
 mod journal;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::Path;
 
+use miserly_engine::JournalBatch;
 use rusqlite::Connection;
 
 pub use backup::{Backups, ENDED, ended_folders};
 pub use error::{Damage, DamageSite, StoreError};
+pub(crate) use files::private_folder;
 pub use read::History;
 pub use recover::{Recovery, UsedBackup};
-pub use rows::{Batch, EndedFilter, Line, Row};
+pub use rows::Line;
 pub use schedule::{BackupPlan, BackupThread};
 
 use self::lock::StateLock;
@@ -70,12 +71,13 @@ use self::rows::{Named, Stored};
 ///
 /// # Example
 /// ```
-/// use miserly_live::store::{Batch, Row, Store};
+/// use miserly_engine::{JobRow, JournalBatch};
+/// use miserly_live::store::Store;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut store = Store::open(folder.path())?;
-/// let row = Row { number: 1, ended: false, uid: 1000, queue: "batch".into(), array: None, body: "{}".into() };
-/// store.commit(&Batch { lines: vec!["{}".into()], rows: vec![row.clone()], meta: vec![] })?;
+/// let row = JobRow { number: 1, ended: false, uid: 1000, queue: "batch".into(), array: None, body: "{}".into() };
+/// store.commit(&JournalBatch { lines: vec!["{}".into()], rows: vec![row.clone()], values: vec![] })?;
 /// assert_eq!(store.live_jobs()?, [row]);
 /// assert_eq!(store.last_line(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -138,27 +140,13 @@ impl Store {
         if let Err(error) = Backups::new(folder).take(usize::MAX) {
             tracing::error!("no backup was taken before the first start of this version: {error}");
         }
-        match self.commit(&Batch { meta: vec![(key.to_owned(), version)], ..Batch::default() }) {
+        match self
+            .commit(&JournalBatch { values: vec![(key.to_owned(), version)], ..JournalBatch::default() })
+        {
             // Jobs are more important: the next start tries again.
             Err(StoreError::Full) => Ok(()),
             other => other,
         }
-    }
-
-    /// Returns the jobs that have not ended, by number.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
-    pub fn live_jobs(&self) -> Result<Vec<Row>, StoreError> {
-        read::live_jobs(&self.connection)
-    }
-
-    /// Returns a job, live or ended.
-    ///
-    /// # Errors
-    /// As [`Store::live_jobs`].
-    pub fn job(&self, number: i64) -> Result<Option<Row>, StoreError> {
-        read::job(&self.connection, number)
     }
 
     /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0
@@ -167,40 +155,9 @@ impl Store {
         self.mark.highest
     }
 
-    /// Returns the ended jobs that pass the filter, by number; all without a filter.
-    ///
-    /// # Errors
-    /// As [`Store::live_jobs`].
-    pub fn jobs(&self, ended: Option<&EndedFilter>) -> Result<Vec<Row>, StoreError> {
-        read::ended_jobs(&self.connection, ended.unwrap_or(&EndedFilter::default()))
-    }
-
-    /// Returns the first `most` ended jobs from number `from` on, by number.
-    ///
-    /// # Errors
-    /// As [`Store::live_jobs`].
-    pub fn ended_from(&self, from: i64, most: u32) -> Result<Vec<Row>, StoreError> {
-        read::ended_from(&self.connection, from, most)
-    }
-
     /// Returns a named value.
-    ///
-    /// # Errors
-    /// None today: opening the store checked the values.
-    pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
-        Ok(self.meta.get(key).map(|stored| stored.row.text.clone()))
-    }
-
-    /// Visits the journal from line `from` on, in order, until `visit` breaks.
-    ///
-    /// # Errors
-    /// As [`Store::live_jobs`].
-    pub fn journal(
-        &self,
-        from: i64,
-        visit: &mut dyn FnMut(Line) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        read::journal(&self.connection, from, visit)
+    pub fn meta(&self, key: &str) -> Option<&str> {
+        self.meta.get(key).map(|stored| stored.row.text.as_str())
     }
 
     /// Returns the number of the last journal line; 0 before the first. Numbers increase by one,

@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use miserly_engine::{EndedFilter, JobRow};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::{Damage, StoreError};
-use super::rows::{self, EndedFilter, JOB, LINE, Line, Row, Stored};
-use super::{files, schema};
+use super::rows::{self, JOB, LINE, Line, Stored};
+use super::{Store, files, schema};
 
 /// A read-only view of a state, whether or not a daemon runs on it.
 ///
@@ -32,7 +33,7 @@ impl History {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
-    pub fn jobs(&self, visit: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+    pub fn jobs(&self, visit: &mut dyn FnMut(JobRow) -> ControlFlow<()>) -> Result<(), StoreError> {
         for ended in [true, false] {
             let sql = format!("SELECT {JOB} FROM {} ORDER BY number", rows::table(ended));
             let flow = each(&self.0, &sql, [], |row| rows::job(row, ended), |stored| visit(stored.row))?;
@@ -56,48 +57,74 @@ impl History {
     }
 }
 
-/// Returns the jobs that have not ended, by number.
-pub(super) fn live_jobs(connection: &Connection) -> Result<Vec<Row>, StoreError> {
-    let sql = format!("SELECT {JOB} FROM live ORDER BY number");
-    collect(connection, &sql, [], false)
-}
-
-/// Returns the ended jobs that pass the filter, by number.
-pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Result<Vec<Row>, StoreError> {
-    let sql = format!(
-        "SELECT {JOB} FROM ended
-         WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
-         ORDER BY number DESC LIMIT ?4"
-    );
-    // A negative limit is none.
-    let limit = filter.limit.map_or(-1, i64::from);
-    let values = params![filter.uid, filter.queue, filter.array, limit];
-    let mut found = collect(connection, &sql, values, true)?;
-    found.reverse();
-    Ok(found)
-}
-
-/// Returns the first `most` ended jobs from number `from` on.
-pub(super) fn ended_from(connection: &Connection, from: i64, most: u32) -> Result<Vec<Row>, StoreError> {
-    let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
-    collect(connection, &sql, params![from, most], true)
-}
-
-/// Returns a job, live or ended.
-pub(super) fn job(connection: &Connection, number: i64) -> Result<Option<Row>, StoreError> {
-    for ended in [false, true] {
-        let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));
-        let mut statement = connection.prepare_cached(&sql)?;
-        let found = statement.query_row([number], |row| Ok(rows::job(row, ended))).optional()?;
-        if let Some(found) = found {
-            return Ok(Some(found?.row));
-        }
+impl Store {
+    /// Returns the jobs that have not ended, by number.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
+    pub fn live_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
+        let sql = format!("SELECT {JOB} FROM live ORDER BY number");
+        collect(&self.connection, &sql, [], false)
     }
-    Ok(None)
+
+    /// Returns the ended jobs that pass the filter, by number.
+    ///
+    /// # Errors
+    /// As [`Store::live_jobs`].
+    pub fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, StoreError> {
+        let sql = format!(
+            "SELECT {JOB} FROM ended
+             WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
+             ORDER BY number DESC LIMIT ?4"
+        );
+        // A negative limit is none.
+        let limit = filter.limit.map_or(-1, i64::from);
+        let values = params![filter.uid, filter.queue, filter.array, limit];
+        let mut found = collect(&self.connection, &sql, values, true)?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Returns the first `most` ended jobs from number `from` on, by number.
+    ///
+    /// # Errors
+    /// As [`Store::live_jobs`].
+    pub fn ended_from(&self, from: i64, most: u32) -> Result<Vec<JobRow>, StoreError> {
+        let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
+        collect(&self.connection, &sql, params![from, most], true)
+    }
+
+    /// Returns a job, live or ended.
+    ///
+    /// # Errors
+    /// As [`Store::live_jobs`].
+    pub fn job(&self, number: i64) -> Result<Option<JobRow>, StoreError> {
+        for ended in [false, true] {
+            let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let found = statement.query_row([number], |row| Ok(rows::job(row, ended))).optional()?;
+            if let Some(found) = found {
+                return Ok(Some(found?.row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits the journal from line `from` on, in order, until `visit` breaks.
+    ///
+    /// # Errors
+    /// As [`Store::live_jobs`].
+    pub fn journal(
+        &self,
+        from: i64,
+        visit: &mut dyn FnMut(Line) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        journal(&self.connection, from, visit)
+    }
 }
 
 /// Visits the journal from line `from` on.
-pub(super) fn journal(
+fn journal(
     connection: &Connection,
     from: i64,
     visit: &mut dyn FnMut(Line) -> ControlFlow<()>,
@@ -111,9 +138,9 @@ fn collect(
     sql: &str,
     values: impl rusqlite::Params,
     ended: bool,
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<JobRow>, StoreError> {
     let mut found = Vec::new();
-    let take = |stored: Stored<Row>| {
+    let take = |stored: Stored<JobRow>| {
         found.push(stored.row);
         ControlFlow::Continue(())
     };

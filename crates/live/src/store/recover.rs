@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use miserly_engine::JobRow;
 use rusqlite::Connection;
 
 use super::check::{self, Checked};
@@ -232,7 +233,7 @@ impl<'c> Merge<'c> {
         let mut live = vec![];
         for ended in [false, true] {
             let (writer, known) = (&mut self.writer, &mut self.jobs);
-            let visit = |stored: Stored<rows::Row>| {
+            let visit = |stored: Stored<JobRow>| {
                 if !known.insert(stored.row.number) {
                     return Ok(());
                 }

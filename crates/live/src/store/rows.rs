@@ -1,26 +1,10 @@
 //! The rows of the store: jobs, journal lines, named values; and their checksums.
 
+use miserly_engine::JobRow;
 use rusqlite::Row as Columns;
 
 use super::checksum::Checksum;
 use super::error::{Damage, DamageSite};
-
-/// A stored job: the columns that queries use, and a body that only the engine interprets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The job's number.
-    pub number: i64,
-    /// Whether the job has ended.
-    pub ended: bool,
-    /// The submitter, by number.
-    pub uid: u32,
-    /// Its queue.
-    pub queue: String,
-    /// The number of the first job of its array.
-    pub array: Option<i64>,
-    /// All else, as JSON.
-    pub body: String,
-}
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,37 +13,6 @@ pub struct Line {
     pub number: i64,
     /// Its content, as JSON.
     pub body: String,
-}
-
-/// The content of one transaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
-    /// Lines to append to the journal, in order.
-    pub lines: Vec<String>,
-    /// Jobs to insert or replace.
-    pub rows: Vec<Row>,
-    /// Named values to insert or replace.
-    pub meta: Vec<(String, String)>,
-}
-
-impl Batch {
-    /// Returns whether the batch writes nothing.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rows.is_empty() && self.meta.is_empty()
-    }
-}
-
-/// A filter on ended jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EndedFilter {
-    /// Only jobs of this user.
-    pub uid: Option<u32>,
-    /// Only jobs of this queue.
-    pub queue: Option<String>,
-    /// Only jobs of this array, or the job with this number.
-    pub array: Option<i64>,
-    /// At most this many jobs: those with the highest numbers.
-    pub limit: Option<u32>,
 }
 
 /// Returns the table that holds such jobs. A job that ends moves to the other table.
@@ -91,7 +44,7 @@ pub(super) const LINE: &str = "number, body, sum";
 pub(super) const META: &str = "key, value, sum";
 
 /// Returns the checksum of a job.
-pub(super) fn job_sum(row: &Row) -> u32 {
+pub(super) fn job_sum(row: &JobRow) -> u32 {
     let sum = Checksum::new(table(row.ended)).number(row.number).number(i64::from(row.uid));
     sum.text(&row.queue).optional(row.array).text(&row.body).finish()
 }
@@ -110,9 +63,9 @@ pub(super) fn meta_sum(named: &Named) -> u32 {
 ///
 /// # Errors
 /// The damage, if a column has another type or the checksum differs.
-pub(super) fn job(columns: &Columns<'_>, ended: bool) -> Result<Stored<Row>, Damage> {
+pub(super) fn job(columns: &Columns<'_>, ended: bool) -> Result<Stored<JobRow>, Damage> {
     let read = || {
-        let row = Row {
+        let row = JobRow {
             number: columns.get(0)?,
             ended,
             uid: columns.get(1)?,

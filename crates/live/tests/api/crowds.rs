@@ -13,7 +13,7 @@ use crate::server::{Answer, SOON, Server, request};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 fn impatient() -> Server {
-    Server::within(Limits { patience: PATIENCE, ..Limits::default() })
+    Server::within(Limits { timeout: PATIENCE, ..Limits::default() })
 }
 
 /// Returns the real time, which these tests measure.
@@ -61,7 +61,7 @@ fn two_hundred_clients_at_once() {
 
 #[test]
 fn a_client_that_hangs_keeps_nobody_waiting() {
-    let server = Server::within(Limits { patience: 2 * SOON, ..Limits::default() });
+    let server = Server::within(Limits { timeout: 2 * SOON, ..Limits::default() });
     let whole = request("POST", "/v1/jobs", "{\"directory\": \"/\", \"time\": 1}");
     let hung: Vec<UnixStream> = (0..100)
         .map(|number| {

@@ -25,7 +25,7 @@ impl Fake {
 }
 
 impl Service for Fake {
-    async fn ask(&self, caller: Caller, question: DaemonRequest) -> Result<DaemonReply, Problem> {
+    async fn handle(&self, caller: Caller, question: DaemonRequest) -> Result<DaemonReply, Problem> {
         self.asked.lock().expect("a lock").push((caller, question.clone()));
         if question == DaemonRequest::Wait(2) {
             self.ended.notified().await;

@@ -117,7 +117,7 @@ fn without_a_daemon_the_client_says_how_to_start_one() {
 #[test]
 fn a_daemon_that_goes_away_ends_the_waiting() {
     let mut server = Server::within(miserly_live::server::Limits {
-        farewell: std::time::Duration::from_millis(50),
+        shutdown_grace: std::time::Duration::from_millis(50),
         ..Default::default()
     });
     let client = server.client();

@@ -104,7 +104,7 @@ fn a_body_that_is_too_large() {
 /// There is no answer, or the status of a refusal. The next request is served.
 #[test]
 fn what_is_no_http() {
-    let server = Server::within(Limits { patience: Duration::from_secs(1), ..Limits::default() });
+    let server = Server::within(Limits { timeout: Duration::from_secs(1), ..Limits::default() });
     for bytes in [&b"\0\0\0\0\r\n\r\n"[..], b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n\r\n\r\n"] {
         let answer = server.raw(bytes);
         assert!(answer.status == 0 || answer.status >= 400, "{answer:?}");

@@ -41,7 +41,6 @@ fn phases() -> Vec<Phase> {
         Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3) },
         Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11) },
         killed(KilledBy::Time, Some(Exit::Signal(15))),
-        killed(KilledBy::Memory, Some(Exit::Signal(9))),
         Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None },
         Phase::Failed { at: at(10), why: Failure::Directory, message: "no such folder".to_owned() },
         Phase::Lost { at: at(10), why: LostBy::Reboot },
@@ -59,7 +58,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         promise: Some(PromiseView {
             promised: window(),
             now: window(),
-            broken: Some("capacity".to_owned()),
+            broken: Some(PromiseChangeReason::Capacity),
             history: vec![change(0, PromiseChangeReason::Submitted), change(1, PromiseChangeReason::Earlier)],
         }),
         planned: Some(at(9)),

@@ -12,11 +12,11 @@ fn parsed(text: &str) -> MachineSpec {
 /// The hosts: name, processors, memory and GPUs.
 fn hosts(spec: &MachineSpec) -> Vec<(String, u64, u64, u64)> {
     let machine = spec.machine();
-    let told = |host: &miserly_core::Host| {
+    let shown = |host: &miserly_core::Host| {
         let has = host.capacity;
         (host.name.clone(), has.cpus_count().get(), has.get(Kind::Memory), has.get(Kind::Gpus))
     };
-    machine.hosts().iter().map(told).collect()
+    machine.hosts().iter().map(shown).collect()
 }
 
 #[track_caller]

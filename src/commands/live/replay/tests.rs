@@ -1,4 +1,4 @@
-use miserly_engine::{EndedLine, HowLine, SavedRequest};
+use miserly_engine::{EndedLine, SavedRequest};
 use serde_json::json;
 
 use super::*;
@@ -25,7 +25,7 @@ fn submitted(second: i64, number: i64, cpus: u64) -> RoundLine {
 fn ended(second: i64, job: i64) -> RoundLine {
     RoundLine {
         at: second * SECOND,
-        ended: vec![EndedLine { job, how: HowLine::Done }],
+        ended: vec![EndedLine { job, how: EndHow::Done }],
         ..RoundLine::default()
     }
 }

@@ -17,7 +17,7 @@ use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
 use self::rotation::{Rotation, Switch};
-use super::message::{SlotTurn, WorkerHandle, WorkerMessage};
+use super::message::{WorkerHandle, WorkerMessage};
 
 /// The longest wait for processes that do not stop. After it the next slot runs beside them.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct RotationUpdate {
     pub(super) schedule: SlotSchedule,
     /// The handles of the attempts.
-    pub(super) orders: BTreeMap<Attempt, WorkerHandle>,
+    pub(super) workers: BTreeMap<Attempt, WorkerHandle>,
     /// The attempts that began stopped.
     pub(super) fresh: BTreeSet<Attempt>,
 }
@@ -56,10 +56,7 @@ impl Rotator {
 
 /// Lets all attempts continue, because there is no thread to rotate them.
 pub(super) fn resume_all(update: &RotationUpdate) {
-    update
-        .orders
-        .values()
-        .for_each(|orders| orders.send(WorkerMessage::SetTurn(SlotTurn { runs: true, heard: None })));
+    update.workers.values().for_each(|worker| worker.send(WorkerMessage::SetTurn { runs: true, ack: None }));
 }
 
 fn rotate(updates: &Receiver<RotationUpdate>) {
@@ -68,7 +65,7 @@ fn rotate(updates: &Receiver<RotationUpdate>) {
     loop {
         let switch = match wait(updates, rotation.ends()) {
             Ok(update) => {
-                members.take(update.orders);
+                members.take(update.workers);
                 rotation.replace(update.schedule, &update.fresh)
             }
             Err(RecvTimeoutError::Timeout) => rotation.next(),
@@ -93,35 +90,35 @@ fn wait(
 /// The attempts of the queue.
 #[derive(Debug, Default)]
 struct SlotMembers {
-    orders: BTreeMap<Attempt, WorkerHandle>,
+    workers: BTreeMap<Attempt, WorkerHandle>,
     /// Pending stop acknowledgements, by attempt.
     stops: BTreeMap<Attempt, Weak<Sender<()>>>,
 }
 
 impl SlotMembers {
-    fn take(&mut self, orders: BTreeMap<Attempt, WorkerHandle>) {
-        self.stops.retain(|attempt, _| orders.contains_key(attempt));
-        self.orders = orders;
+    fn take(&mut self, workers: BTreeMap<Attempt, WorkerHandle>) {
+        self.stops.retain(|attempt, _| workers.contains_key(attempt));
+        self.workers = workers;
     }
 
     /// Carries out a context switch. It does not wait for an attempt with an unacknowledged earlier
     /// stop: its launch is being repeated, or its processes do not stop.
     fn apply(&mut self, switch: &Switch) {
-        let (heard, all) = mpsc::channel::<()>();
+        let (ack, all) = mpsc::channel::<()>();
         for attempt in &switch.stop {
-            let heard = self.has_stopped(*attempt).then(|| Arc::new(heard.clone()));
-            if let Some(heard) = &heard {
-                self.stops.insert(*attempt, Arc::downgrade(heard));
+            let ack = self.has_stopped(*attempt).then(|| Arc::new(ack.clone()));
+            if let Some(ack) = &ack {
+                self.stops.insert(*attempt, Arc::downgrade(ack));
             }
-            self.send_turn(attempt, SlotTurn { runs: false, heard });
+            self.set_turn(attempt, false, ack);
         }
-        drop(heard);
+        drop(ack);
         // An acknowledgement is the drop of the sender.
         if all.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("not all processes of {:?} stop; the next slot runs beside them", switch.stop);
         }
         for attempt in &switch.resume {
-            self.send_turn(attempt, SlotTurn { runs: true, heard: None });
+            self.set_turn(attempt, true, None);
         }
     }
 
@@ -130,9 +127,9 @@ impl SlotMembers {
         self.stops.get(&attempt).is_none_or(|held| held.strong_count() == 0)
     }
 
-    fn send_turn(&self, attempt: &Attempt, turn: SlotTurn) {
-        if let Some(orders) = self.orders.get(attempt) {
-            orders.send(WorkerMessage::SetTurn(turn));
+    fn set_turn(&self, attempt: &Attempt, runs: bool, ack: Option<Arc<Sender<()>>>) {
+        if let Some(worker) = self.workers.get(attempt) {
+            worker.send(WorkerMessage::SetTurn { runs, ack });
         }
     }
 }
@@ -147,7 +144,7 @@ mod tests {
     #[test]
     fn an_attempt_without_an_acknowledgement_is_waited_for_once() {
         let attempt = Attempt { job: 1, nth: 1 };
-        let (sender, words) = channel();
+        let (sender, messages) = channel();
         let mut members = SlotMembers::default();
         members.take([(attempt, WorkerHandle::new(sender, Waker::new().unwrap()))].into());
         let mut waits = || {
@@ -157,7 +154,7 @@ mod tests {
         };
         assert!(waits());
         assert!(!waits() && !waits());
-        assert_eq!(words.try_iter().count(), 3, "it gets a message each time");
+        assert_eq!(messages.try_iter().count(), 3, "it gets a message each time");
         assert!(waits());
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
-use super::super::order;
+use super::super::convert;
 
 /// The rotation of the used slots, in the order of their numbers.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Rotation {
     /// Starts the turn of the current slot, if it has just become current.
     pub(super) fn begun(&mut self, now: BootTime) {
         if self.ends.is_none() && self.schedule.slots.len() > 1 {
-            self.ends = Some(now.after(order::duration(self.schedule.quantum)));
+            self.ends = Some(now.after(convert::duration(self.schedule.quantum)));
         }
     }
 

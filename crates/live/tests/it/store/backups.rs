@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use miserly_live::store::{Backups, Batch, ENDED, Store, StoreError, ended_folders};
+use miserly_engine::JournalBatch;
+use miserly_live::store::{Backups, ENDED, Store, StoreError, ended_folders};
 
 use super::faults::{FOLDER, as_child, child};
 use super::support::{Model, batch, row};
@@ -98,7 +99,9 @@ fn records_of_ended_attempts_are_kept_until_all_backups_contain_their_ends() {
 fn another_version_of_the_program_takes_a_backup_before_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
-    store.commit(&Batch { meta: vec![("version".into(), "0.0.0".into())], ..batch(1, false, 1) }).unwrap();
+    store
+        .commit(&JournalBatch { values: vec![("version".into(), "0.0.0".into())], ..batch(1, false, 1) })
+        .unwrap();
     let before = Model::of(&store);
     drop(store);
     assert!(!folder.path().join("backups").exists());
@@ -113,14 +116,16 @@ fn back_up_on(folder: &Path) {
     let mut store = Store::open(folder).unwrap();
     let mut backups = Backups::new(folder);
     for version in store.last_line() + 1.. {
-        store.commit(&Batch { rows: vec![row(version % 97, false, version, 9000)], ..line() }).unwrap();
+        store
+            .commit(&JournalBatch { rows: vec![row(version % 97, false, version, 9000)], ..line() })
+            .unwrap();
         backups.take(2).unwrap();
         println!("backup");
     }
 }
 
-fn line() -> Batch {
-    Batch { lines: vec!["{}".into()], ..Batch::default() }
+fn line() -> JournalBatch {
+    JournalBatch { lines: vec!["{}".into()], ..JournalBatch::default() }
 }
 
 #[test]
@@ -170,7 +175,7 @@ fn a_backup_that_finds_no_room_changes_nothing() {
     Backups::new(folder.path()).take(1).unwrap();
     let before = restored(folder.path());
     let many = (1..200).map(|number| row(number, true, 1, 3000)).collect();
-    store.commit(&Batch { rows: many, ..Batch::default() }).unwrap();
+    store.commit(&JournalBatch { rows: many, ..JournalBatch::default() }).unwrap();
     drop(store);
     // The log is empty: the next commits write little.
     let connection = rusqlite::Connection::open(folder.path().join("store/jobs.db")).unwrap();

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use miserly_live::store::{Batch, Store, StoreError};
+use miserly_engine::JournalBatch;
+use miserly_live::store::{Store, StoreError};
 use miserly_test_support::Requirement;
 
 use super::support::{Model, batch, row};
@@ -27,18 +28,18 @@ pub(super) fn as_child() -> Option<std::path::PathBuf> {
 }
 
 /// Returns the commit with a number, the same in every process.
-fn nth(version: i64) -> Batch {
+fn nth(version: i64) -> JournalBatch {
     batch(version * 37 % 61 + 1, version % 3 == 0, version)
 }
 
 /// Commits for ever from the last commit on, and prints the number of each.
 fn commit_on(folder: &Path) {
     let mut store = Store::open(folder).unwrap();
-    let mut version = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
+    let mut version = store.meta("commits").map_or(0, |text| text.parse().unwrap());
     loop {
         version += 1;
         let mut batch = nth(version);
-        batch.meta.push(("commits".into(), version.to_string()));
+        batch.values.push(("commits".into(), version.to_string()));
         store.commit(&batch).unwrap();
         let mut output = std::io::stdout().lock();
         writeln!(output, "answered {version}").and_then(|()| output.flush()).unwrap();
@@ -69,7 +70,7 @@ fn what_was_answered_survives_a_kill() {
         let child = child("faults::what_was_answered_survives_a_kill", folder.path()).spawn().unwrap();
         let answered = answered(child, Duration::from_micros(15_000 + round * 7919 % 60_000));
         let store = Store::open(folder.path()).unwrap();
-        let there: i64 = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
+        let there: i64 = store.meta("commits").map_or(0, |text| text.parse().unwrap());
         // The last commit may be there without its report.
         assert!((answered.max(known)..=answered.max(known) + 1).contains(&there), "{there} of {answered}");
         (known + 1..=there).for_each(|version| model.commit(&nth(version)));
@@ -92,10 +93,11 @@ fn a_second_daemon_is_told_who_has_the_state() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("open")));
     let pid = i32::try_from(child.id()).unwrap();
-    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
+    for result in
+        [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
     {
-        let Err(StoreError::Locked { pid: told, .. }) = told else { panic!("{told:?}") };
-        assert_eq!(told, Some(pid));
+        let Err(StoreError::Locked { pid: result, .. }) = result else { panic!("{result:?}") };
+        assert_eq!(result, Some(pid));
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -110,7 +112,7 @@ fn fill(disk: &Path) {
     let (mut store, mut model) = (Store::open(&disk.join("state")).unwrap(), Model::default());
     let mut full = 0;
     for version in 1..2000 {
-        let batch = Batch { rows: vec![row(version, false, version, 5000)], ..nth(version) };
+        let batch = JournalBatch { rows: vec![row(version, false, version, 5000)], ..nth(version) };
         match store.commit(&batch) {
             Ok(()) => model.commit(&batch),
             Err(StoreError::Full) => full += 1,

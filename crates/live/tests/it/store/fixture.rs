@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miserly_live::store::{Batch, History, Row, Store, StoreError};
+use miserly_engine::{JobRow, JournalBatch};
+use miserly_live::store::{History, Store, StoreError};
 
 use super::fixture_content::fixture;
 use super::support::{Model, row};
@@ -13,7 +14,7 @@ fn folder_of(format: u32) -> PathBuf {
 }
 
 /// Returns the content of the fixture of format 1.
-fn written() -> (Model, Batch) {
+fn written() -> (Model, JournalBatch) {
     let (mut model, batch) = (Model::default(), fixture());
     model.commit(&batch);
     (model, batch)
@@ -36,7 +37,7 @@ fn format_1_opens() {
     let (model, batch) = written();
     let mut store = Store::open(folder.path()).unwrap();
     assert_eq!(Model::of(&store), model);
-    store.commit(&Batch { lines: vec!["{}".into()], ..batch }).unwrap();
+    store.commit(&JournalBatch { lines: vec!["{}".into()], ..batch }).unwrap();
     assert_eq!(store.last_line(), 3);
 }
 
@@ -45,7 +46,7 @@ fn history_is_read_beside_a_daemon_and_without_one() {
     let folder = copied(1);
     let read = || {
         let mut numbers = Vec::new();
-        let mut take = |row: Row| {
+        let mut take = |row: JobRow| {
             numbers.push((row.number, row.ended));
             std::ops::ControlFlow::Continue(())
         };
@@ -55,7 +56,7 @@ fn history_is_read_beside_a_daemon_and_without_one() {
     let all = [(1, true), (3, true), (2, false), (8, false)];
     assert_eq!(read(), all);
     let mut store = Store::open(folder.path()).unwrap();
-    store.commit(&Batch { rows: vec![row(8, true, 2, 10)], ..Batch::default() }).unwrap();
+    store.commit(&JournalBatch { rows: vec![row(8, true, 2, 10)], ..JournalBatch::default() }).unwrap();
     assert_eq!(read(), [(1, true), (3, true), (8, true), (2, false)]);
 }
 
@@ -63,11 +64,14 @@ fn history_is_read_beside_a_daemon_and_without_one() {
 fn a_later_format_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
-    store.commit(&Batch { meta: vec![("format".into(), "1000".into())], ..Batch::default() }).unwrap();
+    store
+        .commit(&JournalBatch { values: vec![("format".into(), "1000".into())], ..JournalBatch::default() })
+        .unwrap();
     drop(store);
-    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
+    for result in
+        [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
     {
-        assert!(matches!(told, Err(StoreError::TooNew { found: 1000, .. })), "{told:?}");
+        assert!(matches!(result, Err(StoreError::TooNew { found: 1000, .. })), "{result:?}");
     }
 }
 

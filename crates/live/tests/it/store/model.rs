@@ -1,6 +1,7 @@
 //! The store against plain memory.
 
-use miserly_live::store::{Batch, EndedFilter, Row, Store};
+use miserly_engine::{EndedFilter, JobRow, JournalBatch};
+use miserly_live::store::Store;
 use proptest::prelude::*;
 
 use super::support::{Model, journal, row};
@@ -8,23 +9,23 @@ use super::support::{Model, journal, row};
 /// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
-    Commit(Batch),
+    Commit(JournalBatch),
     Forget(Vec<i64>),
     Reopen,
 }
 
-fn rows() -> impl Strategy<Value = Row> {
+fn rows() -> impl Strategy<Value = JobRow> {
     (1..20_i64, any::<bool>(), 0..100_i64, prop_oneof![1..200_usize, 3000..9000_usize])
         .prop_map(|(number, ended, version, size)| row(number, ended, version, size))
 }
 
-fn batches() -> impl Strategy<Value = Batch> {
+fn batches() -> impl Strategy<Value = JournalBatch> {
     let lines = prop::collection::vec("[a-z\"{}é]{0,30}", 0..4);
     let meta = prop::collection::vec((prop_oneof!["clock", "other"], "[a-z]{0,10}"), 0..3);
-    (lines, prop::collection::vec(rows(), 0..5), meta).prop_map(|(lines, rows, meta)| Batch {
+    (lines, prop::collection::vec(rows(), 0..5), meta).prop_map(|(lines, rows, meta)| JournalBatch {
         lines,
         rows,
-        meta,
+        values: meta,
     })
 }
 
@@ -73,7 +74,7 @@ proptest! {
         let tail: Vec<_> = model.lines.iter().filter(|line| line.number >= from).cloned().collect();
         prop_assert_eq!(journal(&store, from), tail);
         for filter in &filters {
-            prop_assert_eq!(store.jobs(Some(filter)).unwrap(), model.ended(filter));
+            prop_assert_eq!(store.ended_jobs(filter).unwrap(), model.ended(filter));
         }
         let some: Vec<_> = model.ended(&EndedFilter::default()).into_iter().filter(|row| row.number >= from).take(3).collect();
         prop_assert_eq!(store.ended_from(from, 3).unwrap(), some);

@@ -50,7 +50,7 @@ fn check_rows(ledger: &Ledger) {
 fn check_fractions(ledger: &Ledger) {
     let jobs = running(ledger);
     for entry in &jobs {
-        let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.of());
+        let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.denominator());
         assert_eq!(turns * used(&jobs) as u64, of * rows(entry).len() as u64, "rows available / rows used");
     }
 }

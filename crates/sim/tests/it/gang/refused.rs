@@ -52,7 +52,7 @@ fn check(then: fn(&mut Context<'_>) -> Result<(), Violation>, rule: Rule) {
 fn places_that_are_not_open() {
     check(|context| context.start(JobId(2), on(0, 1, 2), StartReason::Immediate), Rule::WrongPes);
     check(|context| context.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
-    check(|context| context.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
+    check(|context| context.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchSlot);
     check(|context| context.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
     let unnamed = |context: &mut Context<'_>| {
         context.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate)
@@ -63,7 +63,7 @@ fn places_that_are_not_open() {
 #[test]
 fn further_rows_that_are_not_idle() {
     check(|context| context.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
-    check(|context| context.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
+    check(|context| context.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchSlot);
     check(|context| context.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
     // Two jobs that would conflict there, and one in an unused slot.
     let both = |context: &mut Context<'_>| {
@@ -77,7 +77,7 @@ fn further_rows_that_are_not_idle() {
         context.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
         context.set_alternate_slots(JobId(0), &[SlotId(1)])
     };
-    check(unused, Rule::NoSuchRow);
+    check(unused, Rule::NoSuchSlot);
 }
 
 #[test]
@@ -91,5 +91,5 @@ fn moves_to_where_others_are() {
         context.start(JobId(2), on(1, 2, 2), StartReason::Immediate)
     };
     check(swap, Rule::WrongPes);
-    check(|context| context.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);
+    check(|context| context.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchSlot);
 }

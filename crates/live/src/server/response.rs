@@ -8,24 +8,24 @@ use miserly_engine::DaemonReply;
 
 /// A problem and the HTTP status of its response.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     pub(super) status: StatusCode,
     pub(super) problem: Problem,
 }
 
-impl Refusal {
-    pub(super) fn new(status: StatusCode, code: ProblemCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, problem: Problem { code, message: message.into(), field: None, job: None } }
+impl ErrorResponse {
+    pub(super) fn new(status: StatusCode, code: ProblemCode, message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { status, problem: Problem::new(code, message) }
     }
 
-    /// Returns the refusal of an unreadable request.
-    pub(super) fn malformed(message: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::BAD_REQUEST, ProblemCode::Malformed, message)
+    /// Returns the response to an unreadable request.
+    pub(super) fn malformed(message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse::new(StatusCode::BAD_REQUEST, ProblemCode::Malformed, message)
     }
 }
 
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Refusal {
+impl From<Problem> for ErrorResponse {
+    fn from(problem: Problem) -> ErrorResponse {
         let status = match problem.code {
             ProblemCode::Malformed => StatusCode::BAD_REQUEST,
             ProblemCode::Refused => StatusCode::UNPROCESSABLE_ENTITY,
@@ -36,11 +36,11 @@ impl From<Problem> for Refusal {
             ProblemCode::Storage => StatusCode::INSUFFICIENT_STORAGE,
             ProblemCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Refusal { status, problem }
+        ErrorResponse { status, problem }
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         (self.status, Json(self.problem)).into_response()
     }
@@ -48,14 +48,14 @@ impl IntoResponse for Refusal {
 
 /// A reply as the body of a response.
 #[derive(Debug)]
-pub(super) struct Body(pub(super) DaemonReply);
+pub(super) struct ReplyBody(pub(super) DaemonReply);
 
-impl IntoResponse for Body {
+impl IntoResponse for ReplyBody {
     fn into_response(self) -> Response {
         match self.0 {
             DaemonReply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
             DaemonReply::Quote(quote) => Json(quote).into_response(),
-            DaemonReply::JobIds(handed) => Json(handed).into_response(),
+            DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),
             DaemonReply::Pools(pools) => Json(pools).into_response(),

@@ -16,7 +16,7 @@ use super::Home;
 use crate::clock::BootClock;
 
 /// Returns the specification of an attempt for its shim.
-pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
+pub(super) fn spec(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
     let submission = &launch.submission;
     let cpus = launch.cpus.clone();
     AttemptSpec {
@@ -26,21 +26,19 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSp
         script: submission.script.clone(),
         cwd: submission.directory.clone(),
         env: environment(home, attempt, launch),
-        stdout: file(launch.output.clone(), attempt),
-        stderr: launch.error.clone().map(|path| file(path, attempt)),
+        stdout: output_file(launch.output.clone(), attempt),
+        stderr: launch.error.clone().map(|path| output_file(path, attempt)),
         umask: submission.umask,
         limits: ResourceLimits {
             memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
-            core: None,
             files: super::files::before(),
         },
-        nice: 0,
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
             Some(end) => RunMode::Reserved { cpus, end: boot_time(home.clock, end) },
             None => RunMode::Opportunistic {
                 cpus,
-                window: launch.planned_window.clone().map(|ahead| window(home.clock, ahead)),
+                window: launch.planned_window.clone().map(|planned| window(home.clock, planned)),
             },
         },
         grace: duration(launch.grace),
@@ -51,7 +49,7 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSp
 
 /// Returns an output file. The first attempt truncates the file, as a shell would. Later attempts
 /// append to it.
-fn file(path: PathBuf, attempt: Attempt) -> OutputFile {
+fn output_file(path: PathBuf, attempt: Attempt) -> OutputFile {
     OutputFile { path, append: attempt.nth > 1 }
 }
 
@@ -78,54 +76,45 @@ fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString,
 }
 
 /// Returns the shim's command for an action of the engine, if there is one.
-pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
+pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
     Some(match action {
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
         Action::BeginWindow { cpus, end } => ShimCommand::BeginWindow { cpus, end: boot_time(clock, end) },
-        Action::PlanWindow(ahead) => ShimCommand::SetWindow(window(clock, ahead)),
+        Action::PlanWindow(planned) => ShimCommand::SetWindow(window(clock, planned)),
         Action::Move(cpus) => ShimCommand::SetCpus { cpus },
         Action::RunFor(limit) => ShimCommand::SetRunLimit { limit: duration(limit) },
         Action::EndAt(end) => ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: None },
         Action::EndIfOrphaned { end, left } => {
             ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
         }
-        Action::Kill { grace, by } => ShimCommand::Kill { grace: duration(grace), cause: cause(by) },
+        Action::Kill { grace } => ShimCommand::Kill { grace: duration(grace) },
         Action::Launch(_) | Action::Forget => return None,
     })
 }
 
 /// Returns the outcome of an attempt, in the engine's terms.
-pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
+pub(super) fn outcome(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
-        EndCause::Memory => KilledBy::Memory,
-        EndCause::User | EndCause::Requeue | EndCause::Capacity => KilledBy::User,
+        EndCause::User => KilledBy::User,
     });
     match &end.exit {
         Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
         Exit::Failed(failure) => {
-            AttemptOutcome::Failed { at, why: why(failure), message: failure.to_string() }
+            AttemptOutcome::Failed { at, why: self::failure(failure), message: failure.to_string() }
         }
     }
 }
 
-fn why(failure: &StartFailure) -> model::Failure {
+fn failure(failure: &StartFailure) -> model::Failure {
     match failure {
         StartFailure::WorkingDirectory { .. } => model::Failure::Directory,
         StartFailure::OutputFile { .. } => model::Failure::Output,
         StartFailure::Program { .. } => model::Failure::Program,
         _ => model::Failure::System,
-    }
-}
-
-fn cause(by: KilledBy) -> EndCause {
-    match by {
-        KilledBy::Time => EndCause::Time,
-        KilledBy::Memory => EndCause::Memory,
-        KilledBy::User => EndCause::User,
     }
 }
 

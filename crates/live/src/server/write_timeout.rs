@@ -11,23 +11,23 @@ use tokio::time::{Sleep, sleep};
 /// A stream on which a write without progress fails after a time limit.
 pub(super) struct WriteTimeout<T> {
     inner: T,
-    patience: Duration,
+    timeout: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> WriteTimeout<T> {
-    pub(super) fn new(inner: T, patience: Duration) -> WriteTimeout<T> {
-        WriteTimeout { inner, patience, waiting: None }
+    pub(super) fn new(inner: T, timeout: Duration) -> WriteTimeout<T> {
+        WriteTimeout { inner, timeout, waiting: None }
     }
 
     /// Returns the result of a write, or an error at the end of the time limit.
-    fn judge<R>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
+    fn limit<R>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if result.is_ready() {
             self.waiting = None;
             return result;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -49,12 +49,12 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.judge(context, written)
+        self.limit(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.judge(context, flushed)
+        self.limit(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

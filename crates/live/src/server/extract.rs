@@ -1,0 +1,114 @@
+//! Extraction of requests, and the problems of requests that cannot be read.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::{Json, RequestPartsExt};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use miserly_api::model::{Filter, ProblemCode};
+use miserly_engine::{Caller, DaemonRequest};
+use serde::de::DeserializeOwned;
+
+use super::response::{ErrorResponse, ReplyBody};
+use super::service::Service;
+
+/// The properties of a connection. Each of its requests carries them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection {
+    pub(super) caller: Caller,
+    /// The most bytes of a body.
+    pub(super) body: usize,
+    /// The time limit for receiving a body.
+    pub(super) timeout: Duration,
+}
+
+/// A JSON body. A missing body counts as an empty object.
+pub(super) struct JsonBody<T>(pub(super) T);
+
+/// The caller of a request, and the service that replies.
+pub(super) struct Dispatcher<S> {
+    service: S,
+    caller: Caller,
+}
+
+/// The number of a job, in the path.
+pub(super) struct JobNumber(pub(super) i64);
+
+/// The filter of jobs, in the query.
+pub(super) struct JobFilter(pub(super) Filter);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
+        let bytes = read(request).await?;
+        let text = if bytes.is_empty() { b"{}" } else { &bytes[..] };
+        let read = Json::from_bytes(text).map_err(|error| ErrorResponse::malformed(error.body_text()))?;
+        Ok(JsonBody(read.0))
+    }
+}
+
+/// Returns the bytes of a body within the limits of size and time.
+async fn read(request: Request) -> Result<Bytes, ErrorResponse> {
+    let Connection { body, timeout, .. } = *connection(request.extensions())?;
+    let whole = Limited::new(request.into_body(), body).collect();
+    let read = tokio::time::timeout(timeout, whole).await.map_err(|_| {
+        let message = format!("the body did not come within {} s", timeout.as_secs_f64());
+        ErrorResponse::new(StatusCode::REQUEST_TIMEOUT, ProblemCode::Malformed, message)
+    })?;
+    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            let message = format!("the body is larger than {body} bytes; leave data in files");
+            return ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, ProblemCode::Malformed, message);
+        }
+        ErrorResponse::malformed(format!("the body cannot be read: {error}"))
+    })
+}
+
+fn connection(extensions: &axum::http::Extensions) -> Result<&Connection, ErrorResponse> {
+    let missing = || {
+        let message = "the caller is unknown; this is a defect of the daemon";
+        ErrorResponse::new(StatusCode::INTERNAL_SERVER_ERROR, ProblemCode::Internal, message)
+    };
+    extensions.get().ok_or_else(missing)
+}
+
+impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, service: &S) -> Result<Self, ErrorResponse> {
+        connection(&parts.extensions)
+            .map(|connection| Dispatcher { service: service.clone(), caller: connection.caller })
+    }
+}
+
+impl<S: Service> Dispatcher<S> {
+    /// Returns the reply to a request of the caller.
+    pub(super) async fn dispatch(self, request: DaemonRequest) -> Result<ReplyBody, ErrorResponse> {
+        self.service.handle(self.caller, request).await.map(ReplyBody).map_err(ErrorResponse::from)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for JobNumber {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorResponse> {
+        let number = parts.extract::<Path<i64>>().await;
+        let message = "a job is named by its number, as in /v1/jobs/12";
+        number.map(|Path(number)| JobNumber(number)).map_err(|_| ErrorResponse::malformed(message))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for JobFilter {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorResponse> {
+        let filter = parts.extract::<Query<Filter>>().await;
+        filter
+            .map(|Query(filter)| JobFilter(filter))
+            .map_err(|error| ErrorResponse::malformed(error.body_text()))
+    }
+}
