@@ -6,8 +6,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::{Reservation, Reservations};
-use super::{free_now, procs};
-use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting};
+use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting, procs};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///
@@ -105,6 +104,11 @@ impl CountPlan {
             self.profile.take(from, to, procs);
         }
     }
+}
+
+/// Returns the processors that are free at this moment of the pass.
+fn free_now(ledger: &Ledger) -> u32 {
+    u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
 }
 
 impl Availability for CountPlan {
