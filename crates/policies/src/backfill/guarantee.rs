@@ -56,7 +56,7 @@ impl<A: Availability> Kept<A> {
 
     /// Returns the first job of the order that may start now.
     fn first_startable(&self, context: &Context<'_>) -> Option<Startable<A::Place>> {
-        let room = self.plan.availability.room(context.ledger());
+        let room = self.plan.availability.room(context.ledger(), None);
         let mut job = self.queue.next(None, &room)?;
         let by_deadline = self.by_deadline();
         let mut kept = self.plan.availability.clone();

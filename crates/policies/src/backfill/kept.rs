@@ -108,7 +108,7 @@ impl<A: Availability> Plan<A> {
         let Plan { availability, reservations, .. } = self;
         let Some(held) = reservations.get(job) else { return Ok(None) };
         let from = held.begin.max(context.now());
-        let earlier = availability.earlier_start(context, from, held, freed, Some(reservations));
+        let earlier = availability.earlier_start(context.ledger(), from, held, freed);
         let Some((at, place)) = earlier else { return Ok(None) };
         let before = self.lift(job);
         if let Some(before) = &before {
@@ -209,8 +209,8 @@ impl<A: Availability> Kept<A> {
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
         let waiting = Waiting::by_arrival(job, entry);
         let until = bounds.until(waiting.span);
-        let Plan { availability, reservations, guarantee, .. } = &mut self.plan;
-        let found = availability.earliest_start(context, &waiting, bounds.begin, until, Some(reservations));
+        let Plan { availability, guarantee, .. } = &self.plan;
+        let found = availability.start_from(context.ledger(), &waiting, bounds.begin, until, None);
         let Some((at, place)) = found else {
             let never = availability.never_fits(context.ledger(), bounds.begin, &waiting);
             return context.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });

@@ -153,7 +153,7 @@ impl<A: Availability> Recomputed<A> {
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
     fn may_start(&self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
-        let room = self.plan.room(context.ledger());
+        let room = self.plan.room(context.ledger(), None);
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {
             *candidate = self.queue.next(last.as_ref(), &room);
@@ -214,7 +214,7 @@ impl<A: Availability> Recomputed<A> {
             }
             let mut next = new.first().copied();
             if !nowhere {
-                let room = self.plan.room_in(&self.changes.freed, context.ledger());
+                let room = self.plan.room(context.ledger(), Some(&self.changes.freed));
                 let old = self.queue.next_candidate(last.as_ref(), &room);
                 next = match (next, old) {
                     (Some(new), Some(old)) if new.key < old.key => Some(new),

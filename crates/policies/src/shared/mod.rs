@@ -1,4 +1,5 @@
-//! Structures that policies share, each with a property test against an obvious slow version.
+//! Structures that policies share, each with a property test against an obvious slow version, and
+//! helpers that start jobs.
 
 mod profile;
 
