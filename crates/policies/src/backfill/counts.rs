@@ -171,11 +171,15 @@ impl Availability for CountPlan {
     }
 
     fn hold_overdue(&mut self, now: Time, _ledger: &Ledger) {
-        self.profile.take(now, now + Span::TICK, self.overdue_procs);
+        if self.any_overdue() {
+            self.profile.take(now, now + Span::TICK, self.overdue_procs);
+        }
     }
 
     fn release_overdue(&mut self, now: Time) {
-        self.profile.give(now, now + Span::TICK, self.overdue_procs);
+        if self.any_overdue() {
+            self.profile.give(now, now + Span::TICK, self.overdue_procs);
+        }
     }
 
     fn room(&self, _ledger: &Ledger, _freed: Option<&FreedProcs>) -> impl Admits {
