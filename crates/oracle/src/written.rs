@@ -18,8 +18,7 @@ impl NaivePolicy {
     /// that of the run.
     pub fn written(text: &str, seed: u64) -> Option<NaivePolicy> {
         let (name, given) = read(text, seed);
-        let usual = if name == "sorted" { "shortest" } else { "arrival" };
-        let order = given.order(given.word("order").unwrap_or(usual))?;
+        let order = given.order(given.word("order").unwrap_or(usual_order(name)))?;
         match name {
             "fcfs" => Some(NaivePolicy::Fcfs { order }),
             "easy" => {
@@ -48,12 +47,15 @@ impl NaiveOnHosts {
         let (name, given) = read(text, seed);
         let order = match preset_on_hosts(name, &given) {
             Some(order) => order,
-            None => given.order(given.word("order").unwrap_or("arrival"))?,
+            None => given.order(given.word("order").unwrap_or(usual_order(name)))?,
         };
         let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
         let hold = name == "sjf-backfill" || given.word("hold_head") == Some("true");
         let depth = match (name, given.word("depth"), given.word("keep_reservations")) {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
+            ("sorted", ..) => {
+                return Some(NaiveOnHosts::Sorted { order, guarantee: given.number("guarantee", 1)? });
+            }
             ("selective-backfill", ..) => {
                 return Some(NaiveOnHosts::Selective { order, threshold: given.threshold()? });
             }
@@ -65,6 +67,11 @@ impl NaiveOnHosts {
         };
         Some(NaiveOnHosts::Anew { order, backfill, depth, hold })
     }
+}
+
+/// Returns the order of a policy whose order is not written.
+fn usual_order(name: &str) -> &'static str {
+    if name == "sorted" { "shortest" } else { "arrival" }
 }
 
 /// Returns the queue order of a policy with a fixed one, or `None` for other policies.

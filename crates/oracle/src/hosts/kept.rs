@@ -13,8 +13,7 @@ use super::world::World;
 
 /// Runs one pass. `ended` is true if the pass follows the end of a job.
 pub(super) fn pass(world: &mut World<'_>, order: NaiveOrder, ended: bool) {
-    let missed = world.kept.iter().any(|reservation| reservation.at < world.now);
-    if missed || world.overdue().next().is_some() {
+    if any_missed(world) {
         repair(world);
     }
     if ended {
@@ -43,9 +42,15 @@ fn overdue_on(world: &World<'_>, host: usize) -> Resources {
     parts.fold(Resources::NONE, |sum, part| sum.plus(&part.amount))
 }
 
+/// Returns whether a reserved start is past, or may have to wait for an overdue job.
+pub(super) fn any_missed(world: &World<'_>) -> bool {
+    let missed = world.kept.iter().any(|reservation| reservation.at < world.now);
+    missed || world.overdue().next().is_some()
+}
+
 /// Removes all reservations and restores each at its old start and place, or at the earliest later
 /// fit.
-fn repair(world: &mut World<'_>) {
+pub(super) fn repair(world: &mut World<'_>) {
     let before = std::mem::take(&mut world.kept);
     let mut lifted = before.clone();
     lifted.sort_by_key(|reservation| (reservation.at, arrival(reservation.job, world.jobs)));
@@ -78,7 +83,7 @@ fn compress(world: &mut World<'_>, order: NaiveOrder) {
     }
 }
 
-fn reserve_new(world: &mut World<'_>) {
+pub(super) fn reserve_new(world: &mut World<'_>) {
     for job in world.queue(NaiveOrder::ARRIVAL) {
         if world.kept.iter().all(|reservation| reservation.job != job) {
             let place = world.earliest(job, world.now, &world.kept);

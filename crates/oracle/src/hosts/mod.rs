@@ -11,6 +11,8 @@ mod plan;
 
 mod selective;
 
+mod sorted;
+
 mod world;
 
 use miserly_core::{EventOrder, Machine, Time};
@@ -50,6 +52,13 @@ pub enum NaiveOnHosts {
     Kept {
         /// The order of compression.
         order: NaiveOrder,
+    },
+    /// Jobs start in any order that leaves each of them its guarantee.
+    Sorted {
+        /// The order in which jobs are tried.
+        order: NaiveOrder,
+        /// The deadline of a job, in units of the first wait that it was promised.
+        guarantee: i64,
     },
 }
 

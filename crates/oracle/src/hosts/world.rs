@@ -7,7 +7,7 @@ use crate::{NaiveJob, NaiveOrder};
 
 use super::fit::Part;
 use super::plan::{Plan, Reservation};
-use super::{NaiveOnHosts, kept, recomputed, selective};
+use super::{NaiveOnHosts, kept, recomputed, selective, sorted};
 
 /// A job that has started and has no reported end yet.
 pub(super) struct Running {
@@ -41,6 +41,8 @@ pub(super) struct World<'a> {
     pub(super) head: Option<usize>,
     /// Reservations that are kept between passes.
     pub(super) kept: Vec<Reservation>,
+    /// The promised start of each job, if it can be later than the reserved one.
+    pub(super) deadlines: Vec<Time>,
     /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
 }
@@ -59,6 +61,7 @@ impl<'a> World<'a> {
             bypassed: vec![0; jobs.len()],
             head: None,
             kept: Vec::new(),
+            deadlines: vec![Time::ZERO; jobs.len()],
             wake: None,
         }
     }
@@ -151,6 +154,10 @@ impl<'a> World<'a> {
             NaiveOnHosts::Selective { order, threshold } => selective::pass(self, order, threshold),
             NaiveOnHosts::Kept { order } => {
                 kept::pass(self, order, ended);
+                self.wake = kept::wake(self);
+            }
+            NaiveOnHosts::Sorted { order, guarantee } => {
+                sorted::pass(self, order, guarantee);
                 self.wake = kept::wake(self);
             }
         }

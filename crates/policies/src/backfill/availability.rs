@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use miserly_core::{Context, Entry, JobId, Ledger, Machine, Placement, Time, Violation};
 
-use super::reservations::{Reservation, Reservations};
+use super::reservations::Reservation;
 use crate::shared::{Admits, Waiting};
 
 /// The places of capacity freed since jobs were last found unable to start or to move.
@@ -63,10 +63,9 @@ pub trait Availability: Clone + Debug + Send {
     fn release_overdue(&mut self, now: Time);
 
     /// Returns a bound on the jobs that can start now. A job that it does not admit cannot.
-    fn room(&self, ledger: &Ledger) -> impl Admits;
-
-    /// Returns a bound on the jobs that can start now and could not before this capacity was freed.
-    fn room_in(&self, freed: &Self::Freed, ledger: &Ledger) -> impl Admits;
+    ///
+    /// `freed` limits it to jobs that could not start before that capacity was freed.
+    fn room(&self, ledger: &Ledger, freed: Option<&Self::Freed>) -> impl Admits;
 
     /// Returns the place where a job can start now beside all reservations.
     ///
@@ -78,20 +77,11 @@ pub trait Availability: Clone + Debug + Send {
         freed: Option<&Self::Freed>,
     ) -> Option<Self::Place>;
 
-    /// Returns the earliest start in `from..until`.
+    /// Returns the earliest start from now on, beside the running jobs and the
+    /// [held](Availability::hold) reservations.
     ///
-    /// The start is [`Time::MAX`] if only jobs without end prevent an earlier one and `until` is
-    /// [`Time::MAX`].
-    ///
-    /// `begun`: the kept reservations. The ledger does not have those that have begun.
-    fn earliest_start(
-        &mut self,
-        context: &Context<'_>,
-        job: &Waiting,
-        from: Time,
-        until: Time,
-        begun: Option<&Reservations<Self::Place>>,
-    ) -> Option<(Time, Self::Place)>;
+    /// The start is [`Time::MAX`] if only jobs without end prevent an earlier one.
+    fn earliest_start(&mut self, context: &Context<'_>, job: &Waiting) -> Option<(Time, Self::Place)>;
 
     /// Returns the earliest start, if it follows from the last reservation and the changes since.
     ///
@@ -109,16 +99,16 @@ pub trait Availability: Clone + Debug + Send {
     /// The job had no such start before this capacity was freed.
     fn earlier_start(
         &mut self,
-        context: &Context<'_>,
+        ledger: &Ledger,
         from: Time,
         reservation: &Reservation<Self::Place>,
         freed: &Self::Freed,
-        begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
     /// Returns the start at `from` in the same place, or else the earliest one in `from..until`.
     ///
-    /// `from` may be now or later. Only the plan counts.
+    /// `from` may be now or later. Only the plan counts. The start is [`Time::MAX`] if only jobs
+    /// without end prevent an earlier one and `until` is [`Time::MAX`].
     fn start_from(
         &self,
         ledger: &Ledger,

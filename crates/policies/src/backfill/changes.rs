@@ -76,7 +76,7 @@ impl<A: Availability> ChangeTracker<A> {
     ) -> Option<(Time, A::Place)> {
         let last = self.head.as_ref();
         let again = last.and_then(|last| plan.earliest_start_again(context, last, &self.freed, &self.taken));
-        let found = again.or_else(|| plan.earliest_start(context, job, context.now(), Time::MAX, None));
+        let found = again.or_else(|| plan.earliest_start(context, job));
         let same = |(at, place): &(Time, A::Place)| {
             self.head.as_ref().is_some_and(|last| last.at == *at && last.place == *place)
         };

@@ -5,9 +5,8 @@ use miserly_core::{
 };
 
 use super::availability::{Availability, FreedCapacity};
-use super::reservations::{Reservation, Reservations};
-use super::{free_now, procs};
-use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting};
+use super::reservations::Reservation;
+use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting, procs};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///
@@ -32,25 +31,17 @@ enum Room {
     /// This number of processors.
     Free(u32),
     /// The limit beside one reservation.
-    Beside {
-        free: u32,
-        shadow: Span,
-        extra: u32,
-    },
+    Beside(Staircase),
     /// The limit by the profile.
     Profile(ProfileStaircase),
-    Nothing,
 }
 
 impl Admits for Room {
     fn admits(&self, procs: u32, span: Span) -> bool {
         match self {
             Room::Free(free) => procs <= *free,
-            Room::Beside { free, shadow, extra } => {
-                Staircase::of_shadow(*free, *shadow, *extra).admits(procs, span)
-            }
+            Room::Beside(stairs) => stairs.admits(procs, span),
             Room::Profile(outlook) => outlook.admits(procs, span),
-            Room::Nothing => false,
         }
     }
 }
@@ -95,8 +86,8 @@ impl FreedProcs {
 
 impl CountPlan {
     fn new(procs: u32) -> CountPlan {
-        let room = Room::Nothing;
-        CountPlan { profile: Profile::new(procs), overdue_procs: 0, free: 0, room, pending: None }
+        let profile = Profile::new(procs);
+        CountPlan { profile, overdue_procs: 0, free: 0, room: Room::Free(0), pending: None }
     }
 
     /// Enters the pending reservation in the profile.
@@ -105,6 +96,11 @@ impl CountPlan {
             self.profile.take(from, to, procs);
         }
     }
+}
+
+/// Returns the processors that are free at this moment of the pass.
+fn free_now(ledger: &Ledger) -> u32 {
+    u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
 }
 
 impl Availability for CountPlan {
@@ -175,40 +171,33 @@ impl Availability for CountPlan {
     }
 
     fn hold_overdue(&mut self, now: Time, _ledger: &Ledger) {
-        self.profile.take(now, now + Span::TICK, self.overdue_procs);
+        if self.any_overdue() {
+            self.profile.take(now, now + Span::TICK, self.overdue_procs);
+        }
     }
 
     fn release_overdue(&mut self, now: Time) {
-        self.profile.give(now, now + Span::TICK, self.overdue_procs);
+        if self.any_overdue() {
+            self.profile.give(now, now + Span::TICK, self.overdue_procs);
+        }
     }
 
-    fn room(&self, _ledger: &Ledger) -> impl Admits {
+    fn room(&self, _ledger: &Ledger, _freed: Option<&FreedProcs>) -> impl Admits {
         &self.room
     }
 
-    fn room_in(&self, freed: &FreedProcs, _ledger: &Ledger) -> impl Admits {
-        if freed.is_nowhere() { &Room::Nothing } else { &self.room }
-    }
-
-    fn place_now(&self, _desk: &Context<'_>, job: &Waiting, _freed: Option<&FreedProcs>) -> Option<()> {
+    fn place_now(&self, _context: &Context<'_>, job: &Waiting, _freed: Option<&FreedProcs>) -> Option<()> {
         self.room.admits(job.procs, job.span).then_some(())
     }
 
-    fn earliest_start(
-        &mut self,
-        context: &Context<'_>,
-        job: &Waiting,
-        from: Time,
-        until: Time,
-        _begun: Option<&Reservations<()>>,
-    ) -> Option<(Time, ())> {
+    fn earliest_start(&mut self, context: &Context<'_>, job: &Waiting) -> Option<(Time, ())> {
         self.enter_pending();
-        self.start_from(context.ledger(), job, from, until, None)
+        self.start_from(context.ledger(), job, context.now(), Time::MAX, None)
     }
 
     fn earliest_start_again(
         &self,
-        _desk: &Context<'_>,
+        _context: &Context<'_>,
         last: &Reservation<()>,
         freed: &FreedProcs,
         _taken: &FreedProcs,
@@ -218,11 +207,10 @@ impl Availability for CountPlan {
 
     fn earlier_start(
         &mut self,
-        _desk: &Context<'_>,
+        _ledger: &Ledger,
         from: Time,
         reservation: &Reservation<()>,
         freed: &FreedProcs,
-        _begun: Option<&Reservations<()>>,
     ) -> Option<(Time, ())> {
         let (at, job) = (reservation.at, &reservation.job);
         let found = self.profile.earliest_within(from, freed.until, at, job.span, job.procs);
@@ -257,7 +245,7 @@ impl Availability for CountPlan {
         let (at, procs) = (reservation.at, reservation.job.procs);
         if let Room::Free(free) = self.room {
             let extra = self.profile.free_at(at).saturating_sub(procs);
-            self.room = Room::Beside { free, shadow: at - now, extra };
+            self.room = Room::Beside(Staircase::of_shadow(free, at - now, extra));
             self.pending = Some((at, reservation.end(), procs));
         } else {
             self.enter_pending();
@@ -280,15 +268,8 @@ impl Availability for CountPlan {
         self.free -= job.procs;
         match &mut self.room {
             Room::Free(free) => *free -= job.procs,
-            Room::Beside { free, shadow, extra } => {
-                *free -= job.procs;
-                // The span is compared, because a sum could saturate.
-                if job.span > *shadow {
-                    *extra -= job.procs;
-                }
-            }
+            Room::Beside(stairs) => stairs.take(job.procs, job.span),
             Room::Profile(outlook) => *outlook = self.profile.outlook(now),
-            Room::Nothing => {}
         }
     }
 

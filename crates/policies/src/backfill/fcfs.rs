@@ -2,8 +2,7 @@
 
 use miserly_core::{Context, Event, Ledger, Policy, Time, Violation};
 
-use super::{in_turn, sort_again, start_on, waiting};
-use crate::shared::{Order, QueueIndex};
+use crate::shared::{Order, QueueIndex, Waiting, head_start_reason, start_job};
 
 /// Starts the head of the queue while it fits on some host, and stops at the first job that does
 /// not.
@@ -30,24 +29,22 @@ impl Policy for Fcfs {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.queue.clear();
         for job in ledger.waiting() {
-            self.queue.insert(waiting(&self.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
         }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         if let Event::Submitted(job) = event {
-            self.queue.insert(waiting(&self.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
         }
     }
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        sort_again(&mut self.queue, &self.order, context);
+        self.queue.sort_again(&self.order, context.now(), context.ledger());
         while let Some(&head) = self.queue.first() {
-            let ledger = context.ledger();
-            let demand = ledger.machine().demand(ledger.request(head.job));
-            let Some(placement) = ledger.fit(&demand) else { break };
-            let reason = in_turn(context, head.job);
-            start_on(context, head.job, placement, reason)?;
+            let Some(placement) = context.ledger().fit_request(head.job) else { break };
+            let reason = head_start_reason(context, head.job);
+            start_job(context, head.job, placement, reason)?;
             self.queue.remove(&head.key);
         }
         Ok(())

@@ -18,10 +18,9 @@
 use miserly_core::{Context, JobId, Span, StartReason, Time, Violation};
 
 use super::availability::Availability;
-use super::in_turn;
 use super::kept::Kept;
 use super::reservations::Reservation;
-use crate::shared::Waiting;
+use crate::shared::{Waiting, head_start_reason};
 
 /// A job that can start now.
 struct Startable<P> {
@@ -38,7 +37,7 @@ impl<A: Availability> Kept<A> {
         while let Some(Startable { job, place, moves }) = self.first_startable(context) {
             let reason = match self.queue.first() {
                 Some(first) if first.key != job.key => StartReason::Backfilled,
-                _ => in_turn(context, job.job),
+                _ => head_start_reason(context, job.job),
             };
             self.queue.remove(job.job);
             let own = self.plan.lift(job.job);
@@ -57,7 +56,7 @@ impl<A: Availability> Kept<A> {
 
     /// Returns the first job of the order that may start now.
     fn first_startable(&self, context: &Context<'_>) -> Option<Startable<A::Place>> {
-        let room = self.plan.availability.room(context.ledger());
+        let room = self.plan.availability.room(context.ledger(), None);
         let mut job = self.queue.next(None, &room)?;
         let by_deadline = self.by_deadline();
         let mut kept = self.plan.availability.clone();

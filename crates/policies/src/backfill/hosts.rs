@@ -1,12 +1,11 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time,
-    Violation,
+    Context, Entry, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
-use super::reservations::{Reservation, Reservations};
+use super::reservations::Reservation;
 use crate::shared::{Admits, FreedHosts, HostPlan, Waiting};
 
 /// The width of the widest job that can start now.
@@ -45,11 +44,6 @@ impl FreedCapacity for FreedHosts {
 /// Returns the resources that the job has to hold.
 fn demand(ledger: &Ledger, job: JobId) -> Resources {
     ledger.machine().demand(ledger.request(job))
-}
-
-/// Returns the hosts of these places.
-fn hosts(places: &[&Placement]) -> Vec<HostId> {
-    places.iter().flat_map(|place| place.shares()).map(|share| share.host).collect()
 }
 
 impl Availability for HostPlan {
@@ -106,13 +100,8 @@ impl Availability for HostPlan {
         self.drop_late();
     }
 
-    fn room(&self, ledger: &Ledger) -> impl Admits {
-        Width::new(ledger)
-    }
-
-    fn room_in(&self, freed: &FreedHosts, ledger: &Ledger) -> impl Admits {
-        match freed.hosts() {
-            _ if freed.is_nowhere() => Width(Procs::ZERO),
+    fn room(&self, ledger: &Ledger, freed: Option<&FreedHosts>) -> impl Admits {
+        match freed.and_then(FreedHosts::hosts) {
             Some(hosts) if ledger.machine().spread() == Spread::One => {
                 let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
                 Width(free.max().unwrap_or(Procs::ZERO))
@@ -131,31 +120,13 @@ impl Availability for HostPlan {
         let demand = demand(ledger, job.job);
         match freed {
             Some(freed) => self.fit_now_on(ledger, now, job.span, &demand, freed),
-            None => self.fit_now(ledger, now, job.span, &demand, &[]),
+            None => self.fit_now(ledger, now, job.span, &demand),
         }
     }
 
-    fn earliest_start(
-        &mut self,
-        context: &Context<'_>,
-        job: &Waiting,
-        from: Time,
-        until: Time,
-        begun: Option<&Reservations<Placement>>,
-    ) -> Option<(Time, Placement)> {
-        let (ledger, now) = (context.ledger(), context.now());
-        let demand = demand(ledger, job.job);
-        if from > now {
-            return self.earliest_from(from, until, job.span, &demand);
-        }
-        self.earliest(
-            ledger,
-            now,
-            until,
-            job.span,
-            &demand,
-            &begun.map_or_else(Vec::new, |begun| hosts(&begun.begun_places())),
-        )
+    fn earliest_start(&mut self, context: &Context<'_>, job: &Waiting) -> Option<(Time, Placement)> {
+        let demand = demand(context.ledger(), job.job);
+        self.earliest(context.ledger(), context.now(), job.span, &demand)
     }
 
     fn earliest_start_again(
@@ -171,17 +142,16 @@ impl Availability for HostPlan {
 
     fn earlier_start(
         &mut self,
-        context: &Context<'_>,
+        ledger: &Ledger,
         from: Time,
         reservation: &Reservation<Placement>,
         freed: &FreedHosts,
-        begun: Option<&Reservations<Placement>>,
     ) -> Option<(Time, Placement)> {
         let Reservation { job, at, place, .. } = reservation;
         if from >= *at {
             return None;
         }
-        let demand = demand(context.ledger(), job.job);
+        let demand = demand(ledger, job.job);
         let reserved = (*at, job.span, place);
         if let Some(hosts) = self.hosts_alone(freed) {
             return self.earlier_on(from, &demand, reserved, hosts);
@@ -191,7 +161,7 @@ impl Availability for HostPlan {
             return None;
         }
         Availability::give(self, *at, job, place);
-        let earlier = self.earliest_start(context, job, from, until, begun);
+        let earlier = self.earliest_from(from, until, job.span, &demand);
         Availability::take(self, *at, job, place);
         earlier.filter(|(start, _)| start < at)
     }

@@ -9,8 +9,7 @@ use super::bounds::Bounds;
 use super::queue::WaitQueue;
 use super::reservations::{Reservation, Reservations};
 use super::rules::BackfillRules;
-use super::{arrival_job, start_on};
-use crate::shared::{Key, Waiting};
+use crate::shared::{Key, Waiting, start_job};
 
 /// Backfilling with a kept reservation for every job.
 ///
@@ -109,7 +108,7 @@ impl<A: Availability> Plan<A> {
         let Plan { availability, reservations, .. } = self;
         let Some(held) = reservations.get(job) else { return Ok(None) };
         let from = held.begin.max(context.now());
-        let earlier = availability.earlier_start(context, from, held, freed, Some(reservations));
+        let earlier = availability.earlier_start(context.ledger(), from, held, freed);
         let Some((at, place)) = earlier else { return Ok(None) };
         let before = self.lift(job);
         if let Some(before) = &before {
@@ -149,7 +148,7 @@ impl<A: Availability> Kept<A> {
         let promised = entry.promise.filter(|_| guarantee);
         let deadline = promised.map_or(at, |promise| promise.best);
         let begin = entry.request.constraints.begin.unwrap_or(Time::ZERO);
-        Some(Reservation { job: arrival_job(job, entry), at, place, deadline, begin })
+        Some(Reservation { job: Waiting::by_arrival(job, entry), at, place, deadline, begin })
     }
 
     /// Moves each job that can start earlier, in the order of the queue.
@@ -208,10 +207,10 @@ impl<A: Availability> Kept<A> {
         let now = context.now();
         let entry = context.ledger().entry(job);
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
-        let waiting = arrival_job(job, entry);
+        let waiting = Waiting::by_arrival(job, entry);
         let until = bounds.until(waiting.span);
-        let Plan { availability, reservations, guarantee, .. } = &mut self.plan;
-        let found = availability.earliest_start(context, &waiting, bounds.begin, until, Some(reservations));
+        let Plan { availability, guarantee, .. } = &self.plan;
+        let found = availability.start_from(context.ledger(), &waiting, bounds.begin, until, None);
         let Some((at, place)) = found else {
             let never = availability.never_fits(context.ledger(), bounds.begin, &waiting);
             return context.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });
@@ -250,7 +249,7 @@ impl<A: Availability> Kept<A> {
         reason: StartReason,
     ) -> Result<(), Violation> {
         let placement = A::placement(context.ledger(), held.job.job, held.place.clone());
-        start_on(context, held.job.job, placement, reason)?;
+        start_job(context, held.job.job, placement, reason)?;
         let Plan { availability, freed, .. } = &mut self.plan;
         availability.reservation_started(context.now(), held, context.ledger(), freed);
         Ok(())

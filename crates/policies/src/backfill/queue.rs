@@ -2,7 +2,6 @@
 
 use miserly_core::{JobId, Ledger, Time};
 
-use super::waiting;
 use crate::shared::{Admits, Key, Order, Position, QueueIndex, Waiting};
 
 /// The waiting jobs in one order, or in two.
@@ -48,7 +47,7 @@ impl WaitQueue {
 
     pub(super) fn insert(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
-        let waiting = waiting(&self.order, now, job, entry);
+        let waiting = Waiting::new(&self.order, now, job, entry);
         let mut candidate = waiting.key;
         self.jobs.insert(waiting);
         if let Some(candidates) = &mut self.candidates {

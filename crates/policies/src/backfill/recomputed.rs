@@ -9,8 +9,7 @@ use super::changes::ChangeTracker;
 use super::queue::WaitQueue;
 use super::reservations::Reservation;
 use super::rules::BackfillRules;
-use super::{arrival_job, in_turn, start_on};
-use crate::shared::{Admits, Bypassed, Key, Waiting};
+use crate::shared::{Admits, Bypassed, Key, Waiting, head_start_reason, start_job};
 
 /// Backfilling with reservations that are recomputed at every pass.
 ///
@@ -85,7 +84,7 @@ impl<A: Availability> Recomputed<A> {
         }
         self.changes.note_taken(&place);
         let placement = A::placement(context.ledger(), job.job, place);
-        start_on(context, job.job, placement, reason)?;
+        start_job(context, job.job, placement, reason)?;
         self.plan.job_started(context.now(), job, context.ledger());
         Ok(())
     }
@@ -119,7 +118,8 @@ impl<A: Availability> Recomputed<A> {
             self.changes.set_head(next.job);
             if let Some(place) = self.place_now(context, &next) {
                 let first = made.is_empty() && (!self.rules.depth.is_selective() || self.is_first(next.job));
-                let reason = if first { in_turn(context, next.job) } else { StartReason::Backfilled };
+                let reason =
+                    if first { head_start_reason(context, next.job) } else { StartReason::Backfilled };
                 self.start(context, &next, place, reason)?;
                 continue;
             }
@@ -153,7 +153,7 @@ impl<A: Availability> Recomputed<A> {
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
     fn may_start(&self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
-        let room = self.plan.room(context.ledger());
+        let room = self.plan.room(context.ledger(), None);
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {
             *candidate = self.queue.next(last.as_ref(), &room);
@@ -214,7 +214,7 @@ impl<A: Availability> Recomputed<A> {
             }
             let mut next = new.first().copied();
             if !nowhere {
-                let room = self.plan.room_in(&self.changes.freed, context.ledger());
+                let room = self.plan.room(context.ledger(), Some(&self.changes.freed));
                 let old = self.queue.next_candidate(last.as_ref(), &room);
                 next = match (next, old) {
                     (Some(new), Some(old)) if new.key < old.key => Some(new),
@@ -228,7 +228,8 @@ impl<A: Availability> Recomputed<A> {
             }
             if let Some(place) = self.place_now(context, &next) {
                 let first = (made.is_empty() || self.rules.depth.is_selective()) && self.is_first(next.job);
-                let reason = if first { in_turn(context, next.job) } else { StartReason::Backfilled };
+                let reason =
+                    if first { head_start_reason(context, next.job) } else { StartReason::Backfilled };
                 self.start(context, &next, place, reason)?;
             }
         }
@@ -352,7 +353,7 @@ impl<A: Availability> Recomputed<A> {
             return;
         }
         if let Some((at, place)) = A::kept_start(entry, true) {
-            let job = arrival_job(job, entry);
+            let job = Waiting::by_arrival(job, entry);
             self.lent.push(Reservation { job, at, place, deadline: at, begin: Time::ZERO });
         }
     }

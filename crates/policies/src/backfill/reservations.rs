@@ -152,13 +152,6 @@ impl<P> Reservations<P> {
         self.get(job).is_some_and(|held| held.at <= self.now)
     }
 
-    /// Returns the places of the reservations that have begun, including those of jobs in a
-    /// quantum.
-    pub(super) fn begun_places(&self) -> Vec<&P> {
-        let begun = self.begun.iter().chain(&self.lent).filter(|job| self.has_begun(**job));
-        begun.filter_map(|job| Some(&self.get(*job)?.place)).collect()
-    }
-
     /// Returns whether the reserved start of a waiting job was missed.
     pub(super) fn any_missed(&self) -> bool {
         let missed = |job: &JobId| self.get(*job).is_some_and(|held| held.at < self.now);

@@ -1,6 +1,6 @@
 //! The rules of a backfilling policy, as data.
 
-use miserly_core::{Entry, Span};
+use miserly_core::Span;
 
 use crate::shared::Order;
 
@@ -111,9 +111,4 @@ impl BackfillRules {
     pub(super) fn counts_bypasses(&self) -> bool {
         self.order.counts_bypasses() || self.candidate_order.counts_bypasses()
     }
-}
-
-/// Returns the time for which a plan keeps a job's resources. All policies of the family plan with this value.
-pub(crate) fn planned_time(entry: &Entry) -> Span {
-    entry.request.planned()
 }

@@ -24,8 +24,7 @@ use miserly_core::{
 
 use self::alternative::Alternative;
 use self::slot_jobs::{SlotJob, SlotJobs};
-use crate::backfill::{in_turn, sort_again, start_on, waiting};
-use crate::shared::{Order, QueueIndex, Waiting};
+use crate::shared::{Order, QueueIndex, Waiting, head_start_reason, start_job};
 
 /// The rules of a gang scheduler besides packing.
 #[derive(Clone, Debug)]
@@ -98,7 +97,7 @@ impl Gang {
 
     /// Places the waiting jobs.
     fn serve_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        sort_again(&mut self.queue, &self.rules.order, context);
+        self.queue.sort_again(&self.rules.order, context.now(), context.ledger());
         let mut passed = false;
         for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
             if !self.start(context, &waiting, passed)? {
@@ -126,8 +125,8 @@ impl Gang {
         let Some((place, mark)) = self.find(context, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
-        let reason = if passed { StartReason::Backfilled } else { in_turn(context, waiting.job) };
-        start_on(context, waiting.job, placement(context.ledger(), waiting.job, &place), reason)?;
+        let reason = if passed { StartReason::Backfilled } else { head_start_reason(context, waiting.job) };
+        start_job(context, waiting.job, placement(context.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
             context.set_slot_state(place.slot, &mark)?;
         }
@@ -272,7 +271,7 @@ impl Policy for Gang {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.queue.clear();
         for job in ledger.waiting() {
-            self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger.entry(job)));
         }
         self.slot_jobs = SlotJobs::in_ledger(ledger);
         // Jobs keep processors that the machine has lost.
@@ -288,7 +287,7 @@ impl Policy for Gang {
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
+                self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger.entry(job)));
             }
             Event::Ended(ended) => {
                 let entry = ledger.entry(ended.job);

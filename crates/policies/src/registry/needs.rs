@@ -14,8 +14,6 @@ pub struct Needs {
     pub one_host_per_job: bool,
     /// Jobs share hosts.
     pub shared_hosts: bool,
-    /// The machine accounts nothing but processors.
-    pub only_processors: bool,
     /// The hosts are those of a table in its paper.
     pub host_table: bool,
     /// The policy plans with a calendar: capacity that varies over time. Others need constant
@@ -51,7 +49,6 @@ impl Needs {
         one_host: false,
         one_host_per_job: false,
         shared_hosts: false,
-        only_processors: false,
         host_table: false,
         calendar: false,
         named_processors: false,
@@ -71,9 +68,6 @@ impl Needs {
         if !self.calendar && machine.varies() {
             return Some("machines with constant capacity");
         }
-        if self.only_processors && !machine.is_plain() {
-            return Some("one host of processors, without memory");
-        }
         let fits = !(self.one_host && machine.hosts().len() > 1
             || self.one_host_per_job && machine.spread() != Spread::One
             || self.shared_hosts && machine.sharing() != Sharing::Shared);
@@ -83,7 +77,6 @@ impl Needs {
     /// Returns the hosts that are needed, in words.
     pub const fn hosts(&self) -> &'static str {
         match self {
-            Needs { only_processors: true, .. } => "one host of processors, without memory",
             Needs { one_host: true, .. } => "one host that jobs share",
             Needs { one_host_per_job: true, shared_hosts: true, .. } => {
                 "hosts that jobs share, each job on one of them (span one)"
@@ -94,12 +87,11 @@ impl Needs {
     }
 
     /// Returns every fact with its name, in order.
-    pub const fn facts(&self) -> [(&'static str, bool); 16] {
+    pub const fn facts(&self) -> [(&'static str, bool); 15] {
         [
             ("one_host", self.one_host),
             ("one_host_per_job", self.one_host_per_job),
             ("shared_hosts", self.shared_hosts),
-            ("only_processors", self.only_processors),
             ("host_table", self.host_table),
             ("calendar", self.calendar),
             ("named_processors", self.named_processors),

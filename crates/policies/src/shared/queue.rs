@@ -1,8 +1,8 @@
 //! The waiting jobs in one order, with a search that skips jobs that do not fit.
 
-use miserly_core::{JobId, Span};
+use miserly_core::{Entry, JobId, Ledger, Span, Time};
 
-use super::order::Key;
+use super::order::{Key, Order};
 use super::staircase::Admits;
 
 /// The number of jobs at which a chunk is split.
@@ -19,6 +19,25 @@ pub struct Waiting {
     pub procs: u32,
     /// The time for which it is planned to hold them.
     pub span: Span,
+}
+
+impl Waiting {
+    /// Returns a waiting job with its position in this order.
+    pub fn new(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
+        Waiting { key: order.key(now, entry), ..Waiting::by_arrival(job, entry) }
+    }
+
+    /// Returns a waiting job with its position in the order of arrival.
+    pub fn by_arrival(job: JobId, entry: &Entry) -> Waiting {
+        Waiting { key: Key::arrival(entry), job, procs: procs(entry), span: entry.request.planned() }
+    }
+}
+
+/// Returns the job's processors.
+///
+/// The registry admits no machine, and the driver no job, beyond a `u32`.
+pub(crate) fn procs(entry: &Entry) -> u32 {
+    u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
 }
 
 /// A sorted run of jobs, with the least width and span in it.
@@ -41,6 +60,23 @@ pub struct Position {
 }
 
 /// The waiting jobs, sorted, in chunks that record the least width and span in them.
+///
+/// ```
+/// use miserly_core::{Entry, JobId, Request, Resources, Span, Time};
+/// use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
+///
+/// let order = Order::by(Criterion::Widest);
+/// let mut queue = QueueIndex::new();
+/// for (job, procs) in [(0, 2), (1, 8), (2, 4)] {
+///     let request = Request::new(job.into(), Time::ZERO, Span::from_ticks(60), Resources::cpus(procs));
+///     let entry = Entry::waiting(request, job.into());
+///     queue.insert(Waiting::new(&order, Time::ZERO, JobId(job), &entry));
+/// }
+/// assert_eq!(queue.first().map(|head| head.procs), Some(8));
+/// // Four processors are free for 90 ticks, and three of them for ever.
+/// let room = Staircase::of_shadow(4, Span::from_ticks(90), 3);
+/// assert_eq!(queue.next_admitted(None, &room).map(|next| next.procs), Some(4));
+/// ```
 ///
 /// With n jobs and chunks of c, insertion and removal are O(c + n / c). The search for a job that
 /// fits skips a chunk in O(1) if no job in it fits.
@@ -79,6 +115,13 @@ impl QueueIndex {
         }
         if !self.iter().is_sorted_by_key(|job| job.key) {
             self.sort();
+        }
+    }
+
+    /// Sorts the jobs by their positions as of `now`, if the order changes with time.
+    pub fn sort_again(&mut self, order: &Order, now: Time, ledger: &Ledger) {
+        if order.changes() {
+            self.rekey(|held| order.key(now, ledger.entry(held.job)));
         }
     }
 

@@ -33,6 +33,15 @@ impl Staircase {
     pub fn of_shadow(free: u32, until_shadow: Span, extra: u32) -> Staircase {
         Staircase { free, until_shadow, extra }
     }
+
+    /// Takes the processors of an admitted job, which starts now.
+    pub fn take(&mut self, procs: u32, span: Span) {
+        self.free -= procs;
+        // The span is compared, because a sum of times could saturate.
+        if span > self.until_shadow {
+            self.extra -= procs;
+        }
+    }
 }
 
 impl Admits for Staircase {

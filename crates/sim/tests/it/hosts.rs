@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
-const MORE: [&str; 24] = [
+const MORE: [&str; 28] = [
     "easy(order=shortest, backfill=widest)",
     "easy(order=shortest, backfill=widest, hold_head=true)",
     "easy(order=random, draw=pass)",
@@ -36,6 +36,10 @@ const MORE: [&str; 24] = [
     "selective-backfill(threshold=1.5, order=lxf)",
     "selective-backfill(threshold=2, order='2 * bypassed - procs')",
     "selective-backfill(threshold=1.25, order=random, draw=pass)",
+    "sorted(guarantee=3)",
+    "sorted(order=lxf, guarantee=2)",
+    "sorted(order=arrival)",
+    "sorted(order=random, draw=pass, guarantee=2)",
 ];
 
 /// Into how many parts the policies are cut: all of them, for every random case, would only be

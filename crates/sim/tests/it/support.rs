@@ -310,7 +310,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 13] = [
 ];
 
 /// Policies that run on any hosts.
-pub(crate) const ON_HOSTS: [&str; 20] = [
+pub(crate) const ON_HOSTS: [&str; 22] = [
     "fcfs",
     "fcfs(order=shortest)",
     "easy",
@@ -331,4 +331,6 @@ pub(crate) const ON_HOSTS: [&str; 20] = [
     "selective-backfill",
     "selective-backfill(threshold=1.1)",
     "selective-backfill(threshold=4, order=widest)",
+    "sorted",
+    "sorted(guarantee=2, order=widest)",
 ];

@@ -10,7 +10,7 @@ pub static SORTED: PolicyDescriptor = PolicyDescriptor {
     title: "sorted backfilling: jobs start in any order that keeps the guarantee of each job",
     paper: ZOTKIN,
     promises: "every job, when it is submitted: guarantee times the wait that conservative would promise",
-    needs: Needs { only_processors: true, ..Needs::NONE },
+    needs: Needs::NONE,
     spellings: &[],
     read,
 };

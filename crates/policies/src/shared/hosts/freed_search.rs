@@ -18,7 +18,7 @@ impl HostPlan {
         freed: &FreedHosts,
     ) -> Option<Placement> {
         let (Spread::One, Some(hosts)) = (self.machine.spread(), freed.hosts()) else {
-            return if freed.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand, &[]) };
+            return if freed.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand) };
         };
         let free = ledger.free_hosts();
         let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| demand.fits_in(&free.on(*host)));

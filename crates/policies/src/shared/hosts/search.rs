@@ -14,19 +14,11 @@ impl HostPlan {
     /// [`FreeHosts`]. On several hosts: as [`FreeHosts`] places it on the resources that stay free
     /// throughout.
     ///
-    /// `due` has the hosts with reservations that begin now and are only in the plan. Additional
-    /// hosts in it do no harm.
+    /// No reservation may begin now: the ledger would not have it.
     ///
     /// O(log hosts), plus the windows of hosts that have reservations. On several hosts, if any has
     /// a reservation, O(hosts log hosts).
-    pub fn fit_now(
-        &self,
-        ledger: &Ledger,
-        now: Time,
-        span: Span,
-        demand: &Resources,
-        due: &[HostId],
-    ) -> Option<Placement> {
+    pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Resources) -> Option<Placement> {
         if let Some(pool) = self.pool() {
             let here = pool.earliest(now, now + Span::TICK, span, demand);
             return here.map(|_| Placement::on(HostId(0), *demand));
@@ -35,40 +27,31 @@ impl HostPlan {
         match self.machine.spread() {
             Spread::One => {
                 // The ledger orders the other hosts as the plan does.
-                let fits = |host: &HostId| !due.contains(host) && self.on(*host, now, span, demand).is_some();
-                let other = free.candidates(&self.machine, demand).find(fits);
-                self.best(now, span, demand, due.iter().copied().chain(other))
+                free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand))
             }
-            Spread::Any if self.falling == 0 && due.is_empty() => free.fit(&self.machine, demand),
+            Spread::Any if self.falling == 0 => free.fit(&self.machine, demand),
             Spread::Any if !demand.fits_in(&free.total()) => None,
             Spread::Any => self.fit_throughout(now, span, demand),
         }
     }
 
-    /// Returns the earliest start of a job from `now` on, before `until`, and its placement.
+    /// Returns the earliest start of a job from `now` on, and its placement.
     ///
-    /// `due` is as in [`fit_now`](HostPlan::fit_now). The start is now, at a breakpoint, or
-    /// [`Time::MAX`] if the job has to wait for jobs without end and `until` is [`Time::MAX`].
-    /// O(log m) for each of the m breakpoints that is passed, plus the windows there.
+    /// No reservation may begin now. The start is now, at a breakpoint, or [`Time::MAX`] if the job
+    /// has to wait for jobs without end. O(log m) for each of the m breakpoints that is passed,
+    /// plus the windows there.
     pub fn earliest(
         &self,
         ledger: &Ledger,
         now: Time,
-        until: Time,
         span: Span,
         demand: &Resources,
-        due: &[HostId],
     ) -> Option<(Time, Placement)> {
-        if now >= until {
-            return None;
-        }
         if self.pool().is_some() {
-            return self.earliest_from(now, until, span, demand);
+            return self.earliest_from(now, Time::MAX, span, demand);
         }
-        if let Some(placement) = self.fit_now(ledger, now, span, demand, due) {
-            return Some((now, placement));
-        }
-        self.earliest_after(now, until, span, demand)
+        let here = self.fit_now(ledger, now, span, demand).map(|placement| (now, placement));
+        here.or_else(|| self.earliest_after(now, Time::MAX, span, demand))
     }
 
     /// Returns the earliest start not before `from`, which may be later than now, and before

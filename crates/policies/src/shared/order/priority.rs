@@ -96,6 +96,9 @@ impl Priority {
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
         let value = self.formula.eval_exactly(&fractions(now, entry))?;
         let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
+        if weight == Weight::NONE {
+            return Some(value);
+        }
         let delay = weight.exact()?.checked_mul(seconds(entry.request.submit - Time::ZERO))?;
         value.checked_sub(delay)
     }

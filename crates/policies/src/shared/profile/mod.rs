@@ -21,6 +21,17 @@ const PAST: usize = 16;
 /// skips a chunk that is free, or taken, throughout. With n breakpoints and chunks of c = 64, a
 /// change is O(c + n / c). A search costs the same for each hole that is too short. Equal
 /// neighbours are merged, so two profiles with the same counts are equal.
+///
+/// ```
+/// use miserly_core::{Span, Time};
+/// use miserly_policies::shared::Profile;
+///
+/// let [now, end] = [0, 60].map(Time::from_ticks);
+/// let mut profile = Profile::new(4);
+/// profile.take(now, end, 3);
+/// assert_eq!(profile.free_at(now), 1);
+/// assert_eq!(profile.earliest(now, Span::from_ticks(90), 2), end);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Profile {
     chunks: Vec<Chunk>,
