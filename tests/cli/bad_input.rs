@@ -276,7 +276,7 @@ fn options_that_make_no_sense() {
 
 #[test]
 fn outputs_that_cannot_be_written() {
-    let ending = "the file name must end in .csv or .swf";
+    let ending = "the name must end in .csv or .swf, which gives the format";
     check("simulate log.swf -p easy --jobs out.txt", &format!("--jobs out.txt: {ending}"));
     check("simulate missing.swf -p easy --jobs out", &format!("--jobs out: {ending}"));
     check(

@@ -73,13 +73,13 @@ fn beyond_twenty_users_the_others_share_a_row() {
     let jobs = sum(|group| group["jobs"].as_f64());
     let waited = sum(|group| Some(group["jobs"].as_f64()? * group["metrics"]["wait"]["mean"].as_f64()?));
     let mean = miserly_report::figure(Some(waited / jobs));
-    let rows = others("simulate log.swf -p fcfs --by user");
+    let rows = others("simulate log.swf -p fcfs --by user --seconds");
     let [row] = &rows[..] else { panic!("{rows:?}") };
     assert!(
         row.starts_with(&format!("others (6) {jobs} ")) && row.contains(&format!("% {mean} - - ")),
         "{row}"
     );
-    let compared = others("compare log.swf -p fcfs -p fcfs --by user");
+    let compared = others("compare log.swf -p fcfs -p fcfs --by user --seconds");
     // Bounded slowdowns: mean, 95th percentile, worst; then waits.
     assert_eq!(compared.len(), 6);
     assert_eq!(compared[1], format!("others (6) {jobs} - -"));

@@ -48,6 +48,11 @@ impl Fraction {
 
     /// Returns the sum.
     pub fn checked_add(self, other: Fraction) -> Option<Fraction> {
+        if let (Some(a), Some(b)) = (self.small(), other.small()) {
+            let numerator = if a.1 == b.1 { a.0 + b.0 } else { a.0 * b.1 + b.0 * a.1 };
+            let denominator = if a.1 == b.1 { a.1 } else { a.1 * b.1 };
+            return Some(Fraction { numerator, denominator });
+        }
         self.with_reduced(other, |a, b| {
             if a.denominator == b.denominator {
                 return Fraction::new(a.numerator.checked_add(b.numerator)?, a.denominator);
@@ -65,6 +70,9 @@ impl Fraction {
 
     /// Returns the product.
     pub fn checked_mul(self, other: Fraction) -> Option<Fraction> {
+        if let (Some(a), Some(b)) = (self.small(), other.small()) {
+            return Some(Fraction { numerator: a.0 * b.0, denominator: a.1 * b.1 });
+        }
         self.with_reduced(other, |a, b| {
             let numerator = a.numerator.checked_mul(b.numerator)?;
             Fraction::new(numerator, a.denominator.checked_mul(b.denominator)?)
@@ -108,6 +116,15 @@ impl Fraction {
         // A division of two floats that are exact is rounded once.
         let value = if n <= EXACT && d <= EXACT { n as f64 / d as f64 } else { long_division(n, d) };
         if self.numerator < 0 { -value } else { value }
+    }
+
+    /// Returns numerator and denominator, if both have at most 62 bits: then no sum of products of two such
+    /// fractions overflows.
+    fn small(self) -> Option<(i128, i128)> {
+        const BOUND: i128 = 1 << 62;
+        let Fraction { numerator, denominator } = self;
+        let fits = -BOUND < numerator && numerator < BOUND && denominator < BOUND;
+        fits.then_some((numerator, denominator))
     }
 
     /// Returns the result of `operation`, of the lowest terms if it has none of the terms at hand.

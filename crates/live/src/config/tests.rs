@@ -78,7 +78,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("state = 'here'", "state = \"here\": write the whole path");
     refused("backup-keep = 0", "backup-keep: it is at least 1");
     refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
-    refused("access = 'friends'", "access = \"friends\": it is one of own, everybody");
+    refused("access = 'friends'", "access = \"friends\": must be one of own, everybody");
     refused("opportunistic = 'yes'", "expected a boolean");
     refused("[pool]\ncpus = 17", "daemon.toml:1: on mon 00:00: the pool would have 17 processors");
     refused(

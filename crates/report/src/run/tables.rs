@@ -259,10 +259,22 @@ fn best(values: &[Option<f64>], better: Improvement) -> Option<f64> {
     (lowest < highest).then_some(chosen)
 }
 
+/// The longest line of a parameter with its value.
+const PARAMETER_WIDTH: usize = 12;
+
+/// Breaks a long parameter before its value.
+fn folded_value(parameter: &str) -> String {
+    let long = parameter.chars().count() > PARAMETER_WIDTH;
+    if long { parameter.replace('=', "=\n") } else { parameter.to_owned() }
+}
+
 /// Breaks a policy's written form into lines to keep columns narrow. Quoted formulas stay whole.
 pub(super) fn folded_policy(policy: &str) -> String {
     let fold = |(position, part): (usize, &str)| match position % 2 {
-        0 => part.replace('(', "\n(").replace(", ", ",\n").replace('=', "=\n"),
+        0 => {
+            let parameters = part.replace('(', "\n(").replace(", ", ",\n");
+            parameters.split('\n').map(folded_value).collect::<Vec<_>>().join("\n")
+        }
         _ => format!("'{part}'"),
     };
     policy.split('\'').enumerate().map(fold).collect()

@@ -44,10 +44,10 @@ fn a_window_that_is_not_needed_is_the_next_ones() {
        0 |1111111111333
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason     promised
-      1      2       0        10      0   10  immediate         0
-      2      2       0        10      0    4  ahead            10
-      3      2       0        10     10   13  promised         20
+    job  procs  submit  estimate  start  end  reason         promised
+      1      2       0        10      0   10  immediate             0
+      2      2       0        10      0    4  opportunistic        10
+      3      2       0        10     10   13  promised             20
     ");
 }
 
@@ -70,9 +70,9 @@ fn who_finds_too_little_memory_waits_for_its_start() {
        0 |1111112222
          +-----+----
           0
-    job  procs  submit  estimate  start  end  reason     promised
-      1      1       0         6      0    6  immediate         0
-      2      2       0         4      6   10  promised          6
-      3      2       0         4      0    4  ahead            10
+    job  procs  submit  estimate  start  end  reason         promised
+      1      1       0         6      0    6  immediate             0
+      2      2       0         4      6   10  promised              6
+      3      2       0         4      0    4  opportunistic        10
     ");
 }

@@ -23,6 +23,7 @@ use super::weight::Weight;
 pub struct Priority {
     formula: Arc<Formula>,
     first: Direction,
+    counts_bypasses: bool,
 }
 
 /// The index of the wait in [`Priority::NAMES`].
@@ -61,7 +62,7 @@ impl Priority {
 
     fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
         let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
-        Ok(Priority { formula, first })
+        Ok(Priority { counts_bypasses: formula.uses(BYPASSED), formula, first })
     }
 
     /// Returns the formula.
@@ -76,7 +77,7 @@ impl Priority {
 
     /// Returns whether the formula uses the number of bypasses of a job.
     pub(super) fn counts_bypasses(&self) -> bool {
-        self.formula.uses(BYPASSED)
+        self.counts_bypasses
     }
 
     /// Returns `value - weight * submit`, of which the largest comes first.
@@ -94,13 +95,32 @@ impl Priority {
     }
 
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
-        let value = self.formula.eval_exactly(&fractions(now, entry))?;
+        let value = self.formula.eval_exactly(&self.fractions(now, entry))?;
         let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
         if weight == Weight::NONE {
             return Some(value);
         }
         let delay = weight.exact()?.checked_mul(seconds(entry.request.submit - Time::ZERO))?;
         value.checked_sub(delay)
+    }
+
+    /// Returns the values of [`Priority::NAMES`], exactly.
+    fn fractions(&self, now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
+        let request = &entry.request;
+        let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());
+        let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
+        // The state of the policy is looked up for the formulas that need it only.
+        let bypassed = if self.counts_bypasses { entry.policy_state.get::<Bypassed>().0 } else { 0 };
+        [
+            seconds(now - request.submit),
+            seconds(request.estimate.max(SECOND)),
+            integer(request.procs().get()),
+            seconds(request.submit - Time::ZERO),
+            integer(request.demand.get(Kind::Memory)),
+            known(request.user),
+            known(request.queue),
+            Fraction::from(i64::from(bypassed)),
+        ]
     }
 }
 
@@ -117,23 +137,6 @@ fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
         known(request.user),
         known(request.queue),
         f64::from(entry.policy_state.get::<Bypassed>().0),
-    ]
-}
-
-/// Returns the values of [`Priority::NAMES`], exactly.
-fn fractions(now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
-    let request = &entry.request;
-    let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());
-    let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
-    [
-        seconds(now - request.submit),
-        seconds(request.estimate.max(SECOND)),
-        integer(request.procs().get()),
-        seconds(request.submit - Time::ZERO),
-        integer(request.demand.get(Kind::Memory)),
-        known(request.user),
-        known(request.queue),
-        Fraction::from(i64::from(entry.policy_state.get::<Bypassed>().0)),
     ]
 }
 
