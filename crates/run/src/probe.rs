@@ -57,9 +57,9 @@ impl RunSetup {
         let mut added = Some(Job::new(request, probe.time));
         let mut logged = self.jobs()?.peekable();
         let mut jobs = std::iter::from_fn(move || -> Option<Result<Job, TraceError>> {
-            let is_earlier =
+            let is_later =
                 |job: &Result<Job, TraceError>| job.as_ref().is_ok_and(|job| job.request.submit > submit);
-            if added.is_some() && logged.peek().is_none_or(is_earlier) {
+            if added.is_some() && logged.peek().is_none_or(is_later) {
                 return added.take().map(Ok);
             }
             logged.next()
@@ -97,5 +97,41 @@ impl Observer for ProbeObserver {
 
     fn has_enough(&self) -> bool {
         self.start.is_some() || self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_workload::Trace;
+
+    use super::*;
+    use crate::options::RunOptions;
+
+    /// A job of six of ten processors from 100 to 160, with a time limit of 90.
+    fn setup() -> RunSetup {
+        let log = "; MaxProcs: 10\n1 100 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
+        RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(procs: u64, submit: i64, expect: i64) {
+        let probe = Probe { procs: Procs::new(procs), time: Span::from_secs(10).unwrap() };
+        let submit = Time::from_secs(submit).unwrap();
+        let wait = setup().probe_wait(&"easy".parse().unwrap(), probe, submit).unwrap();
+        assert_eq!(wait, Span::from_secs(expect));
+    }
+
+    #[test]
+    fn a_job_waits_for_the_processors_that_it_needs() {
+        check(4, 110, 0);
+        check(5, 110, 50);
+        check(10, 99, 0);
+        check(10, 160, 0);
+    }
+
+    #[test]
+    fn the_submit_times_are_the_middles_of_equal_parts() {
+        let ticks: Vec<i64> = (0..4).map(|part| middle(80, part, 4)).collect();
+        assert_eq!(ticks, [10, 30, 50, 70]);
     }
 }

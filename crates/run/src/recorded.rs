@@ -118,3 +118,40 @@ fn recorded_wait(job: &LoggedJob) -> Option<Span> {
     let seconds = job.record.as_ref()?.recorded(Field::Wait)?;
     Span::from_secs(i64::try_from(seconds).ok()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use miserly_workload::Trace;
+
+    use super::*;
+    use crate::options::RunOptions;
+
+    /// Two jobs on ten processors, with these recorded waits in seconds.
+    fn recorded(waits: [i64; 2]) -> Option<RunDoc> {
+        let [first, second] = waits;
+        let log = format!(
+            "; MaxProcs: 10\n1 100 {first} 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n\
+             2 110 {second} 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+        );
+        RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap().recorded().unwrap()
+    }
+
+    #[test]
+    fn the_waits_of_the_log_are_measured() {
+        let document = recorded([20, 40]).unwrap();
+        assert_eq!((document.policy.as_str(), document.jobs.simulated), (RECORDED, 2));
+        assert_eq!((document.metrics.wait.mean, document.metrics.response.mean), (Some(30.0), Some(90.0)));
+        assert_eq!((document.queue_length.max, document.makespan), (2, Some(110.0)));
+    }
+
+    #[test]
+    fn a_log_without_waits_has_no_recorded_schedule() {
+        assert!(recorded([-1, -1]).is_none() && recorded([0, 0]).is_none());
+    }
+
+    #[test]
+    fn jobs_without_a_recorded_wait_are_counted() {
+        let document = recorded([20, -1]).unwrap();
+        assert_eq!((document.jobs.simulated, document.jobs.left_out()), (1, 1));
+    }
+}

@@ -3,7 +3,7 @@
 use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
-use miserly_units::{duration, duration_rounded};
+use miserly_units::duration_rounded;
 
 use super::why::{EndedJob, WaitReason, processors, room_text};
 
@@ -103,10 +103,10 @@ impl Story {
             "job {}: {}, estimate {}, under {policy}\n\n",
             request.number,
             processors(request.procs()),
-            duration(request.estimate)
+            duration_rounded(request.estimate)
         );
         let mut line = |at: Time, what: String| {
-            text.push_str(&format!("{:>12}  {what}\n", at.to_string()));
+            text.push_str(&format!("{:>12}  {what}\n", seconds(at)));
         };
         let queue = match self.waiting {
             0 => "no job waiting".to_owned(),
@@ -160,10 +160,10 @@ impl Story {
         for passer in self.passed_by.iter().take(NAMED) {
             text.push_str(&format!(
                 "{:>12}  job {}: {}, estimate {}, {}\n",
-                passer.start.to_string(),
+                seconds(passer.start),
                 passer.request.number,
                 processors(passer.request.procs()),
-                duration(passer.request.estimate),
+                duration_rounded(passer.request.estimate),
                 passer.reason.as_str().replace('_', " "),
             ));
         }
@@ -232,7 +232,7 @@ impl Event {
 
 impl MoveKind {
     fn text(self, start: Time, until: Span) -> String {
-        let until = duration_rounded(until);
+        let (start, until) = (seconds(start), duration_rounded(until));
         match self {
             MoveKind::Promised => format!("promised a start at {start} at the latest, in {until}"),
             MoveKind::Planned => format!("reserved at {start}, in {until} (no promise)"),
@@ -241,6 +241,11 @@ impl MoveKind {
             }
         }
     }
+}
+
+/// Returns the whole seconds of the log before a time.
+fn seconds(time: Time) -> i64 {
+    (time - Time::ZERO).secs()
 }
 
 /// Returns the text for the cause of a broken promise.

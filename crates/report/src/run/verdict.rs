@@ -114,3 +114,22 @@ fn who_pays(best: &RunDoc, baseline: &RunDoc) -> Option<String> {
         time(waited)
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_in_percent_or_a_factor() {
+        let cases = [
+            (65.0, 100.0, "35 % shorter"),
+            (112.0, 100.0, "12 % longer"),
+            (99.5, 100.0, "0.5 % shorter"),
+            (300.0, 100.0, "3.0 times as long"),
+            (5.0, 0.0, "longer"),
+        ];
+        for (value, baseline, expected) in cases {
+            assert_eq!(change(value, baseline), expected);
+        }
+    }
+}
