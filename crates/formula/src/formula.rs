@@ -3,6 +3,7 @@
 use crate::error::FormulaError;
 use crate::exact::ExactProgram;
 use crate::fraction::Fraction;
+use crate::integers;
 use crate::op::Op;
 use crate::parser::parse;
 use crate::program::Program;
@@ -19,6 +20,8 @@ pub struct Formula {
     program: Program,
     /// The same over fractions, if all operations allow that.
     exact: Option<ExactProgram>,
+    /// The magnitude of integers up to which the value is rounded once.
+    integer_limit: Option<f64>,
 }
 
 impl Formula {
@@ -54,7 +57,9 @@ impl Formula {
         let steps = parse(text, names)?;
         let program = Program::new(&steps);
         let exact = ExactProgram::new(&steps);
-        Ok(Formula { names: names.iter().map(|&name| name.to_owned()).collect(), steps, program, exact })
+        let integer_limit = integers::limit(&steps);
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        Ok(Formula { names, steps, program, exact, integer_limit })
     }
 
     /// Evaluates the formula with one value per name, in the order of [`Formula::parse`].
@@ -91,6 +96,31 @@ impl Formula {
     pub fn eval_exactly(&self, values: &[Fraction]) -> Option<Fraction> {
         assert_eq!(values.len(), self.names.len(), "one value for each name");
         self.exact.as_ref()?.run(values)
+    }
+
+    /// Returns the float that is nearest to the exact value, if one rounding is enough: for integer values that are not
+    /// too large, in a formula with no division before its last step.
+    ///
+    /// It is equal to `eval_exactly(..).nearest()`, and several times as fast. Allocates nothing.
+    ///
+    /// ```
+    /// use miserly_formula::Formula;
+    ///
+    /// let formula = Formula::parse("(a + b) / b", &["a", "b"])?;
+    /// assert_eq!(formula.eval_integers(&[2.0, 3.0]), Some(5.0 / 3.0));
+    /// assert_eq!(formula.eval_integers(&[0.5, 3.0]), None);
+    /// # Ok::<(), miserly_formula::FormulaError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// The number of values differs from the number of names.
+    pub fn eval_integers(&self, values: &[f64]) -> Option<f64> {
+        let limit = self.integer_limit?;
+        if values.iter().any(|value| value.fract() != 0.0 || value.abs() > limit) {
+            return None;
+        }
+        // A sum with 0 has no negative zero.
+        Some(self.eval(values) + 0.0).filter(|value| value.is_finite())
     }
 
     /// Returns whether the formula mentions the name with this index.

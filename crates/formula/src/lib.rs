@@ -81,8 +81,10 @@
 mod display;
 mod error;
 mod exact;
+
 mod formula;
 mod fraction;
+mod integers;
 mod lexer;
 mod op;
 mod parser;

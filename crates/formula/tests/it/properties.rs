@@ -67,6 +67,21 @@ proptest! {
     }
 
     #[test]
+    fn integers_give_the_float_nearest_to_the_exact_value(
+        tree in tree(),
+        values in [any::<i32>(), any::<i32>(), any::<i32>()],
+    ) {
+        let common = ["wait / procs", "(wait + procs) / procs", "3 * wait - procs", "max(wait, procs) * procs"];
+        for text in common.map(str::to_owned).into_iter().chain([tree.whole().text()]) {
+            let formula = Formula::parse(&text, &NAMES).unwrap();
+            let exact = formula.eval_exactly(&values.map(|value| Fraction::from(i64::from(value))));
+            if let Some(value) = formula.eval_integers(&values.map(f64::from)) {
+                prop_assert_eq!(exact.map(|exact| exact.nearest().to_bits()), Some(value.to_bits()), "{}", formula);
+            }
+        }
+    }
+
+    #[test]
     fn what_is_displayed_parses_to_the_same(tree in tree()) {
         let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
         let written = formula.to_string();

@@ -84,9 +84,15 @@ impl Priority {
     ///
     /// The value is negated if its smallest comes first.
     pub(super) fn aged(&self, now: Time, entry: &Entry, weight: Weight) -> f64 {
+        let facts = self.facts(now, entry);
+        if weight == Weight::NONE
+            && let Some(value) = self.formula.eval_integers(&facts)
+        {
+            return if self.first == Direction::Largest { value } else { 0.0 - value };
+        }
         self.aged_exactly(now, entry, weight).map_or_else(
             || {
-                let value = self.formula.eval(&facts(now, entry));
+                let value = self.formula.eval(&facts);
                 let value = if self.first == Direction::Largest { value } else { -value };
                 weight.age(value, entry.request.submit)
             },
@@ -104,13 +110,32 @@ impl Priority {
         value.checked_sub(delay)
     }
 
+    /// Returns the number of bypasses of a job. Only formulas that use it pay for the search in the state.
+    fn bypassed(&self, entry: &Entry) -> u32 {
+        if self.counts_bypasses { entry.policy_state.get::<Bypassed>().0 } else { 0 }
+    }
+
+    /// Returns the values of [`Priority::NAMES`].
+    fn facts(&self, now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
+        let request = &entry.request;
+        let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
+        [
+            (now - request.submit).as_secs_f64(),
+            request.estimate.max(SECOND).as_secs_f64(),
+            request.procs().get() as f64,
+            (request.submit - Time::ZERO).as_secs_f64(),
+            request.demand.get(Kind::Memory) as f64,
+            known(request.user),
+            known(request.queue),
+            f64::from(self.bypassed(entry)),
+        ]
+    }
+
     /// Returns the values of [`Priority::NAMES`], exactly.
     fn fractions(&self, now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
         let request = &entry.request;
         let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());
         let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
-        // The state of the policy is looked up for the formulas that need it only.
-        let bypassed = if self.counts_bypasses { entry.policy_state.get::<Bypassed>().0 } else { 0 };
         [
             seconds(now - request.submit),
             seconds(request.estimate.max(SECOND)),
@@ -119,25 +144,9 @@ impl Priority {
             integer(request.demand.get(Kind::Memory)),
             known(request.user),
             known(request.queue),
-            Fraction::from(i64::from(bypassed)),
+            Fraction::from(i64::from(self.bypassed(entry))),
         ]
     }
-}
-
-/// Returns the values of [`Priority::NAMES`].
-fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
-    let request = &entry.request;
-    let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
-    [
-        (now - request.submit).as_secs_f64(),
-        request.estimate.max(SECOND).as_secs_f64(),
-        request.procs().get() as f64,
-        (request.submit - Time::ZERO).as_secs_f64(),
-        request.demand.get(Kind::Memory) as f64,
-        known(request.user),
-        known(request.queue),
-        f64::from(entry.policy_state.get::<Bypassed>().0),
-    ]
 }
 
 fn seconds(span: Span) -> Fraction {
@@ -174,13 +183,14 @@ mod tests {
             ..Request::new(1, Time::from_ticks(2_500_000), Span::from_ticks(90_000_000), demand)
         };
         let now = Time::from_ticks(12_750_000);
+        let order = Priority::largest("wait").unwrap();
         assert_eq!(
-            facts(now, &Entry::waiting(known, 0)).map(f64::to_bits),
+            order.facts(now, &Entry::waiting(known, 0)).map(f64::to_bits),
             [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0].map(f64::to_bits)
         );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
         assert_eq!(
-            facts(now, &Entry::waiting(unknown, 0)).map(f64::to_bits),
+            order.facts(now, &Entry::waiting(unknown, 0)).map(f64::to_bits),
             [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0].map(f64::to_bits)
         );
     }
