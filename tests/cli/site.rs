@@ -77,6 +77,11 @@ fn policies_compared() {
 }
 
 #[test]
+fn teach() {
+    check("docs/teach.md");
+}
+
+#[test]
 fn trust() {
     check("docs/explanation/trust.md");
 }
