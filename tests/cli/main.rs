@@ -24,8 +24,6 @@ mod interrupt;
 
 mod policy_tables;
 
-mod programs;
-
 mod bad_input;
 mod batches;
 
