@@ -24,6 +24,8 @@ mod interrupt;
 
 mod policy_tables;
 
+mod architecture;
+
 mod bad_input;
 mod batches;
 
