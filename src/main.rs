@@ -4,7 +4,9 @@ mod args;
 
 mod commands;
 
-mod run;
+mod run_options;
+
+mod failure;
 
 mod progress;
 
@@ -22,20 +24,20 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // Those two commands handle signals themselves.
     if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
-        end_tidily();
+        clean_up_on_interrupt();
     }
     match run(&cli.command) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            commands::live::print_failure(cli.command.asks_daemon_for_json(), None, &error);
-            commands::live::exit_code(&error).unwrap_or(ExitCode::from(2))
+            failure::print_failure(cli.command.asks_daemon_for_json(), None, &error);
+            failure::exit_code(&error)
         }
     }
 }
 
 /// Installs a handler that removes unfinished files at an interrupt.
-fn end_tidily() {
+fn clean_up_on_interrupt() {
     // Without the handler an interrupt only leaves a temporary file, so its failure is ignored.
     let _ = ctrlc::set_handler(|| {
         miserly_report::remove_unfinished();
@@ -46,35 +48,39 @@ fn end_tidily() {
 /// Runs a command and returns its exit code, unless it fails.
 fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Simulate(args) => commands::simulate::run(args)?,
-        Command::Compare(args) => commands::compare::run(args)?,
-        Command::WaitOf(args) => commands::wait_of::run(args)?,
-        Command::Explain(args) => commands::explain::run(args)?,
-        Command::Matrix(args) => commands::matrix::run(args)?,
-        Command::Policies(args) => commands::policies::run(args)?,
-        Command::Workload(args) => return commands::workload::run(args),
-        Command::Experiment(args) => commands::experiment::run(args)?,
-        Command::Reproduce(args) => commands::experiment::reproduce(args)?,
-        Command::Report(args) => commands::experiment::report(args)?,
-        Command::Daemon(args) => commands::live::daemon::run(args)?,
-        Command::Replay(args) => return commands::live::replay::run(args),
-        Command::Submit(args) => return commands::live::submit(args),
-        Command::Queue(args) => return commands::live::queue(args),
-        Command::Show(args) => return commands::live::show(args),
-        Command::Logs(args) => return commands::live::logs(args),
-        Command::Wait(args) => return commands::live::wait(args),
-        Command::Cancel(args) => return commands::live::cancel(args),
-        Command::Hold(args) => return commands::live::hold(args),
-        Command::Release(args) => return commands::live::release(args),
-        Command::Requeue(args) => return commands::live::requeue(args),
-        Command::Extend(args) => return commands::live::extend(args),
-        Command::Pools(args) => return commands::live::pools(args),
-        Command::Status(args) => return commands::live::status(args),
-        Command::Drain(args) => return commands::live::drain(args),
-        Command::Export(args) => commands::live::export::run(args)?,
-        Command::Completions(args) => commands::shell::completions(args)?,
-        Command::Man(args) => commands::shell::man(args)?,
-        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.dir)),
+        Command::Simulate(args) => success_of(commands::simulate::run(args)),
+        Command::Compare(args) => success_of(commands::compare::run(args)),
+        Command::WaitOf(args) => success_of(commands::wait_of::run(args)),
+        Command::Explain(args) => success_of(commands::explain::run(args)),
+        Command::Matrix(args) => success_of(commands::matrix::run(args)),
+        Command::Policies(args) => success_of(commands::policies::run(args)),
+        Command::Workload(args) => commands::workload::run(args),
+        Command::Experiment(args) => success_of(commands::experiment::run(args)),
+        Command::Reproduce(args) => success_of(commands::experiment::reproduce(args)),
+        Command::Report(args) => success_of(commands::experiment::report(args)),
+        Command::Daemon(args) => success_of(commands::live::daemon::run(args)),
+        Command::Replay(args) => commands::live::replay::run(args),
+        Command::Submit(args) => commands::live::submit(args),
+        Command::Queue(args) => commands::live::queue(args),
+        Command::Show(args) => commands::live::show(args),
+        Command::Logs(args) => commands::live::logs(args),
+        Command::Wait(args) => commands::live::wait(args),
+        Command::Cancel(args) => commands::live::cancel(args),
+        Command::Hold(args) => commands::live::hold(args),
+        Command::Release(args) => commands::live::release(args),
+        Command::Requeue(args) => commands::live::requeue(args),
+        Command::Extend(args) => commands::live::extend(args),
+        Command::Pools(args) => commands::live::pools(args),
+        Command::Status(args) => commands::live::status(args),
+        Command::Drain(args) => commands::live::drain(args),
+        Command::Export(args) => success_of(commands::live::export::run(args)),
+        Command::Completions(args) => success_of(commands::shell::completions(args)),
+        Command::Man(args) => success_of(commands::shell::man(args)),
+        Command::Shim(args) => Ok(miserly_launch::shim::run(&args.dir)),
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the exit code of a command that has no exit code of its own.
+fn success_of(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    result.map(|()| ExitCode::SUCCESS)
 }

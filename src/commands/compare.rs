@@ -12,7 +12,7 @@ use crate::args::CompareArgs;
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run::{open, prepare};
+use crate::run_options::{open, prepare};
 
 /// The default set of policies.
 const DEFAULT_POLICIES: [&str; 6] = [

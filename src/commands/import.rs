@@ -9,7 +9,7 @@ use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 use crate::output::{as_json, print, refuse_the_input_itself};
-use crate::run::open;
+use crate::run_options::open;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
     match &args.command {

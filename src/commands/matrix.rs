@@ -8,7 +8,7 @@ use miserly_workload::Estimates;
 
 use crate::args::MatrixArgs;
 use crate::output::{print, print_json, width};
-use crate::run::{open, prepare};
+use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;

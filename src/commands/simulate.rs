@@ -12,7 +12,7 @@ use crate::args::SimulateArgs;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run::{open, prepare};
+use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =

@@ -12,7 +12,7 @@ use crate::args::WaitOfArgs;
 use crate::commands::compare::policies_or_default;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
-use crate::run::{open, prepare};
+use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
     let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;

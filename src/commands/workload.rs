@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
 use crate::commands::import;
 use crate::output::{print, print_json};
-use crate::run::open;
+use crate::run_options::open;
 
 pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
     match &args.command {

@@ -24,7 +24,7 @@ mod interrupt;
 
 mod policy_tables;
 
-mod programs;
+mod architecture;
 
 mod bad_input;
 mod batches;

@@ -62,6 +62,11 @@ impl Driver {
         &self.ledger
     }
 
+    /// Returns the name of the policy.
+    pub fn policy_name(&self) -> &str {
+        self.policy.name()
+    }
+
     /// Returns the instant of the next wake-up that the policy requested, if any.
     pub fn wake(&self) -> Option<Time> {
         self.wake

@@ -11,8 +11,8 @@ use crate::{Context, Event, HostId, Ledger, Slicing, Time, Violation};
 ///   draw number).
 /// - **No actual runtimes.** A policy sees requests and past events. No type that it can reach
 ///   contains [`ActualRuntime`](crate::ActualRuntime).
-/// - **No count of free resources.** Decisions are applied at once, so the ledger is always
-///   current.
+/// - **No count of free resources.** Keep no count of free resources: ask
+///   [`ledger()`](crate::Context::ledger), which has every decision made so far.
 /// - **No state that cannot be rebuilt.** All state of a policy is derived from the ledger. It can
 ///   be dropped at any moment and derived again by [`rebuild`](Policy::rebuild). The decisions stay
 ///   the same.

@@ -89,6 +89,6 @@ impl fmt::Display for Violation {
         if let Some(job) = self.job {
             write!(f, " with job {job}")?;
         }
-        write!(f, ": {} (please report this with the trace)", self.rule)
+        write!(f, ": {} (a defect of the policy; if it is a built-in one, report it with the log)", self.rule)
     }
 }

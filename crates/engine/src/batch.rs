@@ -6,7 +6,8 @@ use miserly_api::model::Problem;
 
 use crate::jobs::JobTable;
 use crate::{
-    Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalLine, PlannedWindow, Record, Requester,
+    Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalError, JournalLine, PlannedWindow, Record,
+    Requester,
 };
 
 /// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
@@ -104,7 +105,7 @@ impl PendingBatch {
     }
 
     /// Returns the rows of the jobs that changed or finished.
-    pub(crate) fn rows(&self, jobs: &JobTable) -> Vec<JobRow> {
+    pub(crate) fn rows(&self, jobs: &JobTable) -> Result<Vec<JobRow>, JournalError> {
         let live = self.changed.iter().filter_map(|number| jobs.get(*number));
         live.chain(self.finished.values()).map(Record::row).collect()
     }
@@ -141,7 +142,7 @@ mod tests {
         batch.touch(1);
         batch.finish(Record::new(1, JobState::Queued, Arc::default()));
         batch.withdraw(1);
-        assert!(batch.rows(&JobTable::default()).is_empty() && !batch.jobs_changed());
+        assert!(batch.rows(&JobTable::default()).unwrap().is_empty() && !batch.jobs_changed());
     }
 
     #[test]

@@ -10,12 +10,13 @@ use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
+use crate::journal::to_json;
 use crate::pruning::Pruning;
 use crate::retry::CommitRetry;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    About, Absence, Attempt, AttemptOutcome, Caller, DaemonRequest, JobRow, Journal, JournalBatch,
+    Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, JobRow, Journal, JournalBatch,
     JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup,
 };
 
@@ -77,9 +78,25 @@ pub enum EngineError {
 }
 
 /// The daemon's engine.
+///
+/// Other files continue `impl Engine`:
+///
+/// | file | methods |
+/// |---|---|
+/// | `startup`, `resync` | load the state, take over attempts, resend the state to them |
+/// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
+/// | `requests` | dispatch requests, answer those that change no job |
+/// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
+/// | `attempt_end` | end attempts |
+/// | `release` | submit jobs that waited for other jobs or for an instant |
+/// | `capacity`, `reconfiguration` | change processors, change the setup |
+/// | `planned_windows` | plan the windows of opportunistic jobs |
+/// | `gang` | pass the slots to the launcher |
+/// | `pruning` | remove old jobs from the journal |
+/// | `views`, `pool_view` | describe jobs, daemon and pools to clients |
 pub struct Engine<L, J> {
     pub(crate) setup: Setup,
-    pub(crate) about: About,
+    pub(crate) info: DaemonInfo,
     /// The wall time at which this daemon began, in microseconds since 1970.
     pub(crate) began: i64,
     pub(crate) launcher: L,
@@ -114,7 +131,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         self.apply_inputs(now, ends.clone(), rest)?;
-        self.send_planned_windows();
+        self.add_planned_windows();
         match self.commit(now) {
             Ok(()) => self.dispatch(now),
             Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, ends),
@@ -125,6 +142,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the instant at which the engine needs a batch if no input arrives before.
     pub fn next_wakeup(&self) -> Option<Time> {
+        // Until the journal takes the facts, nothing else is played.
         self.retry.at().or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
     }
 
@@ -169,24 +187,24 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !self.batch.has_changes() {
             return Ok(());
         }
-        let rows = self.batch.rows(&self.jobs);
-        let mut values = self.values.entries();
-        values.push(("queues".into(), serde_json::to_string(&self.kept()).unwrap_or_default()));
-        values.extend(self.clock_mark(now));
+        let rows = self.batch.rows(&self.jobs)?;
+        let mut values = self.values.entries()?;
+        values.push(("queues".into(), to_json(&self.queue_states())?));
+        values.extend(self.clock_mark(now)?);
         self.journal.commit(JournalBatch { lines: self.batch.take_lines(), rows, values })
     }
 
     /// Returns the state of the queues beside their jobs, by name.
-    pub(crate) fn kept(&self) -> BTreeMap<String, QueueState> {
+    pub(crate) fn queue_states(&self) -> BTreeMap<String, QueueState> {
         let queues = self.setup.queues.iter().zip(self.system.queues());
-        let kept = |setup: &Queue, ledger| QueueState::new(setup, self.cpus.own(&setup.name), ledger);
-        queues.map(|(setup, queue)| (setup.name.clone(), kept(setup, queue.ledger()))).collect()
+        let state = |setup: &Queue, ledger| QueueState::new(setup, self.cpus.own(&setup.name), ledger);
+        queues.map(|(setup, queue)| (setup.name.clone(), state(setup, queue.ledger()))).collect()
     }
 
     /// Returns the clock's mark, from which ticks continue when the machine boots again.
-    fn clock_mark(&self, now: Now) -> Option<(String, String)> {
-        let mark = self.about.mark.as_ref()?.at(self.values.last, now);
-        Some(("clock".into(), serde_json::to_string(&mark).ok()?))
+    fn clock_mark(&self, now: Now) -> Result<Option<(String, String)>, JournalError> {
+        let Some(mark) = &self.info.mark else { return Ok(None) };
+        Ok(Some(("clock".into(), to_json(&mark.at(self.values.last_instant, now))?)))
     }
 
     /// Records that the daemon ends. Jobs continue without it.
@@ -194,8 +212,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch).
     pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
-        self.values.last = self.values.last.max(now.ticks);
-        self.batch.line(&JournalLine::Ended { at: self.values.last.ticks() });
+        self.values.last_instant = self.values.last_instant.max(now.ticks);
+        self.batch.line(&JournalLine::Ended { at: self.values.last_instant.ticks() });
         self.commit(now)?;
         self.dispatch(now);
         Ok(())
@@ -240,14 +258,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     /// Returns the record as the journal stores it.
-    pub(crate) fn row(&self) -> JobRow {
-        JobRow {
+    pub(crate) fn row(&self) -> Result<JobRow, JournalError> {
+        Ok(JobRow {
             number: self.number,
             ended: self.is_finished(),
             uid: self.uid,
             queue: self.queue.clone(),
-            array: self.array.map(|(first, _)| first),
-            body: serde_json::to_string(self).unwrap_or_default(),
-        }
+            array: self.array.map(|array| array.first),
+            body: to_json(self)?,
+        })
     }
 }

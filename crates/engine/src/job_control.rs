@@ -38,7 +38,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn array_jobs(&self, first: i64) -> Vec<i64> {
-        let of_array = self.jobs.records().filter(|record| record.array.is_some_and(|(of, _)| of == first));
+        let of_array =
+            self.jobs.records().filter(|record| record.array.is_some_and(|array| array.first == first));
         of_array.map(|record| record.number).collect()
     }
 

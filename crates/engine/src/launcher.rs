@@ -7,6 +7,8 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
+use crate::ArrayMember;
+
 /// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attempt {
@@ -63,8 +65,8 @@ pub struct Launch {
     pub submission: Arc<Submission>,
     /// The job's name.
     pub name: String,
-    /// The number of the first job of the array, and the index in it.
-    pub array: Option<(i64, u32)>,
+    /// Its place in an array.
+    pub array: Option<ArrayMember>,
     /// The user, by number.
     pub uid: u32,
     /// The file of the standard output.

@@ -23,7 +23,7 @@ mod setup;
 
 mod engine;
 
-mod about;
+mod daemon_info;
 
 mod batch;
 
@@ -79,8 +79,8 @@ mod views;
 
 mod pool_view;
 
-pub use about::{About, UserNames};
 pub use amounts::{Amounts, amounts, resources};
+pub use daemon_info::{DaemonInfo, UserNames};
 pub use engine::{Engine, EngineError, Input};
 pub use journal::{
     AmendedLine, EffectLine, EndedFilter, EndedLine, JobRow, Journal, JournalBatch, JournalError,
@@ -90,7 +90,7 @@ pub use launcher::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
 };
 pub use now::{ClockMark, Now};
-pub use record::{Ending, JobState, Record, RecordedPromise, Run, SentWindow};
+pub use record::{ArrayMember, Ending, JobState, Record, RecordedPromise, Run, SentWindow};
 pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};

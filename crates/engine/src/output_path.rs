@@ -18,7 +18,7 @@ pub(crate) fn error(record: &Record) -> PathBuf {
 }
 
 fn place(record: &Record, pattern: PathBuf) -> PathBuf {
-    let (array, index) = record.array.map_or((record.number, 0), |(first, index)| (first, index));
+    let (array, index) = record.array.map_or((record.number, 0), |array| (array.first, array.index));
     let Some(text) = pattern.to_str() else { return record.submission.directory.join(pattern) };
     record.submission.directory.join(filled(text, record, array, index))
 }

@@ -22,8 +22,10 @@ struct Candidate {
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Sends the planned windows of opportunistic jobs to their shims, where this batch may have changed them.
-    pub(crate) fn send_planned_windows(&mut self) {
+    /// Adds to the batch the planned windows of opportunistic jobs, where the batch may have changed them.
+    ///
+    /// The dispatch after the commit sends them to the shims.
+    pub(crate) fn add_planned_windows(&mut self) {
         if !self.batch.jobs_changed() {
             return;
         }

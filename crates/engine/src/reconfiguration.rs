@@ -30,7 +30,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
         self.fit_pools(now)?;
-        self.send_planned_windows();
+        self.add_planned_windows();
         self.commit_setup(now, before)
     }
 
@@ -54,7 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Checks that all jobs can keep their placements.
     fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
-        let compatibility = Compatibility::new(setup, self.kept());
+        let compatibility = Compatibility::new(setup, self.queue_states());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
         self.jobs
             .records()
@@ -66,7 +66,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn try_setup(&self, now: Now, setup: &Setup, mut trial: System) -> Result<(), RequestError> {
         let mut effects = vec![];
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        trial.round(self.values.last.max(now.ticks), &mut round, &mut effects)?;
+        trial.round(self.values.last_instant.max(now.ticks), &mut round, &mut effects)?;
         let suffers = |effect: &Effect| match effect {
             Effect::PromiseBroken { job, .. } | Effect::Refused { job, .. } => Some(self.number(*job)),
             _ => None,
@@ -105,7 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 return Err(conflict_of(number, format!("job {number} runs on processors that are gone")));
             }
         }
-        setup.system(entries, self.kept()).map_err(|queue| {
+        setup.system(entries, self.queue_states()).map_err(|queue| {
             let message = format!("the jobs that run in queue {} hold more than it would have", queue.name);
             Problem::new(ProblemCode::Conflict, message)
         })

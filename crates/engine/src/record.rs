@@ -13,9 +13,9 @@ use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
 pub struct Record {
     /// The job's number.
     pub number: i64,
-    /// The number of the first job of the array, and the index in it.
+    /// Its place in an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub array: Option<(i64, u32)>,
+    pub array: Option<ArrayMember>,
     /// The user, by number.
     pub uid: u32,
     /// The job's name.
@@ -67,6 +67,28 @@ pub struct Record {
     /// The submission.
     #[serde(with = "shared")]
     pub submission: Arc<Submission>,
+}
+
+/// The place of a job in an array. It is stored as a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "(i64, u32)", into = "(i64, u32)")]
+pub struct ArrayMember {
+    /// The number of the first job of the array.
+    pub first: i64,
+    /// The index of the job in the array.
+    pub index: u32,
+}
+
+impl From<(i64, u32)> for ArrayMember {
+    fn from((first, index): (i64, u32)) -> ArrayMember {
+        ArrayMember { first, index }
+    }
+}
+
+impl From<ArrayMember> for (i64, u32) {
+    fn from(ArrayMember { first, index }: ArrayMember) -> (i64, u32) {
+        (first, index)
+    }
 }
 
 /// In memory the jobs of an array share their submission. Each stored record has its own copy.

@@ -89,7 +89,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 no_job(job)
             });
         };
-        if caller.uid != 0 && caller.uid != record.uid && caller.uid != self.about.owner {
+        if caller.uid != 0 && caller.uid != record.uid && caller.uid != self.info.owner {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
         Ok(record)
@@ -137,7 +137,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn drain(&mut self, caller: Caller, on: bool) -> Result<DaemonReply, Problem> {
-        if caller.uid != 0 && caller.uid != self.about.owner {
+        if caller.uid != 0 && caller.uid != self.info.owner {
             let message = "only the daemon's user or root can drain the daemon";
             return Err(Problem::new(ProblemCode::Forbidden, message));
         }
@@ -148,7 +148,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 fn admits(filter: &Filter, record: &Record) -> bool {
-    let array = || record.array.map_or(record.number, |(first, _)| first);
+    let array = || record.array.map_or(record.number, |array| array.first);
     filter.uid.is_none_or(|uid| record.uid == uid)
         && filter.queue.as_ref().is_none_or(|queue| record.queue == *queue)
         && filter.array.is_none_or(|wanted| array() == wanted)

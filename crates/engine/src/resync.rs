@@ -12,7 +12,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Resends the full state to every living attempt, in place of its pending actions.
     ///
     /// A shim ignores a repeated state. Planned windows are sent by
-    /// [`send_planned_windows`](Engine::send_planned_windows).
+    /// [`add_planned_windows`](Engine::add_planned_windows).
     pub(crate) fn resend_state(&mut self, now: Time) {
         let launched = self.batch.launched();
         let living: BTreeSet<Attempt> =

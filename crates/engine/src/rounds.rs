@@ -13,7 +13,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Everything that is due by then is played before. So no two rounds share an instant, and the journal orders them.
     pub(crate) fn fresh(&mut self, now: Now) -> Result<Time, EngineError> {
         loop {
-            let at = now.ticks.max(self.values.last + Span::TICK);
+            let at = now.ticks.max(self.values.last_instant + Span::TICK);
             if self.next_due().is_none_or(|due| due > at) {
                 return Ok(at);
             }
@@ -34,7 +34,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let end = ends.peek().map(|(at, ..)| *at);
             let due = self.next_due().into_iter().chain(end).min();
             let Some(at) = due.filter(|at| *at <= now.ticks) else { return Ok(()) };
-            let at = at.max(self.values.last + Span::TICK);
+            let at = at.max(self.values.last_instant + Span::TICK);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = ends.next_if(|(when, ..)| *when <= at) {
                 self.end_attempt(now, at, attempt, &outcome, &mut round);
@@ -71,7 +71,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         at: Time,
         mut round: Round,
     ) -> Result<Vec<(i64, Effect)>, EngineError> {
-        self.values.last = at;
+        self.values.last_instant = at;
         round.ended.sort_by_key(|ended| {
             self.system.ledger_of(ended.job).map(|ledger| start_rank(ledger.entry(ended.job)))
         });

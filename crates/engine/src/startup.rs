@@ -18,8 +18,8 @@ use crate::retry::CommitRetry;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    About, Absence, Attempt, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now, QueueState,
-    Record, Run, Setup,
+    Absence, Attempt, DaemonInfo, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now,
+    QueueState, Record, Run, Setup,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -29,7 +29,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// If the state cannot be read or contradicts itself or the setup.
     pub fn open(
         setup: Setup,
-        about: About,
+        info: DaemonInfo,
         journal: J,
         launcher: L,
         now: Now,
@@ -37,7 +37,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let cpus = CpuAllocator::new(&setup);
         let mut engine = Engine {
             setup,
-            about,
+            info,
             began: now.wall.as_microsecond(),
             launcher,
             journal,
@@ -71,7 +71,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.move_gang_jobs();
         self.resend_state(now.ticks);
         self.forget_planned_windows();
-        self.send_planned_windows();
+        self.add_planned_windows();
         if let Err(error) = self.commit(now) {
             self.batch = PendingBatch::default();
             self.load()?;
@@ -85,7 +85,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         // Not at the instants at which it was due: no action followed then.
-        let at = now.ticks.max(self.values.last + Span::TICK);
+        let at = now.ticks.max(self.values.last_instant + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
@@ -106,7 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.take_these(cpus);
         }
         (self.jobs, self.system) = (jobs, system);
-        self.values = EngineValues::load(&self.journal, self.about.highest)?;
+        self.values = EngineValues::load(&self.journal, self.info.highest)?;
         Ok(())
     }
 

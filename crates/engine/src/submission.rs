@@ -8,7 +8,7 @@ use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::requests::{Handled, RequestError};
-use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Queue, Record};
+use crate::{ArrayMember, Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Queue, Record};
 
 /// The maximum number of jobs in an array.
 const ARRAY_MOST: usize = 10_000;
@@ -75,7 +75,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
         Some(Accepted {
             number,
-            index: record.array.map(|(_, index)| index),
+            index: record.array.map(|array| array.index),
             promise: promise.map(|promise| record.window(now, promise.best)),
             started: self.jobs.is_running(number),
         })
@@ -145,7 +145,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let first = self.values.next_number;
         let state = if submission.hold { JobState::Held } else { JobState::Deferred };
         let record = |(number, index): (i64, Option<u32>)| Record {
-            array: index.map(|index| (first, index)),
+            array: index.map(|index| ArrayMember { first, index }),
             uid: caller.uid,
             name: name_of(submission),
             queue: queue.name.clone(),
@@ -162,13 +162,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Checks that the caller is the daemon's user: the launcher has no rights to run jobs as another user.
     fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
-        if caller.uid == self.about.owner {
+        if caller.uid == self.info.owner {
             return Ok(());
         }
         let message = format!(
             "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
-            (self.about.users.0)(self.about.owner),
-            (self.about.users.0)(caller.uid)
+            (self.info.users.0)(self.info.owner),
+            (self.info.users.0)(caller.uid)
         );
         Err(Problem::new(ProblemCode::Forbidden, message))
     }

@@ -3,6 +3,7 @@
 use miserly_core::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::journal::to_json;
 use crate::{Journal, JournalError};
 
 /// The engine's named values in the journal.
@@ -11,7 +12,7 @@ pub(crate) struct EngineValues {
     /// The number of the next job.
     pub(crate) next_number: i64,
     /// The instant of the last round.
-    pub(crate) last: Time,
+    pub(crate) last_instant: Time,
     /// Whether new jobs are rejected.
     pub(crate) draining: bool,
     /// Promises since the state was created.
@@ -33,7 +34,7 @@ impl Default for EngineValues {
     fn default() -> EngineValues {
         EngineValues {
             next_number: 1,
-            last: Time::from_ticks(0),
+            last_instant: Time::from_ticks(0),
             draining: false,
             counts: PromiseCounts::default(),
         }
@@ -49,20 +50,20 @@ impl EngineValues {
         let counts = journal.value("counts")?.and_then(|text| serde_json::from_str(&text).ok());
         Ok(EngineValues {
             next_number: number("next_number")?.unwrap_or(1).max(highest + 1),
-            last: Time::from_ticks(number("last")?.unwrap_or(0)),
+            last_instant: Time::from_ticks(number("last")?.unwrap_or(0)),
             draining: journal.value("draining")?.as_deref() == Some("true"),
             counts: counts.unwrap_or_default(),
         })
     }
 
     /// Returns the values as the journal stores them.
-    pub(crate) fn entries(&self) -> Vec<(String, String)> {
-        vec![
+    pub(crate) fn entries(&self) -> Result<Vec<(String, String)>, JournalError> {
+        Ok(vec![
             ("next_number".into(), self.next_number.to_string()),
-            ("last".into(), self.last.ticks().to_string()),
+            ("last".into(), self.last_instant.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
-            ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
-        ]
+            ("counts".into(), to_json(&self.counts)?),
+        ])
     }
 
     /// Reserves the numbers of `count` new jobs.

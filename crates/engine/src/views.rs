@@ -18,11 +18,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
         JobView {
             number: record.number,
-            array: record.array.map(|(first, _)| first),
-            index: record.array.map(|(_, index)| index),
+            array: record.array.map(|array| array.first),
+            index: record.array.map(|array| array.index),
             name: record.name.clone(),
             uid: record.uid,
-            user: (self.about.users.0)(record.uid),
+            user: (self.info.users.0)(record.uid),
             queue: record.queue.clone(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
@@ -45,7 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             slots: self.slots(record),
             late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.reason() }),
             attempts: record.attempts,
-            unenforced: self.about.unenforced.iter().map(|one| one.what.clone()).collect(),
+            unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
     }
 
@@ -149,15 +149,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
-            pid: self.about.pid,
+            pid: self.info.pid,
             since: wall_of(self.began),
             now: now.wall,
-            state: self.about.state.clone(),
-            configuration: self.about.configuration.clone(),
+            state: self.info.state.clone(),
+            configuration: self.info.configuration.clone(),
             draining: self.values.draining,
             cpus: self.setup.cpus.len() as u64,
             queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
-            unenforced: self.about.unenforced.clone(),
+            unenforced: self.info.unenforced.clone(),
             promises: self.values.counts.promises,
             broken: self.values.counts.broken,
             late: self.values.counts.late,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
-    RequestError, Requester, Setup, UserNames,
+    Caller, ClockMark, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
+    Queue, RequestError, Requester, Setup, UserNames,
 };
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
@@ -170,7 +170,7 @@ fn engine(
     let swept = processes
         .sweep(&living, options.configuration.grace)
         .map_err(system("cannot list the folders of the attempts"))?;
-    let about = About {
+    let info = DaemonInfo {
         highest: miserly_engine::highest(&store)?.max(swept),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
@@ -181,7 +181,7 @@ fn engine(
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
-        Engine::open(setup_of(&options.configuration, clock), about, store, processes, clock.read())?;
+        Engine::open(setup_of(&options.configuration, clock), info, store, processes, clock.read())?;
     if let Some(online) = online() {
         engine.set_online(&online);
     }

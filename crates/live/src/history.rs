@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Phase};
-use miserly_engine::{JobRow, JobState, JournalLine, QueueLine, Record};
+use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record};
 
 use crate::store::{History, StoreError};
 
@@ -14,8 +14,8 @@ use crate::store::{History, StoreError};
 pub struct FinishedJob {
     /// The number of the job.
     pub number: i64,
-    /// The number of the first job of its array, and its index there.
-    pub array: Option<(i64, u32)>,
+    /// Its place in an array.
+    pub array: Option<ArrayMember>,
     /// The name of the job.
     pub name: String,
     /// The owner, by number.

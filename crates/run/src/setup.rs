@@ -118,9 +118,9 @@ impl RunSetup {
         let has = machine.capacity();
         let system = system(pools, &self.options.jobs.pools, policy, seed, event_order)?;
         let Some(config) = self.options.opportunistic.config(policies(pools, policy), has) else {
-            return Ok(Simulation::over(system, has.cpus_count().get()));
+            return Ok(Simulation::of_queues(system, has.cpus_count().get()));
         };
-        let simulation = Simulation::over(system.with_opportunistic(config), has.cpus_count().get());
+        let simulation = Simulation::of_queues(system.with_opportunistic(config), has.cpus_count().get());
         Ok(match &self.options.opportunistic.interactive {
             Some(load) => simulation.with_interactive(load.changes(seed)),
             None => simulation,
@@ -170,7 +170,7 @@ impl RunSetup {
     ) -> Result<RunDoc, SetupError> {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
-        let mut simulation = if pes { simulation.with_pes() } else { simulation };
+        let mut simulation = if pes { simulation.with_numbered_processors() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
         let mut metrics =
             Metrics::new(self.procs(), warmup).in_batches(self.options.batches).grouped(&self.options.by);

@@ -101,9 +101,9 @@ pub struct SystemSnapshot {
     /// Jobs in the queue.
     pub waiting: usize,
     /// Slots in use, if time is sliced; of all queues together.
-    pub rows: usize,
+    pub slots: usize,
     /// The work of all jobs that were submitted so far, processor-ticks.
-    pub arrived: u128,
+    pub submitted_work: u128,
 }
 
 /// An observer of a run.

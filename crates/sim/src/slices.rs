@@ -21,7 +21,7 @@ impl Slices {
     }
 
     /// Returns the mean number of slots in use meanwhile, likewise.
-    pub fn rows(&self) -> Option<f64> {
+    pub fn used_slots(&self) -> Option<f64> {
         self.mean(self.used)
     }
 
@@ -39,7 +39,7 @@ impl Slices {
 
 /// The slots that a queue uses, over time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct UsedSlots {
     count: Count,
 }
 
@@ -76,9 +76,9 @@ impl Count {
     }
 }
 
-impl Rows {
-    pub(crate) const fn none() -> Rows {
-        Rows { count: Count::from(Time::ZERO) }
+impl UsedSlots {
+    pub(crate) const fn none() -> UsedSlots {
+        UsedSlots { count: Count::from(Time::ZERO) }
     }
 
     /// Records the present number of slots. Returns whether it has changed.
@@ -89,8 +89,8 @@ impl Rows {
 
 impl Turns {
     /// Returns the record of a job that starts now.
-    pub(crate) fn start(now: Time, rows: &Rows) -> Turns {
-        Turns { from: now, used_before: rows.count.by(now), count: Count::from(now) }
+    pub(crate) fn start(now: Time, slots: &UsedSlots) -> Turns {
+        Turns { from: now, used_before: slots.count.by(now), count: Count::from(now) }
     }
 
     /// Records the number of slots in which it runs now.
@@ -99,8 +99,8 @@ impl Turns {
     }
 
     /// Returns the sums at its end.
-    pub(crate) fn over(&self, end: Time, rows: &Rows) -> Slices {
-        let used = rows.count.by(end) - self.used_before;
+    pub(crate) fn over(&self, end: Time, slots: &UsedSlots) -> Slices {
+        let used = slots.count.by(end) - self.used_before;
         Slices { span: end - self.from, ran_in: self.count.by(end), used }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
     let chosen: PolicySpec = case.policy.parse().unwrap();
     let build = || chosen.build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), build(), case.instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), build(), case.instants).with_numbered_processors();
     let mut jobs = case.jobs.iter().cloned().map(Ok::<_, Infallible>).peekable();
     let mut observers: [&mut dyn Observer; 1] = [&mut schedule];
     let mut rounds = 0;

@@ -18,7 +18,7 @@ use self::watch::Watch;
 
 use crate::args::ExplainArgs;
 use crate::output::{print, print_json};
-use crate::run::{open, prepare};
+use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;

@@ -7,8 +7,6 @@ pub(crate) mod export;
 
 mod text;
 
-mod failure;
-
 mod submission;
 
 mod places;
@@ -21,7 +19,7 @@ mod show;
 
 mod logs;
 
-mod orders;
+mod job_requests;
 
 mod extend;
 
@@ -36,19 +34,16 @@ mod drain;
 pub(crate) mod replay;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context;
-use miserly_api::client::{Client, ClientError, NoSocket, find, named_socket};
-use miserly_api::model::ProblemCode;
+use miserly_api::client::{Client, find, named_socket};
 use miserly_live::config::default_state;
 use serde::Serialize;
 
 pub(crate) use self::drain::run as drain;
 pub(crate) use self::extend::run as extend;
-pub(crate) use self::failure::print_failure;
+pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
-pub(crate) use self::orders::{cancel, hold, release, requeue};
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::show::run as show;
@@ -73,7 +68,7 @@ fn talk(socket: PathBuf) -> anyhow::Result<Client> {
 
 /// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
 /// of this user's daemon.
-fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn state_folder(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
@@ -86,16 +81,4 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// Prints a reply: the API's document as JSON, or its text for users.
 fn print_answer(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
     if json { print_json(answer) } else { print(&shown()) }
-}
-
-/// Returns the exit code for an error of the daemon: 2 if the request is malformed, 1 otherwise.
-/// Returns `None` for other errors.
-pub(crate) fn exit_code(error: &anyhow::Error) -> Option<ExitCode> {
-    match error.downcast_ref::<ClientError>() {
-        Some(ClientError::Refused(problem)) if problem.code == ProblemCode::Malformed => {
-            Some(ExitCode::from(2))
-        }
-        Some(_) => Some(ExitCode::from(1)),
-        None => error.is::<NoSocket>().then_some(ExitCode::from(1)),
-    }
 }

@@ -64,7 +64,7 @@ struct Difference {
 }
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let state = super::state(args.state.as_deref())?;
+    let state = super::state_folder(args.state.as_deref())?;
     let played = compare(&read(&state)?)?;
     (if args.json { print_json(&played) } else { print(&summary(&played)) })?;
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

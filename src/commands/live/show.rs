@@ -33,7 +33,7 @@ fn shown(job: &JobView) -> String {
         line("waits", &why(reason));
     }
     match &job.promise {
-        Some(promise) => promised(promise, &mut line),
+        Some(promise) => promise_lines(promise, &mut line),
         None if !is_over(&job.phase) => {
             line(
                 "promised",
@@ -129,7 +129,7 @@ pub(super) fn summary(job: &JobView) -> String {
             local(holding.start),
             local(holding.end)
         ),
-        over => ended(over),
+        over => ended_text(over),
     }
 }
 
@@ -148,7 +148,7 @@ fn share(slots: &Slots) -> String {
 }
 
 /// Returns a sentence for the outcome of a job, or the word for the state of an unfinished one.
-pub(super) fn ended(phase: &Phase) -> String {
+pub(super) fn ended_text(phase: &Phase) -> String {
     match phase {
         Phase::Done { start, end, exit } => {
             format!("{}, ran from {} to {}", exit_text(*exit), local(*start), local(*end))
@@ -156,13 +156,13 @@ pub(super) fn ended(phase: &Phase) -> String {
         Phase::Killed { start, end, by, .. } => {
             let ran =
                 start.map_or_else(|| "never ran".to_owned(), |start| format!("ran from {}", local(start)));
-            format!("{} at {}, {ran}", killed_by(*by), local(*end))
+            format!("{} at {}, {ran}", killed_by_text(*by), local(*end))
         }
         Phase::Failed { at, why, message } => {
             format!("failed to start at {}: {}: {}", local(*at), failure(*why), plain(message))
         }
         Phase::Lost { at, why } => {
-            format!("lost, found at {}: {}; its result is unknown", local(*at), lost_by(*why))
+            format!("lost, found at {}: {}; its result is unknown", local(*at), lost_by_text(*why))
         }
         going => state(going).to_owned(),
     }
@@ -179,7 +179,7 @@ fn exit_text(exit: Exit) -> String {
     }
 }
 
-const fn killed_by(by: KilledBy) -> &'static str {
+const fn killed_by_text(by: KilledBy) -> &'static str {
     match by {
         KilledBy::Time => "killed at its time limit",
         KilledBy::User => "cancelled",
@@ -196,7 +196,7 @@ const fn failure(why: Failure) -> &'static str {
     }
 }
 
-const fn lost_by(why: LostBy) -> &'static str {
+const fn lost_by_text(why: LostBy) -> &'static str {
     match why {
         LostBy::Reboot => "the machine was rebooted",
         LostBy::Shim => "its shim was killed",
@@ -204,7 +204,7 @@ const fn lost_by(why: LostBy) -> &'static str {
 }
 
 /// Prints the promise and its history.
-fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
+fn promise_lines(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     let now = &promise.now;
     line("promised", &format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)));
     if let Some(broken) = promise.broken {

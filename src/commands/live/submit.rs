@@ -16,12 +16,12 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     if args.quote {
         let quote = client.quote(&submission)?;
-        print_answer(args.json, &quote, || quoted(&quote))?;
+        print_answer(args.json, &quote, || quoted_text(&quote))?;
         return Ok(ExitCode::SUCCESS);
     }
     let submitted = client.submit(&submission)?;
     print_answer(args.json, &submitted, || {
-        if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) }
+        if args.quiet { numbers(&submitted) } else { accepted_text(&submitted.jobs) }
     })?;
     if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
 }
@@ -36,26 +36,26 @@ fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
 }
 
 /// Returns the text for accepted jobs. Of a long array, it names only the first and the last.
-fn accepted(jobs: &[Accepted]) -> String {
+fn accepted_text(jobs: &[Accepted]) -> String {
     match jobs {
-        [one] => format!("job {}: {}\n", one.number, prospect(one)),
+        [one] => format!("job {}: {}\n", one.number, prospect_text(one)),
         [first, .., last] => format!(
             "{}, {} to {}\n  the first {}\n  the last {}\n",
             counted(jobs.len() as u64, "job"),
             first.number,
             last.number,
-            prospect(first),
-            prospect(last)
+            prospect_text(first),
+            prospect_text(last)
         ),
         [] => "no job\n".to_owned(),
     }
 }
 
-fn prospect(job: &Accepted) -> String {
+fn prospect_text(job: &Accepted) -> String {
     match (&job.promise, job.started) {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
-        (Some(window), false) => promised(window),
+        (Some(window), false) => promised_text(window),
         (None, false) => {
             "waits without a promise: it is held or waits for another job, or the queue makes no promises"
                 .to_owned()
@@ -63,13 +63,13 @@ fn prospect(job: &Accepted) -> String {
     }
 }
 
-fn promised(window: &Window) -> String {
+fn promised_text(window: &Window) -> String {
     format!("starts by {}, resources reserved until {} at the latest", local(window.start), local(window.end))
 }
 
-fn quoted(quote: &Quote) -> String {
+fn quoted_text(quote: &Quote) -> String {
     let window = |window: &Option<Window>| match window {
-        Some(window) => format!("would be promised now: {}\n", promised(window)),
+        Some(window) => format!("would be promised now: {}\n", promised_text(window)),
         None => "would get no promise\n".to_owned(),
     };
     quote.windows.iter().map(window).collect()

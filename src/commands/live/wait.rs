@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use miserly_api::client::Client;
 use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 
-use super::show::ended;
-use super::{UNKNOWN, client, print_answer, print_failure};
+use super::show::ended_text;
+use super::{UNKNOWN, client, print_answer};
 use crate::args::JobsArgs;
+use crate::failure::print_failure;
 
 /// The exit code of a job that reached its time limit, as that of timeout(1).
 const OVERRUN: u8 = 124;
@@ -15,7 +16,7 @@ const OVERRUN: u8 = 124;
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     Ok(await_all(&client, &args.jobs, args.json, |job| {
-        print_answer(args.json, job, || format!("job {}: {}\n", job.number, ended(&job.phase)))
+        print_answer(args.json, job, || format!("job {}: {}\n", job.number, ended_text(&job.phase)))
     }))
 }
 

@@ -250,14 +250,19 @@ impl Ledger {
         &self.entry(job).request
     }
 
-    /// Returns the waiting jobs, in the order of their admission. O(n log n), for rebuilding a
-    /// policy.
+    /// Returns the waiting jobs, in the order of their admission.
+    ///
+    /// O(n log n): fine for rebuilding, and in a pass of a simple policy.
     pub fn waiting(&self) -> impl Iterator<Item = JobId> + '_ {
         self.in_order(|state| matches!(state, State::Waiting))
     }
 
-    /// Returns the running jobs, in the order of their admission. O(n log n), for rebuilding a
-    /// policy.
+    /// Returns the running jobs, in the order of their admission.
+    ///
+    /// O(n log n): fine for rebuilding, and in a pass of a simple policy. Under sequential events
+    /// a job may already be [`released`](State::Running::released). It is among these jobs until the
+    /// event of its end, but its resources count as free. A sum of running processors has to leave
+    /// such jobs out.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
         self.in_order(|state| matches!(state, State::Running { .. }))
     }

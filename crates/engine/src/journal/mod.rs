@@ -4,6 +4,8 @@ mod line;
 
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+
 pub use line::{AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, QueueLine, RoundLine};
 
 /// Durable storage of jobs, journal lines and named values.
@@ -114,6 +116,11 @@ pub struct EndedFilter {
     pub array: Option<i64>,
     /// The maximum number of jobs. Those with the highest numbers are returned.
     pub limit: Option<u32>,
+}
+
+/// Returns the JSON of a value to store.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, JournalError> {
+    serde_json::to_string(value).map_err(|error| JournalError::Failed(error.into()))
 }
 
 type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -1,7 +1,7 @@
 //! The clock's mark, which the engine stores with each commit.
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_engine::{About, Absence, ClockMark, Engine, Journal};
+use miserly_engine::{Absence, ClockMark, DaemonInfo, Engine, Journal};
 
 use crate::support::{Idle, MINUTE, MemoryJournal, at, setup};
 
@@ -12,8 +12,8 @@ fn the_mark_has_the_wall_time_as_it_was_set() {
     let minutes = |minutes: i64| SignedDuration::from_mins(minutes);
     let journal = MemoryJournal::default();
     let first = ClockMark { boot: "one".into(), offset: 0, ticks: 0, wall: noon.as_microsecond() };
-    let about = About { mark: Some(first), ..About::default() };
-    let mut engine = Engine::open(setup(), about, journal.clone(), Idle, at(0, noon)).expect("an engine");
+    let info = DaemonInfo { mark: Some(first), ..DaemonInfo::default() };
+    let mut engine = Engine::open(setup(), info, journal.clone(), Idle, at(0, noon)).expect("an engine");
     engine.begin(at(0, noon), Absence::default()).expect("it begins");
     // In ten minutes the wall clock advances by an hour and ten minutes.
     engine.shutdown(at(10, noon + minutes(70))).expect("it ends");

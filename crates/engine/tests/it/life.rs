@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
-    Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError,
+    Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -136,7 +136,13 @@ impl Life {
         self.actions.borrow_mut().clear();
         self.turning.borrow_mut().clear();
         let notes = Notes(Rc::clone(&self.actions), Rc::clone(&self.turning));
-        Engine::open(self.setup.clone(), About::default(), self.journal.clone(), notes, Life::now(second))
+        Engine::open(
+            self.setup.clone(),
+            DaemonInfo::default(),
+            self.journal.clone(),
+            notes,
+            Life::now(second),
+        )
     }
 
     /// Time passes, and this happens.

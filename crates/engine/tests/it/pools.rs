@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use miserly_api::model::Submission;
-use miserly_engine::{About, Absence, DaemonReply, DaemonRequest, Engine, Now};
+use miserly_engine::{Absence, DaemonInfo, DaemonReply, DaemonRequest, Engine, Now};
 
 use crate::support::{Idle, MINUTE, MemoryJournal, at, request, setup};
 
@@ -25,7 +25,7 @@ fn ask(engine: &mut Engine<Idle, MemoryJournal>, now: Now, question: DaemonReque
 fn windows_are_taken_from_the_pool_and_given_back() {
     let journal = MemoryJournal::default();
     let now = at(1, Timestamp::UNIX_EPOCH);
-    let mut engine = Engine::open(setup(), About::default(), journal, Idle, now).expect("an engine");
+    let mut engine = Engine::open(setup(), DaemonInfo::default(), journal, Idle, now).expect("an engine");
     engine.begin(now, Absence::default()).expect("it begins");
     for (cpus, minutes) in [(3, 10.0), (2, 5.0), (1, 20.0)] {
         let command = vec!["/bin/true".to_owned()];

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Array, Exit, Filter, Problem, ProblemCode, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
-    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, Input, Launcher,
-    Now, Queue, Setup, SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input,
+    Launcher, Now, Queue, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -62,7 +62,7 @@ fn open(
         opportunistic: None,
         keep_history: keep.map(Span::from_ticks),
     };
-    let mut engine = Engine::open(setup, About::default(), journal.clone(), hands, now).unwrap();
+    let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();
     engine.begin(now, Absence::default()).unwrap();
     engine
 }

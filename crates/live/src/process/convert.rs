@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow};
+use miserly_engine::{Action, ArrayMember, Attempt, AttemptOutcome, Launch, PlannedWindow};
 use miserly_launch::{
     AttemptEnd, AttemptSpec, BootTime, EndCause, Exit, OutputFile, ReservedWindow, ResourceLimits, RunMode,
     ShimCommand, StartFailure,
@@ -68,7 +68,7 @@ fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString,
     set(&["MISERLY_ATTEMPT"], attempt.nth.to_string());
     set(&["MISERLY_SOCKET"], home.socket.to_string_lossy().into_owned());
     set(&["SLURM_SUBMIT_DIR"], launch.submission.directory.to_string_lossy().into_owned());
-    if let Some((first, index)) = launch.array {
+    if let Some(ArrayMember { first, index }) = launch.array {
         set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
         set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
     }

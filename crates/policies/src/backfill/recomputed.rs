@@ -8,7 +8,7 @@ use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
 use super::queue::WaitQueue;
 use super::reservations::Reservation;
-use super::rules::BackfillRules;
+use super::rules::{BackfillRules, ReservationDepth};
 use crate::shared::{Admits, Bypassed, Key, Waiting, head_start_reason, start_job};
 
 /// Backfilling with reservations that are recomputed at every pass.
@@ -26,15 +26,16 @@ use crate::shared::{Admits, Bypassed, Key, Waiting, head_start_reason, start_job
 /// With every job reserved, the pass ends at the last job of the queue that may start. With a selective depth
 /// nothing is remembered between passes, because jobs become entitled as time goes by.
 ///
-/// With w waiting jobs in chunks of c: O(w/c) per pass, and for each job that is looked at a search of the plan.
+/// With w waiting jobs in chunks of c: O(w/c) per pass without an order that counts bypasses, and for each job that
+/// is looked at a search of the plan. Such an order costs O(w x p) for the p jobs that passed another one.
 #[derive(Debug)]
 pub(super) struct Recomputed<A: Availability> {
     rules: BackfillRules,
     /// Jobs that have a promised start, or were the head with a reservation if heads are held. The first to
     /// arrive is the head. There are more than one only if one of them left the queue for a time.
     held: Vec<(u64, JobId)>,
-    /// The reservations of promised jobs that were lent a quantum before. While there are any, no other job is
-    /// promised a start.
+    /// Reservations of promised jobs that another policy runs for a quantum now. While there are any, no other job
+    /// is promised a start.
     lent: Vec<Reservation<A::Place>>,
     queue: WaitQueue,
     pub(super) plan: A,
@@ -44,9 +45,28 @@ pub(super) struct Recomputed<A: Availability> {
     arrived: Vec<Waiting>,
     /// The keys of jobs that passed another one in this pass, if an order depends on their number.
     passing: Vec<Key>,
-    /// The head's reservation as it was made last, if it is promised.
+    /// The head's reservation as it was made last, if it is promised. The trial of a policy around this one reads
+    /// it between passes ([`Backfilling::trial`](super::Backfilling::trial)).
     pub(super) promised: Vec<Reservation<A::Place>>,
     changes: ChangeTracker<A>,
+}
+
+/// The result of [`Recomputed::reserve`].
+struct Reserved {
+    /// The key of the last job of the queue that was looked at.
+    looked_at_up_to: Option<Key>,
+    /// Whether a job behind it may still start.
+    may_backfill: bool,
+}
+
+/// The candidates of a pass that were not tried yet.
+struct Candidates<'a> {
+    /// The candidates that arrived since the last pass, in order. The first ones may have been tried.
+    new: &'a [Waiting],
+    /// Whether no other candidate can start, because no capacity was freed.
+    only_new: bool,
+    /// The key of the candidate that was tried last.
+    last: Option<Key>,
 }
 
 impl<A: Availability> Recomputed<A> {
@@ -95,31 +115,26 @@ impl<A: Availability> Recomputed<A> {
         self.queue.remove(job)
     }
 
-    /// Starts the first jobs of the queue or gives them a reservation, up to the key `last`. Returns whether a job
-    /// behind may still start.
+    /// Starts the first jobs of the queue or gives them a reservation.
     fn reserve(
         &mut self,
         context: &mut Context<'_>,
         made: &mut Vec<Reservation<A::Place>>,
-        last: &mut Option<Key>,
-    ) -> Result<bool, Violation> {
-        let mut held = None;
+    ) -> Result<Reserved, Violation> {
+        let mut last = None;
         let mut candidate = None;
         while self.rules.depth.exceeds(made.len()) {
-            // After a held job has started, the next one has its turn.
-            let next = match self.head().filter(|head| made.is_empty() && held != Some(*head)) {
-                Some(job) => {
-                    held = Some(job);
-                    self.queue.get(job)
-                }
-                None => self.next_in_turn(context, last),
+            let next = match self.held_head().filter(|_| made.is_empty()) {
+                Some(job) => self.queue.get(job),
+                None => self.next_in_turn(context, &mut last),
             };
-            let Some(next) = next else { return Ok(self.rules.depth.is_selective()) };
+            let Some(next) = next else {
+                let may_backfill = self.rules.depth.is_selective();
+                return Ok(Reserved { looked_at_up_to: last, may_backfill });
+            };
             self.changes.set_head(next.job);
             if let Some(place) = self.place_now(context, &next) {
-                let first = made.is_empty() && (!self.rules.depth.is_selective() || self.is_first(next.job));
-                let reason =
-                    if first { head_start_reason(context, next.job) } else { StartReason::Backfilled };
+                let reason = self.start_reason(context, next.job, made);
                 self.start(context, &next, place, reason)?;
                 continue;
             }
@@ -130,15 +145,15 @@ impl<A: Availability> Recomputed<A> {
             if made.is_empty() {
                 self.record_head(context, &next, at, &place)?;
             }
-            let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
+            let reservation = Reservation::recomputed(next, at, place);
             self.plan.hold(context.now(), &reservation);
             made.push(reservation);
-            let behind = self.candidates_behind(*last);
+            let behind = self.candidates_behind(last);
             if self.rules.depth.exceeds(made.len()) && !self.may_start(context, behind, &mut candidate) {
-                return Ok(false);
+                return Ok(Reserved { looked_at_up_to: last, may_backfill: false });
             }
         }
-        Ok(true)
+        Ok(Reserved { looked_at_up_to: last, may_backfill: true })
     }
 
     /// Returns the key behind which jobs have not been looked at yet; `None` for the whole queue.
@@ -146,8 +161,20 @@ impl<A: Availability> Recomputed<A> {
         last.filter(|_| !self.rules.depth.is_selective())
     }
 
-    fn is_first(&self, job: JobId) -> bool {
+    fn is_queue_head(&self, job: JobId) -> bool {
         self.queue.first().is_some_and(|first| first.job == job)
+    }
+
+    /// Returns the reason for which a job starts beside the reservations that were made before.
+    fn start_reason(&self, context: &Context<'_>, job: JobId, made: &[Reservation<A::Place>]) -> StartReason {
+        let in_queue_order = match self.rules.depth {
+            // The first jobs of the queue may have no reservation.
+            ReservationDepth::Xfactor(_) => self.is_queue_head(job),
+            // No job has a reservation.
+            ReservationDepth::First(0) => made.is_empty() && self.is_queue_head(job),
+            ReservationDepth::First(_) | ReservationDepth::All => made.is_empty(),
+        };
+        if in_queue_order { head_start_reason(context, job) } else { StartReason::Backfilled }
     }
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
@@ -185,7 +212,7 @@ impl<A: Availability> Recomputed<A> {
             let next = self.queue.successor(*last)?;
             *last = Some(next.key);
             let wait = context.now() - context.ledger().request(next.job).submit;
-            if self.rules.depth.entitles(wait, next.span) && self.head() != Some(next.job) {
+            if self.rules.depth.entitles(wait, next.span) && self.held_head() != Some(next.job) {
                 return Some(next);
             }
         }
@@ -198,43 +225,48 @@ impl<A: Availability> Recomputed<A> {
         behind: Option<Key>,
         made: &[Reservation<A::Place>],
     ) -> Result<(), Violation> {
-        let mut last = if self.queue.has_candidates() { None } else { behind };
-        let (nowhere, anywhere) = (self.changes.freed.is_nowhere(), self.changes.freed.is_anywhere());
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.clear();
-        if !anywhere {
+        if !self.changes.freed.is_anywhere() {
             self.queue.new_candidates(&mut arrived);
         }
-        let mut new = &arrived[..];
-        loop {
-            while let [first, rest @ ..] = new
-                && Some(first.key) <= last
-            {
-                new = rest;
-            }
-            let mut next = new.first().copied();
-            if !nowhere {
-                let room = self.plan.room(context.ledger(), Some(&self.changes.freed));
-                let old = self.queue.next_candidate(last.as_ref(), &room);
-                next = match (next, old) {
-                    (Some(new), Some(old)) if new.key < old.key => Some(new),
-                    (new, old) => old.or(new),
-                };
-            }
-            let Some(next) = next else { break };
-            last = Some(next.key);
+        let mut candidates = Candidates {
+            new: &arrived,
+            only_new: self.changes.freed.is_nowhere(),
+            last: if self.queue.has_candidates() { None } else { behind },
+        };
+        while let Some(next) = self.next_candidate(context, &mut candidates) {
             if made.iter().any(|made| made.job.job == next.job) {
                 continue;
             }
             if let Some(place) = self.place_now(context, &next) {
-                let first = (made.is_empty() || self.rules.depth.is_selective()) && self.is_first(next.job);
-                let reason =
-                    if first { head_start_reason(context, next.job) } else { StartReason::Backfilled };
+                let reason = self.start_reason(context, next.job, made);
                 self.start(context, &next, place, reason)?;
             }
         }
         self.arrived = arrived;
         Ok(())
+    }
+
+    /// Returns the next candidate: new arrivals and old candidates, merged by key.
+    fn next_candidate(&self, context: &Context<'_>, candidates: &mut Candidates<'_>) -> Option<Waiting> {
+        let Candidates { new, only_new, last } = candidates;
+        while let [first, rest @ ..] = *new
+            && Some(first.key) <= *last
+        {
+            *new = rest;
+        }
+        let mut next = new.first().copied();
+        if !*only_new {
+            let room = self.plan.room(context.ledger(), Some(&self.changes.freed));
+            let old = self.queue.next_candidate(last.as_ref(), &room);
+            next = match (next, old) {
+                (Some(new), Some(old)) if new.key < old.key => Some(new),
+                (new, old) => old.or(new),
+            };
+        }
+        *last = Some(next?.key);
+        next
     }
 
     /// Records the head's planned start, once for each value. It is a promise, where no job can be inserted before
@@ -275,7 +307,7 @@ impl<A: Availability> Recomputed<A> {
 
     /// Returns the head's reservation, if it is the same as at the last pass.
     fn unchanged_head(&mut self, context: &Context<'_>) -> Option<Reservation<A::Place>> {
-        let first = match self.head() {
+        let first = match self.held_head() {
             Some(held) => self.queue.get(held)?,
             None => *self.queue.first()?,
         };
@@ -295,9 +327,10 @@ impl<A: Availability> Recomputed<A> {
             made.push(head);
             self.backfill(context, None, &made)
         } else {
-            let mut last = None;
-            match self.reserve(context, &mut made, &mut last) {
-                Ok(true) => self.backfill(context, self.candidates_behind(last), &made),
+            match self.reserve(context, &mut made) {
+                Ok(Reserved { looked_at_up_to, may_backfill: true }) => {
+                    self.backfill(context, self.candidates_behind(looked_at_up_to), &made)
+                }
                 reserved => reserved.map(|_| ()),
             }
         };
@@ -332,7 +365,7 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Returns the job that is held at the head.
-    fn head(&self) -> Option<JobId> {
+    fn held_head(&self) -> Option<JobId> {
         self.held.first().map(|(_, job)| *job)
     }
 
@@ -354,7 +387,7 @@ impl<A: Availability> Recomputed<A> {
         }
         if let Some((at, place)) = A::kept_start(entry, true) {
             let job = Waiting::by_arrival(job, entry);
-            self.lent.push(Reservation { job, at, place, deadline: at, begin: Time::ZERO });
+            self.lent.push(Reservation::recomputed(job, at, place));
         }
     }
 

@@ -23,6 +23,11 @@ pub struct Reservation<P> {
 }
 
 impl<P> Reservation<P> {
+    /// Returns a reservation that is recomputed at each pass. Its start is the promised one.
+    pub(super) fn recomputed(job: Waiting, at: Time, place: P) -> Reservation<P> {
+        Reservation { job, at, place, deadline: at, begin: Time::ZERO }
+    }
+
     /// Returns the planned end.
     pub fn end(&self) -> Time {
         self.at + self.job.span

@@ -1,4 +1,7 @@
 //! The rules of a backfilling policy, as data.
+//!
+//! A rule about which jobs may start at all is a policy of its own; see
+//! `crates/run/examples/first_policy.rs`.
 
 use miserly_core::Span;
 

@@ -142,6 +142,29 @@ impl<'a> ParamReader<'a> {
 
     /// Reads a whole number of this range, which `number` turns into a value; or one of these
     /// words, each with its value and its meaning.
+    ///
+    /// # Example
+    /// A default that depends on the machine is a word. [`Params::build`] resolves it:
+    /// ```
+    /// use miserly_core::{Machine, Policy, Procs};
+    /// use miserly_policies::{ParamReader, Params, PolicyError};
+    /// # fn policy(_widest: Procs) -> Box<dyn Policy> { unimplemented!() }
+    ///
+    /// #[derive(Debug)]
+    /// struct Widest(Option<u64>);
+    ///
+    /// fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
+    ///     let words = [("machine", None, "all processors of the machine")];
+    ///     let doc = "the processors of the widest job that may start";
+    ///     Ok(Box::new(Widest(params.integer_or("widest", (1..=1_000_000, Some), &words, "machine", doc)?)))
+    /// }
+    ///
+    /// impl Params for Widest {
+    ///     fn build(&self, machine: &Machine) -> Box<dyn Policy> {
+    ///         policy(self.0.map_or(machine.capacity().cpus_count(), Procs::new))
+    ///     }
+    /// }
+    /// ```
     pub fn integer_or<T: Clone>(
         &mut self,
         name: &'static str,

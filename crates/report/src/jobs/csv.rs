@@ -85,7 +85,7 @@ impl<W: Write> Sink for CsvJobs<W> {
         let Interruptions { count, suspended, overhead } = job.interruptions;
         write!(output, ",{count},{},{suspended},{overhead}", processor_seconds(job.lost))?;
         let slices = job.slices.unwrap_or_default();
-        for figure in [slices.slots(), slices.rows(), slices.run_fraction(execution)] {
+        for figure in [slices.slots(), slices.used_slots(), slices.run_fraction(execution)] {
             output.write_all(b",")?;
             if let Some(figure) = figure {
                 write!(output, "{figure}")?;

@@ -36,7 +36,7 @@ impl SlicingDoc {
     /// Creates the document from the metrics of a time-sliced run.
     pub fn new(metrics: &mut Metrics) -> SlicingDoc {
         let (ended, unifications) = (metrics.simulated(), metrics.sliced.unifications);
-        let rows = SlotsDoc { mean: metrics.rows(), max: metrics.sliced.most_rows };
+        let rows = SlotsDoc { mean: metrics.used_slots(), max: metrics.sliced.most_slots };
         SlicingDoc {
             slots: MeasureDoc::new(&mut metrics.sliced.slots),
             run_fraction: MeasureDoc::new(&mut metrics.sliced.run_fraction),
@@ -139,7 +139,7 @@ impl BatchesDoc {
         Some(BatchesDoc {
             from: (begin.at - Time::ZERO).as_secs_f64(),
             to: (end.at - Time::ZERO).as_secs_f64(),
-            offered: share(|mark| mark.arrived),
+            offered: share(|mark| mark.submitted_work),
             utilization: share(|mark| mark.done),
             jobs_at_begin: begin.jobs,
             jobs_at_end: end.jobs,
@@ -160,7 +160,7 @@ fn figures(window: &Window) -> EachBatch {
     let some = |figures: Vec<f64>| figures.into_iter().map(Some).collect();
     SlicedFigures {
         slots: window.slots(),
-        rows: some(window.rows()),
+        rows: some(window.used_slots()),
         unifications: some(window.unifications()),
     }
 }

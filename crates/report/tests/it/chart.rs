@@ -53,7 +53,7 @@ pub(crate) fn chart_as(
     let spec: PolicySpec = policy.parse().expect("a policy");
     let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine, policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine, policy, instants).with_numbered_processors();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
     gantt(u64::from(procs), &schedule.0, 0, 1)
@@ -120,7 +120,7 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
     let spec: PolicySpec = policy.parse().expect("a policy");
     let policy = spec.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
     let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
@@ -144,8 +144,8 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
             .iter()
             .map(|&(at, procs)| (Time::from_secs(at).expect("a few"), Procs::new(procs)))
             .collect();
-        let mut simulation = Simulation::over(system, whole.cpus_count())
-            .with_pes()
+        let mut simulation = Simulation::of_queues(system, whole.cpus_count())
+            .with_numbered_processors()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();
         let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));

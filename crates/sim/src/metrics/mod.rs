@@ -86,7 +86,7 @@ struct Totals {
     broken: u64,
     refused: BTreeMap<Refusal, u64>,
     lost: u128,
-    arrived: u128,
+    submitted_work: u128,
     immediate: u64,
     busy: u128,
     waited: u128,
@@ -221,9 +221,9 @@ impl Metrics {
     }
 
     /// Returns the mean number of used slots over the makespan, if time is sliced.
-    pub fn rows(&self) -> Option<f64> {
+    pub fn used_slots(&self) -> Option<f64> {
         let end = self.totals.last_end?;
-        self.length().map(|ticks| self.sliced.row_ticks(end) as f64 / ticks)
+        self.length().map(|ticks| self.sliced.slot_ticks(end) as f64 / ticks)
     }
 
     fn share_of_capacity(&self, ticks: u128) -> Option<f64> {
@@ -281,7 +281,7 @@ impl Observer for Metrics {
 
     fn instant(&mut self, now: Time, standing: SystemSnapshot) {
         self.sliced.instant(now, standing);
-        self.totals.arrived = standing.arrived;
+        self.totals.submitted_work = standing.submitted_work;
         let queue = &mut self.totals.queue;
         queue.longest = queue.longest.max(standing.waiting);
         if let Some((since, before)) = queue.last.filter(|(_, before)| before.waiting > 0) {
@@ -298,9 +298,10 @@ impl Observer for Metrics {
             return;
         };
         let (done, jobs) = window::in_system(now, system);
-        let (arrived, row_ticks) = (self.totals.arrived, self.sliced.row_ticks(now));
+        let (submitted_work, slot_ticks) = (self.totals.submitted_work, self.sliced.slot_ticks(now));
         let unifications = self.sliced.unifications;
-        let mark = Mark { at: now, jobs, arrived, done: self.totals.busy + done, row_ticks, unifications };
+        let mark =
+            Mark { at: now, jobs, submitted_work, done: self.totals.busy + done, slot_ticks, unifications };
         window.mark(self.totals.simulated, mark);
     }
 

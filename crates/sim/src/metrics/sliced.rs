@@ -15,11 +15,11 @@ pub struct Sliced {
     /// It is the runtime on a dedicated machine over that time.
     pub run_fraction: Distribution,
     /// The most slots in use at once.
-    pub most_rows: usize,
+    pub most_slots: usize,
     /// The number of slot unifications at terminations.
     pub unifications: u64,
     /// Slots x ticks.
-    row_ticks: u128,
+    slot_ticks: u128,
     last: Option<(Time, usize)>,
 }
 
@@ -28,9 +28,9 @@ impl Default for Sliced {
         Sliced {
             slots: Distribution::of_ratios(),
             run_fraction: Distribution::of_ratios(),
-            most_rows: 0,
+            most_slots: 0,
             unifications: 0,
-            row_ticks: 0,
+            slot_ticks: 0,
             last: None,
         }
     }
@@ -48,9 +48,9 @@ impl Sliced {
     }
 
     pub(super) fn instant(&mut self, now: Time, standing: SystemSnapshot) {
-        self.row_ticks = self.row_ticks(now);
-        self.last = Some((now, standing.rows));
-        self.most_rows = self.most_rows.max(standing.rows);
+        self.slot_ticks = self.slot_ticks(now);
+        self.last = Some((now, standing.slots));
+        self.most_slots = self.most_slots.max(standing.slots);
     }
 
     pub(super) fn system(&mut self, system: &System) {
@@ -59,9 +59,9 @@ impl Sliced {
     }
 
     /// Returns the used slots up to then, over time: slots x ticks.
-    pub(super) fn row_ticks(&self, now: Time) -> u128 {
+    pub(super) fn slot_ticks(&self, now: Time) -> u128 {
         let since =
-            self.last.map_or(0, |(at, rows)| u128::from((now - at).ticks().unsigned_abs()) * rows as u128);
-        self.row_ticks + since
+            self.last.map_or(0, |(at, slots)| u128::from((now - at).ticks().unsigned_abs()) * slots as u128);
+        self.slot_ticks + since
     }
 }

@@ -51,11 +51,11 @@ pub struct Mark {
     /// Jobs in the system.
     pub jobs: usize,
     /// The work of all jobs submitted so far, processor-ticks.
-    pub arrived: u128,
+    pub submitted_work: u128,
     /// The work done so far, processor-ticks, without lost work.
     pub done: u128,
     /// The slots used so far, over time: slots x ticks.
-    pub row_ticks: u128,
+    pub slot_ticks: u128,
     /// The number of slot unifications at terminations so far.
     pub unifications: u64,
 }
@@ -114,10 +114,10 @@ impl Window {
     }
 
     /// Returns the mean number of used slots in each batch, or 0 for one without duration.
-    pub fn rows(&self) -> Vec<f64> {
+    pub fn used_slots(&self) -> Vec<f64> {
         let mean = |from: &Mark, to: &Mark| {
             let ticks = (to.at - from.at).ticks();
-            if ticks > 0 { (to.row_ticks - from.row_ticks) as f64 / ticks as f64 } else { 0.0 }
+            if ticks > 0 { (to.slot_ticks - from.slot_ticks) as f64 / ticks as f64 } else { 0.0 }
         };
         self.pairs(mean)
     }

@@ -4,7 +4,7 @@ use miserly_core::{
     Effect, Entry, Expected, Holds, JobId, Placement, Procs, Refusal, Resources, StartReason, State, Time,
 };
 
-use super::live::{Allocated, Started};
+use super::live::{Allocated, Due, Started};
 use super::{RunError, Simulation, entry};
 use crate::finished::Observer;
 use crate::opportunistic::BeforeStart;
@@ -70,11 +70,11 @@ impl Simulation {
     /// Starts a job.
     fn start<E>(&mut self, now: Time, job: JobId, reason: StartReason) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
+        live.started = Some(Started { at: now, reason, rank: self.starts, due: Due::End });
         self.load.set_opportunistic_procs(live.opportunistic.as_mut(), now, Procs::ZERO);
         self.starts += 1;
         let ledger = self.system.queues()[live.queue].ledger();
-        live.turns = ledger.matrix().map(|_| Turns::start(now, &self.rows[live.queue]));
+        live.turns = ledger.matrix().map(|_| Turns::start(now, &self.slots[live.queue]));
         live.record_slots(now, ledger.entry(job));
         self.continue_run(now, job)
     }
@@ -146,12 +146,12 @@ impl Simulation {
                 self.due.cancel(job);
             }
             (_, Expected::At(planned)) if end > planned => {
-                started.outlives = true;
+                started.due = Due::EndOfEstimate;
                 self.due.push(job, planned, started.rank);
             }
             _ if end == Time::MAX => return Err(RunError::TooLong { job: live.request.number }),
             _ => {
-                started.outlives = false;
+                started.due = Due::End;
                 self.due.push(job, end, started.rank);
             }
         }

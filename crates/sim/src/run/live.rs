@@ -46,8 +46,17 @@ pub(super) struct Started {
     pub(super) at: Time,
     pub(super) reason: StartReason,
     pub(super) rank: u64,
-    /// Whether the next event is the end of its estimate, before its own end.
-    pub(super) outlives: bool,
+    /// Its next event.
+    pub(super) due: Due,
+}
+
+/// The next event of a job on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The end of its estimate, after which it runs on.
+    EndOfEstimate,
+    /// Its end.
+    End,
 }
 
 impl Live {

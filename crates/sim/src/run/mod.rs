@@ -13,13 +13,13 @@ use miserly_core::{
     Submission, System, Time, Violation, queue_position,
 };
 
-use self::live::Live;
+use self::live::{Due, Live};
 use crate::event_queue::EventQueue;
 use crate::finished::{Observer, SystemSnapshot};
 use crate::job::Job;
 use crate::numbering::Numbering;
 use crate::opportunistic::BackgroundLoad;
-use crate::slices::Rows;
+use crate::slices::UsedSlots;
 
 /// The reason for which a run stopped early. `E` is the error of the source of the jobs.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +41,18 @@ pub enum RunError<E = Infallible> {
         /// The job.
         job: i64,
     },
-    /// Jobs wait, and there is no further event.
-    #[error("the policy never started {waiting} waiting jobs; please report this with the log")]
+    /// Jobs have not ended, and there is no further event.
+    #[error(
+        "policy {policy}: there is no further event, but {unfinished} jobs have not ended, the first is job {job}; \
+         a pass has to start or resume jobs, or to request a wake-up"
+    )]
     Stuck {
+        /// The policy.
+        policy: String,
+        /// The first of the unfinished jobs.
+        job: i64,
         /// Their number.
-        waiting: usize,
+        unfinished: usize,
     },
 }
 
@@ -70,9 +77,9 @@ pub struct Simulation {
     pes: Option<Numbering>,
     round: Round,
     /// The slots that each queue uses, if its policy slices time.
-    rows: Vec<Rows>,
+    slots: Vec<UsedSlots>,
     /// The work of all jobs that were submitted, processor-ticks.
-    arrived: u128,
+    submitted_work: u128,
     /// The jobs that end in the round.
     ended: Vec<JobId>,
     effects: Vec<Effect>,
@@ -80,19 +87,22 @@ pub struct Simulation {
 
 impl Simulation {
     /// Returns a simulation of `policy` on an idle machine.
-    pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: EventOrder) -> Simulation {
+    pub fn new(machine: Machine, policy: Box<dyn Policy>, event_order: EventOrder) -> Simulation {
         let procs = machine.capacity().cpus_count();
-        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs)
+        Simulation::of_queues(
+            System::new(vec![Driver::new(Ledger::new(machine), policy, event_order)]),
+            procs,
+        )
     }
 
     /// Returns a simulation of empty queues, on a machine of `procs` processors in all.
     ///
     /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means
     /// the first.
-    pub fn over(system: System, procs: impl Into<Procs>) -> Simulation {
+    pub fn of_queues(system: System, procs: impl Into<Procs>) -> Simulation {
         Simulation {
-            rows: vec![Rows::none(); system.queues().len()],
-            arrived: 0,
+            slots: vec![UsedSlots::none(); system.queues().len()],
+            submitted_work: 0,
             system,
             procs: procs.into(),
             load: BackgroundLoad::none(),
@@ -111,7 +121,7 @@ impl Simulation {
     /// Numbers the processors: each job gets the lowest that are free on its hosts. The schedule
     /// does not depend on it.
     #[must_use]
-    pub fn with_pes(mut self) -> Simulation {
+    pub fn with_numbered_processors(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
             [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
                 Numbering::new(only.ledger().machine())
@@ -149,12 +159,23 @@ impl Simulation {
                 return Ok(());
             }
         }
-        let jobs =
+        self.check_all_ended()
+    }
+
+    /// Checks that no job is left after the last event.
+    fn check_all_ended<E>(&self) -> Result<(), RunError<E>> {
+        let count =
             |ledger: &Ledger| ledger.waiting_count() + ledger.suspended_count() + ledger.running_count();
-        match self.system.queues().iter().map(|queue| jobs(queue.ledger())).sum() {
-            0 => Ok(()),
-            waiting => Err(RunError::Stuck { waiting }),
+        let unfinished = self.system.queues().iter().map(|queue| count(queue.ledger())).sum();
+        for queue in self.system.queues() {
+            let ledger = queue.ledger();
+            let first = ledger.waiting().chain(ledger.suspended()).chain(ledger.running()).next();
+            if let Some(job) = first {
+                let (policy, job) = (queue.policy_name().to_owned(), ledger.request(job).number);
+                return Err(RunError::Stuck { policy, job, unfinished });
+            }
         }
+        Ok(())
     }
 
     /// Runs the next round. Returns its instant, or `None` if there is no further event.
@@ -204,17 +225,20 @@ impl Simulation {
         while self.due.next_time() == Some(now) {
             let Some((_, _, job)) = self.due.pop() else { return };
             let Some(live) = &mut self.live[job.index()] else { continue };
-            let outlives = live.started.as_mut().map(|started| (&mut started.outlives, started.rank));
-            if let Some((outlives, rank)) = outlives
-                && std::mem::take(outlives)
-            {
-                let end = now + live.left(now, entry(&self.system, live.queue, job));
-                self.due.push(job, end, rank);
-                self.round.overdue.push(job);
-            } else {
-                let how = if live.killed { EndHow::KilledAtEstimate } else { EndHow::Done };
-                self.round.ended.push(Ended { job, how });
-                self.ended.push(job);
+            match &mut live.started {
+                Some(started) if started.due == Due::EndOfEstimate => {
+                    started.due = Due::End;
+                    let rank = started.rank;
+                    let end = now + live.left(now, entry(&self.system, live.queue, job));
+                    self.due.push(job, end, rank);
+                    self.round.overdue.push(job);
+                }
+                // An opportunistic job may end before its start.
+                _ => {
+                    let how = if live.killed { EndHow::KilledAtEstimate } else { EndHow::Done };
+                    self.round.ended.push(Ended { job, how });
+                    self.ended.push(job);
+                }
             }
         }
     }
@@ -241,7 +265,7 @@ impl Simulation {
             }
             let submission = Submission { job: self.handle(), request };
             let live = Live::new(job, queue, self.admitted);
-            self.arrived += live.work();
+            self.submitted_work += live.work();
             self.live[submission.job.index()] = Some(live);
             self.admitted += 1;
             self.round.submitted.push(submission);
@@ -264,7 +288,7 @@ impl Simulation {
             let Some(mut live) = self.live[job.index()].take() else { continue };
             live.release(now, &mut self.pes);
             self.load.set_opportunistic_procs(live.opportunistic.as_mut(), now, Procs::ZERO);
-            let slices = live.turns.map(|turns| turns.over(now, &self.rows[live.queue]));
+            let slices = live.turns.map(|turns| turns.over(now, &self.slots[live.queue]));
             let Some(finished) = live.finish(now, slices) else { continue };
             for observer in observers.iter_mut() {
                 observer.finished(&finished)?;
@@ -279,8 +303,8 @@ impl Simulation {
     /// effect for it.
     fn record_slots(&mut self, now: Time) {
         let mut changed = false;
-        for (rows, queue) in self.rows.iter_mut().zip(self.system.queues()) {
-            changed |= rows.see(now, queue.ledger());
+        for (slots, queue) in self.slots.iter_mut().zip(self.system.queues()) {
+            changed |= slots.see(now, queue.ledger());
         }
         if !changed {
             return;
@@ -299,8 +323,8 @@ impl Simulation {
             free: self.procs.saturating_sub(held + self.load.procs()),
             kept: self.system.queues().iter().map(kept).sum(),
             waiting: ledgers().map(Ledger::waiting_count).sum(),
-            rows: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
-            arrived: self.arrived,
+            slots: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
+            submitted_work: self.submitted_work,
         }
     }
 }

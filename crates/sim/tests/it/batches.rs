@@ -61,7 +61,7 @@ fn means_are_those_of_pieces_of_the_list() {
             let slots = |job: &Finished| job.slices.unwrap().slots();
             let window = metrics.window.as_ref().unwrap();
             near(&window.slots(), pieces().map(|jobs| mean(jobs, slots)));
-            assert!(window.rows().iter().any(|rows| *rows > 2.0), "there was something to slice");
+            assert!(window.used_slots().iter().any(|slots| *slots > 2.0), "there was something to slice");
         }
     }
 }
@@ -86,9 +86,9 @@ fn marks_are_how_all_stood() {
         let expect = Mark {
             at: all[last].end,
             jobs: there,
-            arrived: all.iter().filter(came).map(arrived).sum(),
+            submitted_work: all.iter().filter(came).map(arrived).sum(),
             done: all.iter().map(done).sum(),
-            row_ticks: 0,
+            slot_ticks: 0,
             unifications: 0,
         };
         assert_eq!(*mark, expect, "mark {nth}");

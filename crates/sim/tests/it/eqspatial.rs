@@ -103,7 +103,7 @@ fn play(
     mut after: impl FnMut(Time, &mut Simulation, &Watch),
 ) -> Vec<Finished> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
     let mut watch = Watch::default();
     let mut source = in_order(jobs).peekable();
     while let Some(now) = simulation.step(&mut source, &mut [&mut watch]).unwrap() {

@@ -59,7 +59,7 @@ impl Story {
         look: impl Fn(&Ledger),
     ) -> Story {
         let built = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
-        let mut simulation = Simulation::new(machine.clone(), built, instants).with_pes();
+        let mut simulation = Simulation::new(machine.clone(), built, instants).with_numbered_processors();
         let mut story = Story::default();
         let mut source = in_order(jobs).peekable();
         while simulation.step(&mut source, &mut [&mut story]).unwrap().is_some() {

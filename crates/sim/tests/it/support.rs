@@ -92,7 +92,7 @@ const MOST_ROUNDS: usize = 10_000;
 pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: EventOrder) -> Schedule {
     let policy = name.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
     let mut source = in_order(jobs).peekable();
     let mut rounds = 0;
     while simulation.step(&mut source, &mut [&mut schedule]).unwrap().is_some() {

@@ -35,8 +35,8 @@ pub(super) fn table(jobs: &[FinishedJob]) -> Table {
 fn row(job: &FinishedJob) -> Vec<Option<Value>> {
     vec![
         Some(job.number.into()),
-        job.array.map(|(first, _)| first.into()),
-        job.array.map(|(_, index)| index.into()),
+        job.array.map(|array| array.first.into()),
+        job.array.map(|array| array.index.into()),
         Some(job.name.clone().into()),
         Some(job.uid.into()),
         Some(job.queue.clone().into()),

@@ -15,7 +15,7 @@ use crate::args::{ExportArgs, ExportFormat};
 
 /// Writes the history of a state.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
-    let state = super::state(args.state.as_deref())?;
+    let state = super::state_folder(args.state.as_deref())?;
     let jobs =
         finished_jobs(&state).with_context(|| format!("cannot read the history of {}", state.display()))?;
     if jobs.is_empty() {

@@ -80,7 +80,7 @@ fn the_figures_of_a_job() {
     let finished = play(&Machine::plain(4), &jobs(&quads), "gang", EventOrder::Batched, |_, _| {});
     let figures = |nth: usize| {
         let of = finished[nth].slices.unwrap();
-        (of.slots().unwrap(), of.rows().unwrap(), of.run_fraction(finished[nth].runtime).unwrap())
+        (of.slots().unwrap(), of.used_slots().unwrap(), of.run_fraction(finished[nth].runtime).unwrap())
     };
     // 10 s alone and 40 s of two rows.
     assert_eq!(figures(0), (1.0, (10.0 + 80.0) / 50.0, 30.0 / 50.0));

@@ -57,7 +57,7 @@ fn lasting(stay: &Stay) -> bool {
 fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Life> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut lives = Lives::default();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
     simulation.run(&mut in_order(jobs), &mut [&mut lives]).unwrap();
     lives.finished.sort_by_key(|job| job.request.number);
     let at = |all: &[(JobNumber, Time)], job: &Finished| {

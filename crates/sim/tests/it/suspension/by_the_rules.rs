@@ -80,7 +80,7 @@ fn play(
     look: impl Fn(&Ledger, Time),
 ) -> Vec<Finished> {
     let policy = setting.written().parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
     let mut schedule = Schedule::default();
     let mut source = in_order(jobs).peekable();
     while let Some(now) = simulation.step(&mut source, &mut [&mut schedule]).unwrap() {

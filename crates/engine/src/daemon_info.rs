@@ -17,7 +17,7 @@ impl Default for UserNames {
 
 /// Facts about the daemon that come from outside the engine.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct DaemonInfo {
     /// The folder of the state.
     pub state: String,
     /// The configuration file.

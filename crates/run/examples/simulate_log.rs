@@ -1,5 +1,5 @@
 //! Reads a log in the standard workload format, runs a policy and prints metrics:
-//! `cargo run --example simulate_log -- tests/data/L1.swf 'easy(backfill=shortest)'`.
+//! `cargo run -p miserly-run --example simulate_log -- tests/data/L1.swf 'easy(backfill=shortest)'`.
 
 use std::path::Path;
 

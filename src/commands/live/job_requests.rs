@@ -6,8 +6,9 @@ use miserly_api::client::{Client, ClientError};
 use miserly_api::model::JobIds;
 
 use super::text::jobs;
-use super::{client, print_answer, print_failure};
+use super::{client, print_answer};
 use crate::args::{CancelArgs, JobsArgs};
+use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
     each(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
@@ -29,12 +30,12 @@ pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
 fn each(
     args: &JobsArgs,
     done: &str,
-    order: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
+    request: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
 ) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     let (mut handed, mut code) = (Vec::new(), ExitCode::SUCCESS);
     for &job in &args.jobs {
-        match order(&client, job) {
+        match request(&client, job) {
             Ok(those) => handed.extend(those.jobs),
             Err(error @ ClientError::Refused(_)) => {
                 print_failure(args.json, Some(job), &error.into());

@@ -1,8 +1,10 @@
-//! A policy in one file, registered and compared with EASY: `cargo run --example first_policy`.
+//! A policy in one file, registered and compared with EASY:
+//! `cargo run -p miserly-run --example first_policy`.
 
 use miserly_core::{Context, Event, JobId, Ledger, Machine, Policy, Procs, StartReason, Time, Violation};
 use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
-use miserly_run::{RunOptions, RunSetup};
+use miserly_report::{RunDoc, TableStyle, compare_tables};
+use miserly_run::{RunOptions, RunSetup, SetupError};
 use miserly_workload::Trace;
 
 static BY_WIDTH: PolicyDescriptor = PolicyDescriptor::new("by-width", "the narrowest first", |params| {
@@ -39,18 +41,19 @@ impl Policy for ByWidth {
     }
 }
 
-/// Runs three policies on four jobs: number, submission, wait, runtime, processors.
+/// Compares three policies on four jobs: number, submission, wait, runtime, processors.
 pub(crate) fn run() -> anyhow::Result<String> {
     let jobs = ["1 0 -1 100 10", "2 1 -1 50 6", "3 2 -1 100 4", "4 3 -1 100 2"];
     let lines = jobs.map(|job| format!("{job} -1 -1 -1 100 -1 1 -1 -1 -1 -1 -1 -1 -1\n")).concat();
     let registry = Registry::built_in().with(&BY_WIDTH);
     let trace = Trace::memory("log", format!("; MaxProcs: 10\n{lines}").into());
     let setup = RunSetup::new(trace, RunOptions::default())?;
-    let line = |text: &str| {
-        let wait = setup.outcome(&PolicySpec::parse(text, &registry)?, false, &mut [])?.metrics.wait;
-        Ok(format!("{text}: mean wait {} s\n", wait.mean.unwrap_or_default()))
+    let outcome = |text: &str| -> Result<RunDoc, SetupError> {
+        setup.outcome(&PolicySpec::parse(text, &registry)?, false, &mut [])
     };
-    ["easy", "by-width", "by-width(widest=true)"].into_iter().map(line).collect()
+    let outcomes = [outcome("easy")?, outcome("by-width")?, outcome("by-width(widest=true)")?];
+    let style = TableStyle { seconds: true, ..TableStyle::default() };
+    Ok(compare_tables(&outcomes.each_ref(), style))
 }
 
 fn main() -> anyhow::Result<()> {

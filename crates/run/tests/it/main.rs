@@ -1,0 +1,3 @@
+//! The examples of this crate.
+
+mod examples;

@@ -1,0 +1,50 @@
+//! Failed commands: a line for users, JSON for programs, and the exit code.
+
+use std::process::ExitCode;
+
+use miserly_api::client::{ClientError, NoSocket};
+use miserly_api::model::ProblemCode;
+use serde_json::{Value, json};
+
+/// The exit code of a command whose arguments or input are wrong.
+const BAD_INPUT: u8 = 2;
+
+/// The exit code of a command that the daemon refused or did not answer.
+const NO_SERVICE: u8 = 1;
+
+/// Returns the exit code for the failure of a command.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(match error.downcast_ref() {
+        Some(ClientError::Refused(problem)) if problem.code == ProblemCode::Malformed => BAD_INPUT,
+        _ if is_of_daemon(error) => NO_SERVICE,
+        _ => BAD_INPUT,
+    })
+}
+
+/// Returns whether the failure is that of the daemon or of the connection to it.
+fn is_of_daemon(error: &anyhow::Error) -> bool {
+    error.is::<ClientError>() || error.is::<NoSocket>()
+}
+
+/// Prints the failure of a command, or of one of its jobs, to standard error.
+pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
+    match job {
+        _ if json => eprintln!("{}", document(job, error)),
+        Some(job) => eprintln!("error: job {job}: {error:#}"),
+        None => eprintln!("error: {error:#}"),
+    }
+}
+
+/// Returns the API's problem. Without a daemon, returns one of the same form.
+fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
+    let mut problem = if let Some(ClientError::Refused(problem)) = error.downcast_ref() {
+        json!(problem)
+    } else {
+        let code = if is_of_daemon(error) { "no_answer" } else { "malformed" };
+        json!({"code": code, "message": format!("{error:#}")})
+    };
+    if let Some(job) = job.filter(|_| problem["job"].is_null()) {
+        problem["job"] = job.into();
+    }
+    json!({"error": problem})
+}
