@@ -12,6 +12,9 @@ mod output;
 
 mod page;
 
+#[cfg(test)]
+mod reference;
+
 use std::process::ExitCode;
 
 use clap::Parser;
