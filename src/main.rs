@@ -14,6 +14,9 @@ mod output;
 
 mod page;
 
+#[cfg(test)]
+mod reference;
+
 use std::process::ExitCode;
 
 use clap::Parser;

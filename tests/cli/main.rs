@@ -32,6 +32,7 @@ mod batches;
 mod live;
 
 mod examples;
+mod links;
 mod site;
 
 mod real;

@@ -105,6 +105,11 @@ impl Requester for ReplyChannel {
     }
 }
 
+/// Returns the OpenAPI document of the daemon's API, as JSON.
+pub fn openapi() -> String {
+    server::openapi_document::<EngineHandle>()
+}
+
 /// Runs a daemon until a signal ends it. `reread` reads the configuration again.
 ///
 /// # Errors

@@ -11,6 +11,8 @@ mod error;
 
 mod file;
 
+pub mod fields;
+
 mod machine;
 
 mod paths;

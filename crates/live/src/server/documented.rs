@@ -45,7 +45,7 @@ impl<S: Clone + Send + Sync + 'static> Documented<S> {
             .title("Miserly")
             .version(env!("CARGO_PKG_VERSION"))
             .description(Some(
-                "HTTP and JSON on a unix socket. Who asks is who the kernel says is at the other end.",
+                "HTTP and JSON on a unix socket. The kernel identifies the caller at the other end.",
             ))
             .build();
         let document = OpenApiBuilder::new()

@@ -20,6 +20,7 @@ mod response;
 
 mod write_timeout;
 
+pub(crate) use routes::openapi_document;
 pub use serve::{Limits, serve, serve_within};
 pub use service::Service;
 pub use socket::{Access, BindError, Bound, bind};

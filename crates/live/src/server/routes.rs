@@ -16,8 +16,8 @@ use super::extract::{Dispatcher, JobFilter, JobNumber, JsonBody};
 use super::response::{ErrorResponse, ReplyBody};
 use super::service::Service;
 
-/// Returns the router of all routes.
-pub(super) fn router<S: Service>(service: S) -> Router {
+/// Returns all routes and their document.
+fn routes<S: Service>() -> (Router<S>, String) {
     let (router, document) = Documented::new()
         .with::<__path_submit, _>(submit::<S>)
         .with::<__path_quote, _>(quote::<S>)
@@ -34,11 +34,21 @@ pub(super) fn router<S: Service>(service: S) -> Router {
         .with::<__path_drain, _>(drain::<S>)
         .with::<__path_openapi, _>(openapi)
         .build();
-    let document: Arc<str> = serde_json::to_string(&document).unwrap_or_default().into();
+    (router, serde_json::to_string(&document).unwrap_or_default())
+}
+
+/// Returns the OpenAPI document, as JSON.
+pub(crate) fn openapi_document<S: Service>() -> String {
+    routes::<S>().1
+}
+
+/// Returns the router of all routes.
+pub(super) fn router<S: Service>(service: S) -> Router {
+    let (router, document) = routes();
     router
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(Extension(Document(document)))
+        .layer(Extension(Document(document.into())))
         .with_state(service)
 }
 

@@ -1,0 +1,261 @@
+//! The fields of a configuration file, for documents.
+//!
+//! A test compares their names with those that the parser accepts.
+
+use self::DefaultValue::{Described, Is};
+
+/// A table of a configuration file.
+#[derive(Debug)]
+pub struct Table {
+    /// The heading of the table, as it is written; empty for the fields before all tables.
+    pub name: &'static str,
+    /// The content.
+    pub title: &'static str,
+    /// The fields, in the order of the parser.
+    pub fields: &'static [Field],
+}
+
+/// A field of a configuration file.
+#[derive(Debug)]
+pub struct Field {
+    /// The name.
+    pub name: &'static str,
+    /// The values that it can have.
+    pub takes: &'static str,
+    /// The effect, in Markdown.
+    pub meaning: &'static str,
+    /// The value of a missing field: as it is written, or in Markdown.
+    pub default: DefaultValue,
+}
+
+/// The value of a missing field.
+#[derive(Debug)]
+pub enum DefaultValue {
+    /// This value, as it is written.
+    Is(&'static str),
+    /// A value that depends on the machine or on other fields, in words.
+    Described(&'static str),
+}
+
+const fn field(
+    name: &'static str,
+    takes: &'static str,
+    meaning: &'static str,
+    default: DefaultValue,
+) -> Field {
+    Field { name, takes, meaning, default }
+}
+
+/// Every table of the file.
+pub const TABLES: [Table; 4] = [
+    Table { name: "", title: "The daemon", fields: &DAEMON },
+    Table { name: "[pool]", title: "the resources of all queues", fields: &POOL },
+    Table { name: "[[queue]]", title: "a queue", fields: &QUEUE },
+    Table { name: "calendar", title: "a rule of a calendar", fields: &RULE },
+];
+
+const DAEMON: [Field; 14] = [
+    field(
+        "state",
+        "absolute path",
+        "The folder of the state. It must not be on a network file system.",
+        Described("`/var/lib/miserly` for root, else `$XDG_STATE_HOME/miserly` or `~/.local/state/miserly`"),
+    ),
+    field(
+        "socket",
+        "absolute path",
+        "The socket of the API.",
+        Described(
+            "`/run/miserly/socket` for root, else `$XDG_RUNTIME_DIR/miserly/socket` or `/tmp/miserly-UID/socket`",
+        ),
+    ),
+    field(
+        "access",
+        "`\"own\"` or `\"everybody\"`",
+        "The users with access. `own`: the daemon's user and root. `everybody`: all others may look. \
+         Only the daemon's user submits, because jobs run as that user.",
+        Is("\"own\""),
+    ),
+    field(
+        "utc-offset",
+        "offset",
+        "The offset of the calendars' clock from UTC, such as `\"+01:00\"`. There is no daylight saving.",
+        Is("\"+00:00\""),
+    ),
+    field(
+        "grace",
+        "time",
+        "The time before the end of a window at which a job gets `SIGTERM`. \
+         It is at most a tenth of the job's time. The job is killed at the end.",
+        Is("\"10s\""),
+    ),
+    field(
+        "cleanup-time",
+        "time",
+        "The time after the end of a window for which its resources stay reserved, \
+         until the job has certainly ended.",
+        Is("\"5s\""),
+    ),
+    field(
+        "orphan-resume-delay",
+        "time",
+        "The time after which the shim of a stopped job resumes it when no daemon runs.",
+        Is("\"10min\""),
+    ),
+    field(
+        "preempt-lead-time",
+        "time",
+        "The time before a promised start at which opportunistic jobs on its processors are parked.",
+        Is("\"5s\""),
+    ),
+    field(
+        "opportunistic",
+        "true or false",
+        "Whether jobs run on idle resources before their start.",
+        Is("true"),
+    ),
+    field(
+        "keep-history",
+        "time",
+        "The time for which finished jobs are remembered, by the wall clock \
+         ([daemon.md](../daemon.md#what-is-remembered)).",
+        Described("for ever"),
+    ),
+    field(
+        "backup-interval",
+        "time, at least 1 s",
+        "The time between backups of the state \
+         ([Durable state](../daemon-configuration.md#durable-state)).",
+        Is("\"1h\""),
+    ),
+    field("backup-keep", "whole number, at least 1", "The number of backups kept.", Is("3")),
+    field("pool", "table", "The resources of all queues, below.", Described("half of the machine")),
+    field(
+        "queue",
+        "tables",
+        "The queues, below. Jobs that name no queue go to the first one.",
+        Described("one queue, `batch`, with the whole pool"),
+    ),
+];
+
+const POOL: [Field; 3] = [
+    field(
+        "cpus",
+        "whole number",
+        "The processors.",
+        Described("half of those that the daemon may use, at least 1"),
+    ),
+    field("memory", "memory", "The memory.", Described("half of the machine's")),
+    field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
+];
+
+const QUEUE: [Field; 11] = [
+    field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
+    field(
+        "cpus",
+        "whole number",
+        "The processors of its pool.",
+        Described("a single queue has the pool's; of several, each states it"),
+    ),
+    field(
+        "memory",
+        "memory",
+        "The memory of its pool.",
+        Described("a single queue has the pool's; of several, each states it"),
+    ),
+    field(
+        "calendar",
+        "list of rules",
+        "Other amounts at certain hours.",
+        Described("a single queue has the pool's; of several, none"),
+    ),
+    field("policy", "policy", "A policy in its written form ([Policies](policies.md)).", Is("\"miser\"")),
+    field("users", "list of names or numbers", "The users of the queue.", Described("all users")),
+    field(
+        "groups",
+        "list of names or numbers",
+        "The groups of the queue. Their members are those of `/etc/group` and `/etc/passwd` when the file is read.",
+        Described("all users"),
+    ),
+    field(
+        "horizon",
+        "time",
+        "The limit of how far ahead a window may lie, for a policy with such a parameter.",
+        Described("the policy's own"),
+    ),
+    field(
+        "default-time",
+        "time",
+        "The time limit of a job without `--time`.",
+        Described("`--time` is required"),
+    ),
+    field("max-time", "time", "The longest time limit.", Described("none")),
+    field(
+        "default-memory",
+        "memory",
+        "The memory of a job without `--memory`.",
+        Described("the queue's memory divided by its processors, for a job of any width"),
+    ),
+];
+
+const RULE: [Field; 5] = [
+    field(
+        "days",
+        "days or ranges of days",
+        "The days, such as `\"sat,sun\"` or `\"fri-mon\"`.",
+        Described("every day"),
+    ),
+    field("from", "time of day", "The start, such as `\"08:00\"`.", Described("the start of the day")),
+    field(
+        "to",
+        "time of day",
+        "The end. A `to` that is not after `from` is on the next day.",
+        Described("the end of the day"),
+    ),
+    field("cpus", "whole number", "The processors in that time.", Described("as at all other times")),
+    field("memory", "memory", "The memory in that time.", Described("as at all other times")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigError, Configuration, Machine};
+
+    fn problem(text: &str) -> String {
+        let machine = Machine { cpus: (0..16).collect(), quota: None, memory: 64 << 20 };
+        let parsed: Result<Configuration, ConfigError> = Configuration::parse("daemon.toml", text, &machine);
+        parsed.expect_err("an unknown field").to_string()
+    }
+
+    /// Checks that a table has the fields that the parser lists after an unknown one.
+    #[track_caller]
+    fn check(table: &Table, text: &str) {
+        let names: Vec<String> = table.fields.iter().map(|field| format!("`{}`", field.name)).collect();
+        let expect = format!("expected one of {}", names.join(", "));
+        let problem = problem(text);
+        assert!(problem.ends_with(&expect), "{problem}\n{expect}");
+    }
+
+    #[test]
+    fn fields_of_the_parser() {
+        let [daemon, pool, queue, rule] = &TABLES;
+        check(daemon, "nonsense = 1");
+        check(pool, "[pool]\nnonsense = 1");
+        check(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
+        check(rule, "[pool]\ncalendar = [{ nonsense = 1 }]");
+    }
+
+    /// The example's defaults are tested against the parser.
+    #[test]
+    fn defaults_of_the_example() {
+        let example = include_str!("../../../../docs/daemon.example.toml");
+        for field in &DAEMON {
+            if let Is(value) = field.default
+                && field.name != "utc-offset"
+            {
+                let line = format!("# default: {} = {value}\n", field.name);
+                assert!(example.contains(&line), "{line}");
+            }
+        }
+    }
+}
