@@ -23,6 +23,8 @@ mod probe;
 
 mod options;
 
+mod names;
+
 mod opportunistic;
 
 mod system;
