@@ -109,9 +109,9 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Simulation options")]
 pub(crate) struct RunArgs {
-    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
-    #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<Procs>,
+    /// The processors of the machine; simulate and compare take a list [default: MaxProcs of the log, else MaxNodes]
+    #[arg(long, value_name = "N", value_parser = procs(), value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) procs: Vec<Procs>,
 
     /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a machine file (docs/machines.md)
     #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
@@ -165,17 +165,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) to: Option<i64>,
 
-    /// Selects the jobs of these users, by number, separated by commas; repeatable
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) user: Vec<u32>,
+    /// Selects the jobs of these users, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) user: Vec<String>,
 
-    /// Selects the jobs of these queues, by number, separated by commas; repeatable
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) queue: Vec<u32>,
+    /// Selects the jobs of these queues, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) queue: Vec<String>,
 
-    /// Divides the times between submissions by F, which multiplies the load by F
-    #[arg(long, value_name = "F", conflicts_with = "offline", allow_negative_numbers = true)]
-    pub(crate) scale_load: Option<Factor>,
+    /// Divides the times between submissions by F, which multiplies the load by F; simulate and compare take a list
+    #[arg(
+        long,
+        value_name = "F",
+        conflicts_with = "offline",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
+    pub(crate) scale_load: Vec<Factor>,
 
     /// Submits all jobs at time 0, in the order of their numbers
     #[arg(long)]
@@ -186,7 +192,7 @@ pub(crate) struct RunArgs {
     pub(crate) warmup: i64,
 
     /// The seed of the random numbers
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 
     /// Runs opportunistic jobs, and parks them D before a promised start: seconds, or 90min, 12h, 7d
@@ -290,6 +296,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KIND", value_parser = grouping())]
     pub(crate) by: Vec<Grouping>,
 
+    /// Writes a .csv with a row for each job into a folder, for each log and policy
+    #[arg(long, value_name = "DIR")]
+    pub(crate) jobs: Option<PathBuf>,
+
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -301,7 +311,7 @@ pub(crate) struct WaitOfArgs {
     pub(crate) trace: PathBuf,
 
     /// The processors of the job
-    #[arg(value_name = "SIZE", value_parser = procs())]
+    #[arg(value_name = "SIZE", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) size: Procs,
 
     /// The time limit of the job, such as 4h
@@ -467,7 +477,7 @@ pub(crate) struct DescribeArgs {
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
-    #[arg(long, value_name = "N", value_parser = procs())]
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
     /// The field with the width of a job, if the log has both
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
@@ -486,7 +496,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
-    #[arg(long, value_name = "N", value_parser = procs())]
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
     /// The field with the width of a job, if the log has both
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
@@ -494,7 +504,7 @@ pub(crate) struct CheckArgs {
     /// The number of ranges of line numbers to print for each kind; JSON has all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) lines: usize,
-    /// Exits with 1 if an anomaly is found
+    /// Exits with 1 at any anomaly, not only at errors
     #[arg(long)]
     pub(crate) strict: bool,
     /// Prints JSON
@@ -512,7 +522,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<u64>,
     /// The processors of the machine [default: 128; sud: 256]
-    #[arg(long, value_name = "P", value_parser = procs())]
+    #[arg(long, value_name = "P", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
     /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
@@ -567,12 +577,38 @@ pub(crate) enum OverrunArg {
 impl RunArgs {
     /// Returns the scaling of the submit times.
     pub(crate) fn arrivals(&self) -> ArrivalScaling {
-        match self.scale_load {
+        match self.scale_load.first() {
             _ if self.offline => ArrivalScaling::Offline,
-            Some(factor) => ArrivalScaling::Scaled(factor),
+            Some(factor) => ArrivalScaling::Scaled(*factor),
             None => ArrivalScaling::Logged,
         }
     }
+
+    /// Returns the options for each value of the lists: every machine size under every load.
+    pub(crate) fn sweep(&self) -> Vec<RunArgs> {
+        let sizes = one_each(&self.procs);
+        let loads = one_each(&self.scale_load);
+        let with = |procs: &Vec<Procs>, scale_load: &Vec<Factor>| RunArgs {
+            procs: procs.clone(),
+            scale_load: scale_load.clone(),
+            ..self.clone()
+        };
+        sizes.iter().flat_map(|procs| loads.iter().map(move |load| with(procs, load))).collect()
+    }
+
+    /// Returns the option that has several values.
+    pub(crate) fn swept(&self) -> Option<&'static str> {
+        match (self.procs.len(), self.scale_load.len()) {
+            (2.., _) => Some("--procs"),
+            (_, 2..) => Some("--scale-load"),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a list for each value, or one empty list without values.
+fn one_each<T: Clone>(values: &[T]) -> Vec<Vec<T>> {
+    if values.is_empty() { vec![vec![]] } else { values.iter().map(|value| vec![value.clone()]).collect() }
 }
 
 impl From<OverrunArg> for Overrun {

@@ -29,9 +29,9 @@ fn is_of_daemon(error: &anyhow::Error) -> bool {
 /// Prints the failure of a command, or of one of its jobs, to standard error.
 pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
-        _ if json => eprintln!("{}", document(job, error)),
-        Some(job) => eprintln!("error: job {job}: {error:#}"),
-        None => eprintln!("error: {error:#}"),
+        _ if json => note!("{}", document(job, error)),
+        Some(job) => note!("error: job {job}: {error:#}"),
+        None => note!("error: {error:#}"),
     }
 }
 

@@ -1,5 +1,8 @@
 //! The `miserly` binary: arguments in, tables and files out.
 
+#[macro_use]
+mod output;
+
 mod args;
 
 mod commands;
@@ -10,7 +13,7 @@ mod failure;
 
 mod progress;
 
-mod output;
+mod warnings;
 
 mod page;
 
@@ -19,12 +22,13 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| without_hidden_commands(error).exit());
     // Those two commands handle signals themselves.
     if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
         clean_up_on_interrupt();
@@ -37,6 +41,21 @@ fn main() -> ExitCode {
             failure::exit_code(&error)
         }
     }
+}
+
+/// Removes the hidden commands from the suggestions of an error in the command line.
+fn without_hidden_commands(mut error: clap::Error) -> clap::Error {
+    let suggested = ContextKind::SuggestedSubcommand;
+    if let Some(ContextValue::Strings(names)) = error.get(suggested) {
+        let hidden: Vec<String> = Cli::command()
+            .get_subcommands()
+            .filter(|command| command.is_hide_set())
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        let shown = names.iter().filter(|name| !hidden.contains(name)).cloned().collect();
+        error.insert(suggested, ContextValue::Strings(shown));
+    }
+    error
 }
 
 /// Installs a handler that removes unfinished files at an interrupt.

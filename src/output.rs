@@ -5,6 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
+/// Prints a line to standard error, which may be closed.
+macro_rules! note {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 /// Prints text.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();

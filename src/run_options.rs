@@ -1,9 +1,9 @@
 //! From the command line to a run.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use miserly_machine_file::{MachineError, MachineSpec};
 use miserly_run::{OpportunisticMode, OpportunisticOptions, RunOptions, RunSetup};
 use miserly_workload::{Estimates, Interactive, JobOptions, Trace, TraceError};
@@ -17,13 +17,16 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
 
 /// Returns the log as a run setup. `estimates` is the default of the estimate model.
 pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
+    if let Some(option) = args.swept() {
+        bail!("{option}: several values; this needs one");
+    }
     Ok(RunSetup::new(trace, args.options(estimates)?)?)
 }
 
 impl RunArgs {
     fn options(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
-            procs: self.procs,
+            procs: self.procs.first().copied(),
             machine: self.machine()?,
             jobs: JobOptions {
                 estimates: self.estimates.unwrap_or(estimates),
@@ -33,12 +36,12 @@ impl RunArgs {
                 lenient: self.lenient,
                 from: self.from,
                 to: self.to,
-                users: self.user.clone(),
-                queues: self.queue.clone(),
                 arrivals: self.arrivals(),
                 seed: self.seed,
                 ..JobOptions::default()
             },
+            users: self.user.clone(),
+            queues: self.queue.clone(),
             event_order: self.event_order.into(),
             warmup: self.warmup,
             opportunistic: OpportunisticOptions {
@@ -71,7 +74,17 @@ impl RunArgs {
     /// Returns the requested machine, if any.
     fn machine(&self) -> Result<Option<MachineSpec>, MachineError> {
         let Some(word) = &self.machine else { return Ok(None) };
-        let spec = MachineSpec::named(word, |path| fs::read_to_string(path))?;
+        let spec = MachineSpec::named(word, read_text)?;
         Ok(Some(spec.with(self.span.map(Into::into), self.sharing.map(Into::into))))
+    }
+}
+
+/// Reads a machine file.
+fn read_text(path: &str) -> io::Result<String> {
+    let binary = || io::Error::new(io::ErrorKind::InvalidData, "it is a binary file, not TOML");
+    match fs::read_to_string(path) {
+        Ok(text) if text.contains('\0') => Err(binary()),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(binary()),
+        read => read,
     }
 }

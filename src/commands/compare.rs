@@ -1,18 +1,25 @@
 //! `miserly compare`: several policies on the same logs.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
 use miserly_policies::PolicySpec;
 use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, verdict};
-use miserly_run::{RunSetup, SetupError};
+use miserly_run::RunSetup;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, RunArgs};
+use crate::commands::simulate::write_csv;
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
+use crate::warnings::warn;
 
 /// The default set of policies.
 const DEFAULT_POLICIES: [&str; 6] = [
@@ -54,9 +61,14 @@ struct Schedules {
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     args.report.check()?;
+    if let Some(option) = args.run.swept() {
+        ensure!(!args.report.is_requested(), "--report: needs one value of {option}");
+    }
     let policies = policies_or_default(&args.policy)?;
     let setups = setups(args)?;
-    let mut schedules = schedules(&setups, &policies)?;
+    let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
+    let mut schedules = schedules(&setups, &policies, jobs.as_ref())?;
+    let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
     let of_page = setups.iter().zip(&schedules).flat_map(|(setup, schedules)| {
         policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
     });
@@ -66,7 +78,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         forget(outcome, false, &args.by);
     }
     if args.json {
-        return print_json(&CompareDoc::new(&schedules, &verdicts));
+        print_json(&CompareDoc::new(&schedules, &verdicts))?;
+        return warned;
+    }
+    warned?;
+    for (setup, schedules) in setups.iter().zip(&mut schedules) {
+        schedules.all_mut().for_each(|outcome| setup.name_groups(outcome));
     }
     let style = args.table.style();
     let tables = schedules.iter().zip(&verdicts).map(|(schedules, verdict)| {
@@ -78,14 +95,22 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
 }
 
 /// Runs every policy on every log, on all cores.
-fn schedules(setups: &[RunSetup], policies: &[PolicySpec]) -> anyhow::Result<Vec<Schedules>> {
+fn schedules(
+    setups: &[RunSetup],
+    policies: &[PolicySpec],
+    files: Option<&JobFiles>,
+) -> anyhow::Result<Vec<Schedules>> {
     let jobs: u64 = setups.iter().map(|setup| setup.survey.records).sum();
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&RunSetup, &PolicySpec)> =
         setups.iter().flat_map(|setup| policies.iter().map(move |policy| (setup, policy))).collect();
-    let outcomes: Vec<Result<RunDoc, SetupError>> = runs
+    let outcomes: Vec<anyhow::Result<RunDoc>> = runs
         .into_par_iter()
-        .map(|(setup, policy)| setup.outcome(policy, false, &mut [&mut progress.watch()]))
+        .enumerate()
+        .map(|(at, (setup, policy))| match files {
+            None => Ok(setup.outcome(policy, false, &mut [&mut progress.watch()])?),
+            Some(files) => write_csv(&files.0[at], setup, policy, &mut progress.watch()),
+        })
         .collect();
     drop(progress);
     // The first error in the order of the runs, not in the order of time.
@@ -134,19 +159,65 @@ pub(crate) fn policies_or_default(policies: &[PolicySpec]) -> anyhow::Result<Vec
     Ok(policies.to_vec())
 }
 
-/// Returns the setup of each log.
+/// The file of the jobs of each run, in the order of the runs.
+struct JobFiles(Vec<PathBuf>);
+
+impl JobFiles {
+    /// Makes the folder and names the files: the log, the values that differ, and the policy.
+    fn new(folder: &Path, setups: &[RunSetup], policies: &[PolicySpec]) -> anyhow::Result<JobFiles> {
+        fs::create_dir_all(folder).with_context(|| format!("--jobs {}", folder.display()))?;
+        let several = |value: fn(&RunSetup) -> String| {
+            let values: BTreeSet<String> = setups.iter().map(value).collect();
+            values.len() > 1
+        };
+        let size = |setup: &RunSetup| format!("procs {}", setup.settings().procs);
+        let load = |setup: &RunSetup| format!("load {}", setup.settings().scale_load);
+        let (mut names, mut files) = (BTreeMap::new(), Vec::new());
+        for setup in setups {
+            let mut parts = vec![setup.trace.stem().to_owned()];
+            parts.extend(several(size).then(|| size(setup)));
+            parts.extend(several(load).then(|| load(setup)));
+            for policy in policies {
+                let mut name = plain(&format!("{} {policy}", parts.join(" ")));
+                let times = names.entry(name.to_lowercase()).and_modify(|times| *times += 1).or_insert(1);
+                if *times > 1 {
+                    name = format!("{name}-{times}");
+                }
+                files.push(folder.join(format!("{name}.csv")));
+            }
+        }
+        Ok(JobFiles(files))
+    }
+}
+
+/// Returns a text as a file name: letters, digits, points and hyphens.
+fn plain(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_');
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// Returns the setup of each log, for each value of the options.
 fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
         Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
     };
+    let sweep = args.run.sweep();
     if args.traces.is_empty() {
-        let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
-        return Ok(vec![viewed(log)?]);
+        let of_run = |run: &RunArgs| viewed(prepare(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);
+        return sweep.iter().map(of_run).collect();
     }
-    let prepare = |path: &std::path::PathBuf| -> anyhow::Result<RunSetup> {
-        viewed(prepare(open(path)?, &args.run, Estimates::default())?)
-    };
-    args.traces.iter().map(prepare).collect()
+    let mut setups = Vec::new();
+    for path in &args.traces {
+        // Standard input can be read once.
+        ensure!(
+            path != Path::new("-") || sweep.len() == 1,
+            "-: several runs need a file, not standard input"
+        );
+        for run in &sweep {
+            setups.push(viewed(prepare(open(path)?, run, Estimates::default())?)?);
+        }
+    }
+    Ok(setups)
 }
 
 /// Returns the workload that needs no download: the output of `miserly workload generate` without

@@ -1,6 +1,7 @@
 //! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and their
 //! results.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +10,15 @@ use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_experiments::papers::{self, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, write_page};
-use miserly_report::page::{Page, Section, markdown};
+use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
 use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
+
+/// The page of the archive with the logs of the papers.
+const ARCHIVE: &str = "https://www.cs.huji.ac.il/labs/parallel/workload/logs.html";
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -25,7 +29,7 @@ pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
 fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&args.file)
         .with_context(|| format!("cannot read {}", args.file.display()))?;
-    let name = args
+    let name: String = args
         .file
         .file_name()
         .map_or_else(|| args.file.display().to_string(), |name| name.to_string_lossy().into());
@@ -35,6 +39,9 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     let beside = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folders.push(beside.unwrap_or(Path::new(".")).to_owned());
     let command = format!("miserly experiment run {name}");
+    for missing in experiment.missing_logs(&folders) {
+        note!("{name}: {missing} not found, skipping its tables; {}", looked_in(&folders));
+    }
     conduct(experiment, &folders, &folder, &command)?;
     shown(&folder, &page(&folder)?, args.json)
 }
@@ -58,14 +65,11 @@ fn logs(given: Option<&Path>) -> Vec<PathBuf> {
 fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: &str) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
-    for missing in session.missing() {
-        eprintln!("{name}: {missing} not found, skipping its tables; {}", looked_in(folders));
-    }
     let progress = Progress::new(session.open_jobs());
     let Executed { made, kept } = session.run(&Watch(&progress))?;
     drop(progress);
     let before = if kept > 0 { format!(", {kept} found and kept") } else { String::new() };
-    eprintln!("{name}: {made} runs made{before}");
+    note!("{name}: {made} runs made{before}");
     Ok(())
 }
 
@@ -77,27 +81,31 @@ fn shown(folder: &Path, page: &Page, json: bool) -> anyhow::Result<()> {
     } else {
         print(&markdown(page))?;
     }
-    eprintln!("report: {}", folder.join("report.html").display());
+    note!("report: {}", folder.join("report.html").display());
     Ok(())
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let Some(name) = &args.paper else { return list(args.json) };
-    let Some(paper) = papers::find(name) else {
+    let Some(paper) = found(name) else {
         let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
         bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
+    let name = paper.name;
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
     let folders = logs(args.traces.as_deref());
     let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
     let command = format!("miserly reproduce {name}{only}");
-    let mut pages = Vec::new();
-    for (part, text) in paper.experiments {
-        if args.only.as_ref().is_some_and(|only| only != part) {
-            continue;
-        }
-        let part_folder = folder.join(part);
+    let is_wanted = |part: &str| args.only.as_ref().is_none_or(|only| only == part);
+    let mut parts = Vec::new();
+    for (part, text) in paper.experiments.iter().filter(|(part, _)| is_wanted(part)) {
         let experiment = Experiment::parse(format!("{part}.toml"), *text)?.beside(paper.machines);
+        parts.push((part, experiment));
+    }
+    note_missing(name, parts.iter().map(|(_, experiment)| experiment), &folders);
+    let mut pages = Vec::new();
+    for (part, experiment) in parts {
+        let part_folder = folder.join(part);
         conduct(experiment, &folders, &part_folder, &command)?;
         let page = page(&part_folder)?;
         write_page(&part_folder, &page)?;
@@ -109,14 +117,56 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     }
     // A single part does not replace the whole.
     let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
-    shown(&place, &whole(paper, pages), args.json)
+    let page = whole(paper, pages);
+    shown(&place, &page, args.json)?;
+    if args.json { Ok(()) } else { print(&format!("\n{}\n", summary(&page))) }
+}
+
+/// Prints each missing log of some experiments once, and where to get it.
+fn note_missing<'a>(name: &str, experiments: impl Iterator<Item = &'a Experiment>, folders: &[PathBuf]) {
+    let mut missing: BTreeMap<String, String> = BTreeMap::new();
+    for log in experiments.flat_map(|experiment| experiment.missing_logs(folders)) {
+        let file = log.split(' ').next().unwrap_or(&log).to_owned();
+        missing.entry(file).or_insert(log);
+    }
+    if missing.is_empty() {
+        return;
+    }
+    note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
+    missing.values().for_each(|log| note!("  {log}"));
+    note!("download them from {ARCHIVE}; {}", looked_in(folders));
+}
+
+/// Returns how many claims of a page hold, in words.
+fn summary(page: &Page) -> String {
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    let claims: Vec<ClaimVerdict> = blocks
+        .filter_map(|block| if let Block::Claims(claims) = block { Some(claims) } else { None })
+        .flatten()
+        .map(|claim| claim.verdict)
+        .collect();
+    let with = |verdict| claims.iter().filter(|claim| **claim == verdict).count();
+    format!(
+        "{} of {} claims hold; {} do not hold, {} are not decided",
+        with(ClaimVerdict::Holds),
+        claims.len(),
+        with(ClaimVerdict::DoesNotHold),
+        with(ClaimVerdict::Unknown)
+    )
+}
+
+/// Returns the paper of that name, or the only one whose name starts so.
+fn found(name: &str) -> Option<&'static Paper> {
+    let mut alike = PAPERS.iter().filter(|paper| paper.name.starts_with(name));
+    let only = alike.next().filter(|_| alike.next().is_none());
+    papers::find(name).or(only)
 }
 
 /// Returns the pages of a paper's experiments as one.
 fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
     let mut whole = Page { title: paper.title.to_owned(), ..Page::default() };
     for page in pages {
-        let lead = page.lead.into_iter().map(miserly_report::page::Block::Text).collect();
+        let lead = page.lead.into_iter().map(Block::Text).collect();
         whole.sections.push(Section { heading: page.title, blocks: lead });
         whole.sections.extend(page.sections);
         for line in page.provenance {
@@ -150,7 +200,7 @@ fn list(json: bool) -> anyhow::Result<()> {
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
     let page = page(&args.folder)?;
     write_page(&args.folder, &page)?;
-    eprintln!("report: {}", args.folder.join("report.html").display());
+    note!("report: {}", args.folder.join("report.html").display());
     Ok(())
 }
 

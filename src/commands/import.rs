@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_import::{ImportedLog, batsim, command, slurm};
+use miserly_import::{ImportedLog, Report, batsim, command, slurm};
 use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -31,6 +31,10 @@ fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
 /// Writes the log to its file and the report to standard output. Without a file, the log goes to
 /// standard output and the report to standard error.
 fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
+    // A report in JSON on standard error stands alone.
+    if args.output.is_some() || !args.json {
+        warn_of_size(&log.report);
+    }
     let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
     match &args.output {
         None => {
@@ -43,6 +47,18 @@ fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
             written.with_context(|| format!("cannot write {}", path.display()))?;
             print(&report)
         }
+    }
+}
+
+/// Warns if the machine is smaller than what the log used at one instant.
+fn warn_of_size(report: &Report) {
+    if let (Some(procs), Some(busiest)) = (report.procs, report.busiest)
+        && busiest > procs.get()
+    {
+        note!(
+            "warning: {}: the machine has {procs} processors, but up to {busiest} were in use at once; check --procs",
+            report.name
+        );
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use miserly_policies::PolicySpec;
 use miserly_report::{AtomicFile, CsvJobs, RunDoc, SwfJobs, simulate_table};
 use miserly_run::RunSetup;
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
-use crate::args::SimulateArgs;
+use crate::args::{RunArgs, SimulateArgs};
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
+use crate::warnings::warn;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =
@@ -21,7 +23,52 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
     args.report.check()?;
-    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    if let Some(option) = args.run.swept() {
+        for (one, wanted) in [("--jobs", args.jobs.is_some()), ("--report", args.report.is_requested())] {
+            ensure!(!wanted, "{one}: needs one value of {option}");
+        }
+    }
+    let sweep = args.run.sweep();
+    // Standard input can be read once.
+    ensure!(
+        args.trace != Path::new("-") || sweep.len() == 1,
+        "-: several runs need a file, not standard input"
+    );
+    let mut results = Vec::new();
+    for run in &sweep {
+        results.push(simulate(args, run, format)?);
+    }
+    let warned = warn(results.iter().map(|result| &result.outcome));
+    if args.json {
+        let documents: Vec<&RunDoc> = results.iter().map(|result| &result.outcome).collect();
+        if let [one] = documents[..] {
+            print_json(one)?
+        } else {
+            print_json(&documents)?
+        }
+        return warned;
+    }
+    warned?;
+    let tables = results.into_iter().map(|Simulated { prepared, mut outcome }| {
+        prepared.name_groups(&mut outcome);
+        Ok(simulate_table(&outcome, prepared.recorded()?.as_ref(), args.table.style()))
+    });
+    print(&tables.collect::<anyhow::Result<Vec<_>>>()?.join("\n"))
+}
+
+/// A run with its setup.
+struct Simulated {
+    prepared: RunSetup,
+    outcome: RunDoc,
+}
+
+/// Simulates the log with these options.
+fn simulate(
+    args: &SimulateArgs,
+    run: &RunArgs,
+    format: Option<(&Path, Format)>,
+) -> anyhow::Result<Simulated> {
+    let prepared = prepare(open(&args.trace)?, run, Estimates::default())?;
     let prepared = prepared.with_checksum(args.json || args.report.is_requested())?;
     let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
@@ -33,10 +80,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     drop(progress);
     args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
     forget(&mut outcome, args.details, &args.by);
-    if args.json {
-        return print_json(&outcome);
-    }
-    print(&simulate_table(&outcome, prepared.recorded()?.as_ref(), args.table.style()))
+    Ok(Simulated { prepared, outcome })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +101,21 @@ impl Format {
     }
 }
 
+/// Runs the log and writes a row for each job.
+pub(crate) fn write_csv(
+    path: &Path,
+    setup: &RunSetup,
+    policy: &PolicySpec,
+    watch: &mut dyn Observer,
+) -> anyhow::Result<RunDoc> {
+    let of_output = || format!("--jobs {}", path.display());
+    let (file, output) = AtomicFile::create(path).with_context(of_output)?;
+    let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
+    let outcome = setup.outcome(policy, true, &mut [&mut jobs, watch])?;
+    file.commit(jobs.into_inner().into_inner()).with_context(of_output)?;
+    Ok(outcome)
+}
+
 /// Runs the log and writes the simulated jobs.
 fn with_jobs(
     prepared: &RunSetup,
@@ -65,23 +124,16 @@ fn with_jobs(
     format: Format,
     watch: &mut dyn Observer,
 ) -> anyhow::Result<RunDoc> {
+    if format == Format::Csv {
+        return write_csv(path, prepared, &args.policy, watch);
+    }
     let of_output = || format!("--jobs {}", path.display());
     let (file, output) = AtomicFile::create(path).with_context(of_output)?;
-    let (outcome, output) = match format {
-        Format::Csv => {
-            let mut jobs = InOrder::new(CsvJobs::new(output, prepared.trace.stem())?);
-            let outcome = prepared.outcome(&args.policy, true, &mut [&mut jobs, watch])?;
-            (outcome, jobs.into_inner().into_inner())
-        }
-        Format::Swf => {
-            let notes = notes(prepared, args)?;
-            let records = prepared.records()?;
-            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
-            let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
-            (outcome, jobs.into_inner().into_inner())
-        }
-    };
-    file.commit(output).with_context(of_output)?;
+    let notes = notes(prepared, args)?;
+    let records = prepared.records()?;
+    let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
+    let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
+    file.commit(jobs.into_inner().into_inner()).with_context(of_output)?;
     Ok(outcome)
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
+use miserly_workload::check::{Anomaly, Severity};
 use miserly_workload::generate::{GeneratedLog, Model, ModelOptions, find_model};
 use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
@@ -40,7 +41,13 @@ fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     } else {
         print_texts(&reports, |report| check_text(report, args.lines))?;
     }
-    let failed = args.strict && !reports.iter().all(CheckReport::is_clean);
+    // With --procs, the header needs no machine size.
+    let is_error = |anomaly: &Anomaly| {
+        anomaly.severity() == Severity::Error && (*anomaly != Anomaly::NoMachineSize || args.procs.is_none())
+    };
+    let fails =
+        |report: &CheckReport| report.findings.keys().any(is_error) || args.strict && !report.is_clean();
+    let failed = reports.iter().any(fails);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

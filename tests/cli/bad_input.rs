@@ -1,5 +1,7 @@
 //! Bad input: one clear message on standard error, nothing on standard output, exit code 2.
 
+use std::process::Stdio;
+
 use miserly_test_support::Draws;
 
 use crate::support::{Lab, gzipped, line, log, small_log};
@@ -23,6 +25,11 @@ fn lab() -> Lab {
     lab.write("log.swf.xz", b"\xfd7zXZ\0\0\x04");
     lab.write("log.swf.bz2", b"BZh91AY&SY");
     lab.write("log.swf.zst", b"\x28\xb5\x2f\xfd\x24\x55");
+    let mut tar = [0; 1024];
+    tar[..7].copy_from_slice(b"log.swf");
+    tar[257..262].copy_from_slice(b"ustar");
+    lab.write("log.tar", tar);
+    lab.write("log.tar.gz", gzipped(&tar));
     lab.write("elf.swf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\n\0\0\n\x01");
     lab.write("noise.swf", noise(4_000).as_slice());
     lab.write("zeros.swf", vec![0; 200_000]);
@@ -98,6 +105,9 @@ fn files_in_other_packings() {
     packed("log.swf.xz", "xz", "xz -dk");
     packed("log.swf.bz2", "bzip2", "bzip2 -dk");
     packed("log.swf.zst", "zstd", "zstd -d");
+    let archive = "a tar archive; a log is a single file; unpack the archive with tar -xf first";
+    check("simulate log.tar.gz -p easy", &format!("log.tar.gz: {archive}"));
+    check("workload describe log.tar", &format!("log.tar: {archive}"));
 }
 
 #[test]
@@ -139,6 +149,10 @@ fn machines_that_there_are_not() {
     refused("--machine 0", "machine 0: must have 1 to 1073741824 processors");
     refused("--machine log.swf", "log.swf:1: key with no value, expected `=`");
     refused("--machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: must be 1 to 1073741824");
+    refused(
+        "--machine elf.swf",
+        "no machine \"elf.swf\": not built in (o2k), not a number of processors, and not a readable file (it is a binary file, not TOML)",
+    );
     refused("--procs 5 --machine 5", "the argument '--procs <N>' cannot be used with '--machine <MACHINE>'");
     refused("--span any", "the following required arguments were not provided:");
     refused("--machine 5 --sharing half", "invalid value 'half' for '--sharing <SHARING>'");
@@ -195,6 +209,11 @@ fn policies_that_there_are_not() {
         "no policy \"Conservativ\", did you mean \"conservative\"; `miserly policies` lists them",
     );
     refused("zzz", "no policy \"zzz\"; `miserly policies` lists them");
+    refused("sjf", "no policy \"sjf\"; it is an order of the queue: write easy(order=sjf)");
+    refused("random", "no policy \"random\"; it is an order of the queue: write easy(order=random)");
+    refused("fifo", "no policy \"fifo\", did you mean \"fcfs\"; `miserly policies` lists them");
+    refused("backfill", "no policy \"backfill\", did you mean \"easy\"; `miserly policies` lists them");
+    refused("easy(order=wait/estimate)", "policy easy: put the formula in quotes: order='wait/estimate'");
     refused(
         "easy(oder=widest)",
         "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed",
@@ -222,9 +241,27 @@ fn policies_that_there_are_not() {
 }
 
 #[test]
+fn the_case_of_a_policy_name_does_not_matter() {
+    let lab = Lab::with_log(&small_log());
+    assert_eq!(lab.run("simulate log.swf -p EASY --json").code, Some(0));
+    assert_eq!(
+        lab.document("simulate log.swf -p Easy(order=shortest) --json")["policy"],
+        "easy(order=shortest)"
+    );
+    assert_eq!(lab.document("simulate log.swf -p Soon --json")["policy"], "immediate(preempt=false)");
+}
+
+#[test]
 fn options_that_make_no_sense() {
     let refused = |option: &str, why: &str| check(&format!("simulate log.swf -p easy {option}"), why);
     refused("--procs 0", "invalid value '0' for '--procs <N>': 0 is not in 1..=1073741824");
+    refused("--procs -5", "invalid value '-5' for '--procs <N>': -5 is not in 1..=1073741824");
+    refused("--queue batch", "log.swf: no queue \"batch\"; the log has no queues");
+    refused("--user alice", "log.swf: no user \"alice\"; its header has no names of users; the users are 1");
+    refused(
+        "--user 99",
+        "log.swf: no job to simulate of 4 (4 other_user); change the filters or the machine",
+    );
     refused("--procs 10^9", "invalid value '10^9' for '--procs <N>': invalid digit found in string");
     refused(
         "--drop runtime",
@@ -245,6 +282,10 @@ fn options_that_make_no_sense() {
         "--estimates perfect",
         "invalid value 'perfect' for '--estimates <MODEL>': no estimates \"perfect\"; they are trace, trace*F, exact, \
          exact*R, uniform:R (drawn from T to 2RT) or uniform:R:mean (from T to (2R-1)T)",
+    );
+    refused(
+        "--estimates uniform",
+        "invalid value 'uniform' for '--estimates <MODEL>': uniform needs a factor R: write uniform:R, such as uniform:5",
     );
     refused(
         "--estimates exact*0",
@@ -340,8 +381,83 @@ fn jobs_and_commands_that_there_are_not() {
         "invalid value 'two' for '<JOB>': the job must be a number: field 1 of its line",
     );
     check("simulat log.swf", "unrecognized subcommand 'simulat'");
+    let tips = lab().run("simulat log.swf").stderr;
+    assert!(tips.contains("'simulate'") && !tips.contains("shim"), "{tips}");
+    check(
+        "reproduce feitelson-1997",
+        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996",
+    );
+    check(
+        "reproduce zotkin --only none",
+        "no such part; the parts of zotkin-2000 are 1-easy, 2-offline, 3-shadow, 4-conservative, 5-workload, 6-guarantees, 7-starvation",
+    );
     check("man simulat", "no command \"simulat\"; miserly --help lists them");
     check("man workload make", "no command \"make\"; miserly workload --help lists them");
     check("completions csh", "invalid value 'csh' for '<SHELL>'");
     check("simulate log.swf", "the following required arguments were not provided:");
+}
+
+#[test]
+fn queues_by_the_names_of_the_header() {
+    let lab = Lab::new();
+    let of_queue =
+        |text: String, queue: &str| text.replace(" 1 1 -1 -1 -1 ", &format!(" 1 1 -1 -1 {queue} "));
+    let jobs: Vec<String> =
+        (1..=4).map(|job| of_queue(line((job, job, 10, 1, 10)), ["1", "2"][job as usize % 2])).collect();
+    lab.write("log.swf", format!("; MaxProcs: 10\n; Queue: 1 short\n; Queue: 2 batch\n{}", jobs.concat()));
+    let simulated = |queue: &str| {
+        let document = lab.document(&format!("simulate log.swf -p easy --json --by queue --queue {queue}"));
+        (document["jobs"]["simulated"].as_u64(), document["settings"]["queues"].to_string())
+    };
+    assert_eq!(simulated("batch"), (Some(2), "[2]".to_owned()));
+    assert_eq!(simulated("SHORT,batch"), (Some(4), "[1,2]".to_owned()));
+    assert_eq!(simulated("2"), (Some(2), "[2]".to_owned()));
+    let table = lab.stdout("simulate log.swf -p easy --by queue");
+    assert!(table.contains("2 batch") && table.contains("1 short"), "{table}");
+    let table = lab.stdout("compare log.swf -p easy -p fcfs --by queue");
+    assert!(table.contains("2 batch"), "{table}");
+    let run = lab.run("simulate log.swf -p easy --queue gpu");
+    assert_eq!(run.stderr, "error: log.swf: no queue \"gpu\"; the queues are 1 short, 2 batch\n");
+}
+
+#[test]
+fn jobs_that_are_left_out_are_warned_of() {
+    let lab = Lab::with_log(&small_log());
+    let wide = "warning: log.swf: 1 of 4 jobs are wider than the machine (10 processors) and left out\n";
+    for command in ["simulate log.swf -p easy", "compare log.swf", "simulate log.swf -p easy --json"] {
+        let run = lab.run(command);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), wide), "{command}");
+    }
+    let run = lab.run("simulate log.swf -p easy --warmup 5000d");
+    let warmup = "warning: log.swf: no job is measured: all were submitted within the warm-up; give a shorter --warmup\n";
+    assert_eq!((run.code, run.stderr), (Some(0), format!("{wide}{warmup}")));
+    let run = lab.run("compare log.swf --user 99");
+    let none = "error: log.swf: no job to simulate of 4 (4 other_user); change the filters or the machine\n";
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", none));
+}
+
+#[test]
+fn a_check_with_errors_fails() {
+    let lab = lab();
+    assert_eq!(lab.run("workload check empty.swf").code, Some(1));
+    assert_eq!(lab.run("workload check f17.swf --procs 10").code, Some(1));
+    assert_eq!(lab.run("workload check log.swf").code, Some(0));
+}
+
+#[test]
+fn a_closed_standard_error_is_no_panic() {
+    let lab = lab();
+    lab.write("small.toml", "title = \"t\"\n[[trace]]\nname = \"a\"\nmodel = \"feitelson96\"\njobs = 10\n[[runs]]\nname = \"r\"\npolicies = [\"easy\"]\n");
+    for (command, code) in [
+        ("experiment run small.toml", 0),
+        ("simulate log.swf -p easy", 0),
+        ("simulate missing.swf -p easy", 2),
+        ("simulat", 2),
+        ("show 1 --json", 1),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let mut command_line = lab.command(command);
+        let status = command_line.stdout(Stdio::null()).stderr(full).status().expect("a program that starts");
+        assert_eq!(status.code(), Some(code), "{command}");
+    }
 }

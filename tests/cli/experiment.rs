@@ -359,7 +359,7 @@ fn mistakes_are_said_where_they_are() {
     refused(
         "value = \"metrics.wait.mean\"\nrows",
         "value = \"metrics.weight.mean\"\nrows",
-        "\"metrics.weight.mean\" is not a number",
+        "experiment.toml:19: the document of a run has no \"metrics.weight.mean\"",
     );
     refused("paper = [[1.0, nan], [2.0, 3.0]]", "paper = [[1.0, nan]]", "2 rows, but paper has 1");
     refused("title = \"Waits\"", "title = \"Waits\"\ndigits = 100000", "digits must be 0 to 17");
@@ -387,20 +387,47 @@ fn mistakes_are_said_where_they_are() {
     );
 }
 
-#[test]
-fn what_finds_no_runs_is_known_before_they_are_made() {
+/// One mistake that is known before the runs.
+#[track_caller]
+fn refused_before_the_runs(from: &str, to: &str, expect: &str) {
     let lab = Lab::new();
-    lab.write(
-        "small.toml",
-        SMALL.replace("{ label = \"exact\", model = \"exact\" }", "{ label = \"exact\", model = \"trace\" }"),
-    );
+    assert!(SMALL.contains(from), "{from}");
+    lab.write("small.toml", SMALL.replacen(from, to, 1));
     let run = lab.run("experiment run small.toml");
-    assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr.contains("no run has model = trace") && !run.stderr.contains("runs made"),
-        "{}",
-        run.stderr
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
+    assert!(run.stderr.contains(expect), "{}", run.stderr);
+    let stored = lab.path("small-results/runs");
+    assert!(!stored.exists() || stored.read_dir().expect("a folder").next().is_none(), "a run was made");
+}
+
+#[test]
+fn an_experiment_file_is_checked_before_its_runs() {
+    refused_before_the_runs(
+        "metrics.wait.mean\"\nrows",
+        "metrics.wiat.mean\"\nrows",
+        "has no \"metrics.wiat.mean\"",
     );
+    refused_before_the_runs(
+        "value = \"metrics.wait.mean\", p",
+        "value = \"metrics.wiat\", p",
+        "has no \"metrics.wiat\"",
+    );
+    refused_before_the_runs(
+        "value = \"metrics.wait.mean\", p",
+        "value = \"metrics.wait\", p",
+        "has the wrong type",
+    );
+    refused_before_the_runs("value = \"waiting\"", "value = \"wating\"", "has no \"details.series.wating\"");
+    refused_before_the_runs("details = true, ", "", "no runs have record.details, which this needs");
+    refused_before_the_runs(", gantt = [0, 86400]", "", "no runs have record.gantt, which this needs");
+    let metrics = "title = \"Small\"\nmetrics = [\"metrics.wiat.mean\"]";
+    refused_before_the_runs("title = \"Small\"", metrics, "small.toml:3: the document of a run has no");
+    let exact = "{ label = \"exact\", model = \"exact\" }";
+    refused_before_the_runs(exact, "{ label = \"exact\", model = \"trace\" }", "no run has model = trace");
+    refused_before_the_runs(exact, "{ label = \"exact\", load = 1.5 }", "load = 1.5");
+    let line = "policy = \"BF\", model = \"exact\" }]";
+    refused_before_the_runs(line, "policy = \"BF\", model = \"trace\" }]", "no run has model = trace");
+    refused_before_the_runs("model = \"uniform\" }\n", "model = \"trace\" }\n", "no run has model = trace");
 }
 
 #[test]
@@ -421,6 +448,15 @@ fn a_paper_without_its_logs_says_which_and_goes_on() {
     let run = command.output().expect("a program that starts");
     let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert_eq!(run.status.code(), Some(0), "{stderr}");
+    for once in [
+        "KTH-SP2-1996-2.swf.gz",
+        "LLNL-T3D-1996-2.swf.gz",
+        "https://www.cs.huji.ac.il/labs/parallel/workload/",
+    ] {
+        assert_eq!(stderr.matches(once).count(), 1, "{once}: {stderr}");
+    }
+    let last = stdout.lines().last().unwrap_or_default();
+    assert!(last.contains(" claims hold; ") && last.contains(" are not decided"), "{last}");
     assert!(stderr.contains("LLNL-T3D-1996-2.swf.gz (Parallel Workloads Archive"), "{stderr}");
     assert!(stdout.contains("| BF R=1 ") && stdout.contains("**not decided**: KTH"), "{stdout}");
 }

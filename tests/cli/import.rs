@@ -57,3 +57,27 @@ fn without_a_file_the_log_is_printed_and_the_report_stands_beside_it() {
     lab.stdout("workload import slurm november.sacct -o november.swf");
     assert_eq!(run.stdout, lab.read("november.swf"));
 }
+
+#[test]
+fn accounting_that_is_cut_in_its_last_line_is_refused() {
+    let lab = lab();
+    let text = lab.read("november.sacct");
+    let lines = text.lines().count();
+    lab.write("cut.sacct", &text[..text.len() - 3]);
+    let run = lab.run("workload import slurm cut.sacct -o cut.swf");
+    let problem =
+        format!("error: cut.sacct:{lines}: the last line has no line end, so the file may be cut in it;");
+    assert!(run.code == Some(2) && run.stderr.starts_with(&problem), "{}", run.stderr);
+    assert!(!lab.path("cut.swf").exists());
+    let report = lab.stdout("workload import slurm cut.sacct --lenient -o cut.swf");
+    assert!(report.contains("5 jobs written of 6 read"), "{report}");
+}
+
+#[test]
+fn a_machine_that_is_too_small_for_its_accounting_is_warned_of() {
+    let lab = lab();
+    let run = lab.run("workload import slurm november.sacct --procs 1 -o small.swf");
+    assert_eq!(run.code, Some(0));
+    let start = "warning: november.sacct: the machine has 1 processors, but up to ";
+    assert!(run.stderr.starts_with(start) && run.stderr.ends_with("; check --procs\n"), "{}", run.stderr);
+}

@@ -10,7 +10,7 @@ use crate::support::{Lab, gzipped, log, small_log};
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,\
 success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,\
 allocated_resources,consumed_energy,metadata,start_reason,promised_start,suspensions,lost_work,suspended_time,overhead_time,\
-slots,rows,run_fraction";
+slots,rows,run_fraction,user,queue";
 
 #[test]
 fn a_row_of_every_simulated_job() {
@@ -18,9 +18,9 @@ fn a_row_of_every_simulated_job() {
     lab.stdout("simulate log.swf --policy easy --jobs out.csv");
     let expect = [
         COLUMNS,
-        "1,log,100,100,6,100,1,COMPLETED_SUCCESSFULLY,100,100,200,0,100,1,0-5,-1,,immediate,,0,0,0,0,,,",
-        "2,log,50,101,10,60,1,COMPLETED_SUCCESSFULLY,200,50,250,99,149,2.98,0-9,-1,,reserved,200,0,0,0,0,,,",
-        "3,log,98,102,4,98,1,COMPLETED_SUCCESSFULLY,102,98,200,0,98,1,6-9,-1,,backfilled,,0,0,0,0,,,",
+        "1,log,100,100,6,100,1,COMPLETED_SUCCESSFULLY,100,100,200,0,100,1,0-5,-1,,immediate,,0,0,0,0,,,,1,",
+        "2,log,50,101,10,60,1,COMPLETED_SUCCESSFULLY,200,50,250,99,149,2.98,0-9,-1,,reserved,200,0,0,0,0,,,,1,",
+        "3,log,98,102,4,98,1,COMPLETED_SUCCESSFULLY,102,98,200,0,98,1,6-9,-1,,backfilled,,0,0,0,0,,,,1,",
     ];
     assert_eq!(lab.read("out.csv").lines().collect::<Vec<_>>(), expect);
     assert_eq!(lab.files(), ["log.swf", "out.csv"]);
@@ -34,8 +34,8 @@ fn rows_with_something_to_them() {
     lab.stdout("simulate a,b.swf.gz --policy conservative --jobs out.csv");
     let expect = [
         COLUMNS,
-        "7,\"a,b\",60,5,10,60,0,COMPLETED_WALLTIME_REACHED,5,60,65,0,60,1,0-9,-1,,immediate,5,0,0,0,0,,,",
-        "8,\"a,b\",0,6,1,10,1,COMPLETED_SUCCESSFULLY,65,0,65,59,59,,0,-1,,reserved,65,0,0,0,0,,,",
+        "7,\"a,b\",60,5,10,60,0,COMPLETED_WALLTIME_REACHED,5,60,65,0,60,1,0-9,-1,,immediate,5,0,0,0,0,,,,1,",
+        "8,\"a,b\",0,6,1,10,1,COMPLETED_SUCCESSFULLY,65,0,65,59,59,,0,-1,,reserved,65,0,0,0,0,,,,1,",
     ];
     assert_eq!(lab.read("out.csv").lines().collect::<Vec<_>>(), expect);
 }
@@ -47,8 +47,8 @@ fn rows_of_jobs_that_take_turns() {
     // Each for half of the time, until both are done.
     let expect = [
         COLUMNS,
-        "1,log,100,0,6,100,1,COMPLETED_SUCCESSFULLY,0,100,200,100,200,2,0-5,-1,,immediate,,0,0,0,0,1,2,0.5",
-        "2,log,100,0,10,100,1,COMPLETED_SUCCESSFULLY,0,100,200,100,200,2,0-9,-1,,immediate,,0,0,0,0,1,2,0.5",
+        "1,log,100,0,6,100,1,COMPLETED_SUCCESSFULLY,0,100,200,100,200,2,0-5,-1,,immediate,,0,0,0,0,1,2,0.5,1,",
+        "2,log,100,0,10,100,1,COMPLETED_SUCCESSFULLY,0,100,200,100,200,2,0-9,-1,,immediate,,0,0,0,0,1,2,0.5,1,",
     ];
     assert_eq!(lab.read("out.csv").lines().collect::<Vec<_>>(), expect);
 }

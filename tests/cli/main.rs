@@ -11,6 +11,7 @@ mod reading;
 mod jobs;
 mod machine;
 mod pools;
+mod sweeps;
 
 mod workload;
 

@@ -7,11 +7,16 @@ use crate::support::{Lab, gzipped, line, log, parsed, small_log, without_timing}
 /// Runs `log.swf` under EASY; every run accounts for every line.
 #[track_caller]
 fn run(lab: &Lab, options: &str) -> Value {
-    let document = lab.document(&format!("simulate log.swf --policy easy --json {options}"));
+    accounted(lab.document(&format!("simulate log.swf --policy easy --json {options}")))
+}
+
+/// A document in which every line is accounted for.
+#[track_caller]
+fn accounted(document: Value) -> Value {
     let jobs = &document["jobs"];
     let number = |value: &Value| value.as_u64().expect("a count");
     let skipped: u64 = jobs["skipped"].as_object().expect("reasons").values().map(number).sum();
-    assert_eq!(number(&jobs["read"]), number(&jobs["simulated"]) + skipped, "{options}: {jobs}");
+    assert_eq!(number(&jobs["read"]), number(&jobs["simulated"]) + skipped, "{jobs}");
     document
 }
 
@@ -21,13 +26,21 @@ fn check(text: &str, options: &str, skipped: &Value) {
     assert_eq!(run(&Lab::with_log(text), options)["jobs"]["skipped"], *skipped, "{options}");
 }
 
+/// One log of which all lines are skipped.
+#[track_caller]
+fn check_all(text: &str, options: &str, skipped: &Value) {
+    let line = format!("simulate log.swf --policy easy --json {options}");
+    let document = accounted(Lab::with_log(text).empty_document(&line));
+    assert_eq!(document["jobs"]["skipped"], *skipped, "{options}");
+}
+
 #[test]
 fn malformed_lines_are_counted() {
     let text = format!("{}1 2 3\nnonsense\n\n  \n; a comment\n", small_log());
     check(&text, "--lenient", &json!({"malformed": 2, "too_wide": 1}));
-    check("; MaxProcs: 10\nnonsense\n", "--lenient", &json!({"malformed": 1}));
+    check_all("; MaxProcs: 10\nnonsense\n", "--lenient", &json!({"malformed": 1}));
     // A binary file is all malformed, but still read to its end.
-    check("\u{7f}ELF\u{1}\u{2}\n\u{0}\u{0}\n", "--lenient --procs 4", &json!({"malformed": 2}));
+    check_all("\u{7f}ELF\u{1}\u{2}\n\u{0}\u{0}\n", "--lenient --procs 4", &json!({"malformed": 2}));
 }
 
 #[test]
@@ -117,8 +130,7 @@ fn which_field_is_the_size() {
         let document = run(&Lab::with_log(text), options);
         assert_eq!(document["utilization"], f64::from(size) / 10.0, "{options}");
     }
-    let document = run(&Lab::with_log(text), "--procs-field requested --procs 7");
-    assert_eq!(document["jobs"]["skipped"], json!({"too_wide": 1}));
+    check_all(text, "--procs-field requested --procs 7", &json!({"too_wide": 1}));
 }
 
 #[test]

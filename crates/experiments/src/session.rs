@@ -52,11 +52,6 @@ impl Session {
         present::page(&self.experiment, &without).map(drop)
     }
 
-    /// Returns the missing logs.
-    pub fn missing(&self) -> Vec<String> {
-        self.logs.0.iter().filter_map(|log| log.as_ref().err().cloned()).collect()
-    }
-
     /// Returns the number of jobs to simulate in the runs that are not stored yet.
     pub fn open_jobs(&self) -> u64 {
         crate::experiment::open_jobs(&self.plan, &self.store)

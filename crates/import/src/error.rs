@@ -55,6 +55,17 @@ pub enum ImportError {
         /// Cause.
         error: FieldError,
     },
+    /// The last line has no line end.
+    #[error(
+        "{name}:{line}: the last line has no line end, so the file may be cut in it; write the file again, or add the \
+         line end; --lenient skips and counts such a line"
+    )]
+    Cut {
+        /// Name of the input.
+        name: String,
+        /// Line number, from 1.
+        line: u64,
+    },
     /// The text is not a Batsim workload.
     #[error("{name}: {error}; a Batsim workload is one JSON object with nb_res, jobs and profiles")]
     Json {

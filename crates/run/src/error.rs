@@ -18,6 +18,18 @@ pub enum SetupError {
         /// Its end, seconds.
         to: i64,
     },
+    /// A user or a queue that the header does not name.
+    #[error("{log}: no {kind} {wanted:?}; {has}")]
+    NoName {
+        /// The log.
+        log: String,
+        /// What is selected: user or queue.
+        kind: &'static str,
+        /// The requested name.
+        wanted: String,
+        /// What the log has.
+        has: String,
+    },
     /// There is no such machine.
     #[error(transparent)]
     Machine(#[from] MachineError),

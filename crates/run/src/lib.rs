@@ -28,6 +28,8 @@ mod probe;
 
 mod options;
 
+mod names;
+
 mod opportunistic;
 
 mod system;

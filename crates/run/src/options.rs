@@ -17,6 +17,10 @@ pub struct RunOptions {
     pub machine: Option<MachineSpec>,
     /// How the lines of the log become jobs. [`RunSetup`](crate::RunSetup) sets the machine and its pools.
     pub jobs: JobOptions,
+    /// Users whose jobs are used, by number or by name in the header; besides those of `jobs`.
+    pub users: Vec<String>,
+    /// Queues whose jobs are used, by number or by name in the header; besides those of `jobs`.
+    pub queues: Vec<String>,
     /// How the events of one instant reach the policy.
     pub event_order: EventOrder,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.

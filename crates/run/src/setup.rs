@@ -13,6 +13,7 @@ use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, Survey, T
 
 use crate::error::SetupError;
 use crate::log::Log;
+use crate::names::resolve_names;
 use crate::options::RunOptions;
 use crate::stopwatch::Stopwatch;
 use crate::system::{machines, policies, system};
@@ -67,6 +68,7 @@ impl RunSetup {
         if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
             return Err(SetupError::NoPools(option));
         }
+        resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
         let pools = spec.pools.as_ref().map_or_else(Vec::new, |pools| machines(pools, unix_start));
@@ -226,6 +228,19 @@ impl RunSetup {
         let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
         simulation.run(&mut jobs.by_ref().map(|job| job.map(simulated)), &mut observers)?;
         Ok(jobs.counts().clone())
+    }
+
+    /// Adds the names in the header of the log to the numbers of users and queues, for tables.
+    pub fn name_groups(&self, outcome: &mut RunDoc) {
+        for (kind, header) in [(Grouping::User, "User"), (Grouping::Queue, "Queue")] {
+            let names = self.survey.header.names(header);
+            for group in outcome.by.get_mut(kind.as_str()).into_iter().flatten() {
+                let name = names.iter().find(|(number, _)| group.group == number.to_string());
+                if let Some((_, name)) = name {
+                    group.group = format!("{} {name}", group.group);
+                }
+            }
+        }
     }
 
     /// Returns the file name of the log, without folders.

@@ -1,5 +1,9 @@
 //! Detection of a log's compression by its first bytes.
 
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+
 /// A compression that is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression {
@@ -23,6 +27,19 @@ const OTHERS: [Compression; 5] = [
 /// Returns whether a file with these first bytes is gzipped.
 pub(crate) fn is_gzipped(start: &[u8]) -> bool {
     start.starts_with(GZIP)
+}
+
+/// Returns whether a file with these first bytes is a tar archive, gzipped or not.
+pub(crate) fn is_tar(start: &[u8]) -> bool {
+    const MAGIC: (usize, &[u8]) = (257, b"ustar");
+    let has_magic = |bytes: &[u8]| bytes.get(MAGIC.0..).is_some_and(|rest| rest.starts_with(MAGIC.1));
+    if !is_gzipped(start) {
+        return has_magic(start);
+    }
+    let mut first = Vec::new();
+    let length = (MAGIC.0 + MAGIC.1.len()) as u64;
+    // A damaged file is reported when its lines are read.
+    MultiGzDecoder::new(start).take(length).read_to_end(&mut first).is_ok() && has_magic(&first)
 }
 
 /// Returns the unsupported compression of a file with these first bytes, if any.

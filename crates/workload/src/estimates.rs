@@ -139,6 +139,9 @@ pub enum EstimatesError {
          or uniform:R:mean (from T to (2R-1)T)"
     )]
     NoSuchModel(String),
+    /// The model has no factor.
+    #[error("uniform needs a factor R: write uniform:R, such as uniform:5")]
+    NoFactor,
     /// The factor is not a positive number with at most six digits and six decimals.
     #[error("factor {0:?}: must be a number above 0, with at most six digits before and after the point")]
     BadFactor(String),
@@ -167,6 +170,7 @@ impl FromStr for Estimates {
         let build = match model.trim() {
             "trace" => Estimates::Trace,
             "exact" => Estimates::Exact,
+            "uniform" => return Err(EstimatesError::NoFactor),
             _ => return Err(EstimatesError::NoSuchModel(text.to_owned())),
         };
         Ok(build(factor.map_or(Ok(Factor::ONE), |factor| factor.trim().parse())?))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::compression::{Compression, is_gzipped, unsupported_compression};
+use crate::compression::{Compression, is_gzipped, is_tar, unsupported_compression};
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// Size of a read in bytes.
@@ -36,6 +36,12 @@ pub enum TraceError {
         name: String,
         /// Compression.
         compression: Compression,
+    },
+    /// The file is an archive.
+    #[error("{name}: a tar archive; a log is a single file; unpack the archive with tar -xf first")]
+    Archive {
+        /// Name of the log.
+        name: String,
     },
     /// A line is unusable.
     #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
@@ -173,6 +179,9 @@ impl Trace {
         let start = raw.fill_buf().map_err(|error| self.failed(error))?;
         if let Some(compression) = unsupported_compression(start) {
             return Err(TraceError::Packed { name: self.name.clone(), compression });
+        }
+        if is_tar(start) {
+            return Err(TraceError::Archive { name: self.name.clone() });
         }
         Ok(if is_gzipped(start) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))

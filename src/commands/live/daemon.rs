@@ -38,25 +38,25 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
 fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     let recovery = miserly_live::recover::recover(&configuration.state)?;
     let Some(aside) = recovery.aside else {
-        eprintln!("the state is not damaged; nothing to recover");
+        note!("the state is not damaged; nothing to recover");
         return Ok(());
     };
-    eprintln!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
+    note!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
     if aside.exists() {
-        eprintln!("the damaged files are in {}", aside.display());
+        note!("the damaged files are in {}", aside.display());
     }
     for path in recovery.damaged_backups {
-        eprintln!("damaged and not used: {}", path.display());
+        note!("damaged and not used: {}", path.display());
     }
     if let Some(UsedBackup { path, taken, .. }) = recovery.backup {
         let taken = taken.map_or_else(String::new, |taken| format!(", taken {taken:.0}"));
-        eprintln!("unreadable parts come from the backup {}{taken}", path.display());
+        note!("unreadable parts come from the backup {}{taken}", path.display());
     }
     for job in recovery.outdated {
-        eprintln!("restored from the backup and queued again: job {job}");
+        note!("restored from the backup and queued again: job {job}");
     }
     for lost in recovery.lost {
-        eprintln!("lost: {lost}");
+        note!("lost: {lost}");
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
         } else {
             "the file is gone"
         };
-        eprintln!("error: job {}: there is no {}: {state}", args.job, output.path.display());
+        note!("error: job {}: there is no {}: {state}", args.job, output.path.display());
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)

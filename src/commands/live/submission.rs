@@ -108,7 +108,7 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
     let Directives { options, warnings } =
         directives(script, &Zoned::now()).map_err(|remark| anyhow::anyhow!("{name}:{remark}"))?;
     for warning in warnings {
-        eprintln!("warning: {name}:{warning}");
+        note!("warning: {name}:{warning}");
     }
     Ok(options)
 }

@@ -9,8 +9,10 @@ use toml::Spanned;
 
 use super::axes::AXES;
 use super::error::ExperimentError;
-use super::file::{ChartFile, ClaimFile, File, RunsFile, TableFile, TraceFile};
+use super::file::{ChartFile, ClaimFile, File, Record, RunsFile, TableFile, TraceFile};
+use super::paths::{check_list, check_number, check_scalar};
 use super::store::Store;
+use crate::chart_request::ChartKind;
 use crate::selector::Selector;
 
 /// An experiment: its file, and that all names in it mean something.
@@ -167,7 +169,67 @@ impl Experiment {
     fn check_shown(&self) -> Result<(), ExperimentError> {
         self.check_each(&self.file.tables, check_table)?;
         self.check_each(&self.file.charts, check_chart)?;
-        self.check_each(&self.file.claims, check_claim)
+        self.check_each(&self.file.claims, check_claim)?;
+        self.check_each(&self.file.metrics, |path| check_scalar(path))?;
+        self.check_each(&self.file.tables, |table| {
+            table_paths(table).try_for_each(|path| self.check_figure(path, check_number))
+        })?;
+        self.check_each(&self.file.charts, |chart| {
+            chart_paths(chart).try_for_each(|path| self.check_drawn(chart.kind, path))
+        })?;
+        self.check_each(&self.file.claims, |claim| {
+            claim.figures.values().try_for_each(|figure| self.check_figure(&figure.value, check_number))
+        })
+    }
+
+    /// Checks the value of a line of a chart.
+    fn check_drawn(&self, kind: ChartKind, path: &str) -> Result<(), String> {
+        match kind {
+            ChartKind::Line => self.check_figure(path, check_number),
+            ChartKind::Steps | ChartKind::Points | ChartKind::Bars => self.check_figure(path, check_list),
+            ChartKind::Series => self.check_figure(&format!("details.series.{path}"), check_list),
+            ChartKind::Groups | ChartKind::Heat => {
+                let (groups, measure) = path
+                    .split_once(':')
+                    .ok_or_else(|| format!("{path:?}: write it as by.category:metrics.wait.mean"))?;
+                self.check_figure(groups, check_list)?;
+                self.check_figure(&format!("{groups}.0.{measure}"), check_number)
+            }
+            ChartKind::Gantt | ChartKind::Matrix => {
+                self.check_recorded("record.gantt", |record| record.gantt.is_some())
+            }
+        }
+    }
+
+    /// Checks that runs have a field at this path, and that a block of runs records it.
+    fn check_figure(&self, path: &str, check: fn(&str) -> Result<(), String>) -> Result<(), String> {
+        // The description of a log has no schema.
+        if path.starts_with("log.") {
+            return Ok(());
+        }
+        if path == "longest_waits" {
+            return self.check_recorded("record.longest-waits", |record| record.longest_waits.is_some());
+        }
+        check(path)?;
+        if path.starts_with("details.") {
+            self.check_recorded("record.details", |record| record.details)?;
+        }
+        match path.strip_prefix("by.").and_then(|path| path.split('.').next()) {
+            None => Ok(()),
+            Some(kind) => self.check_recorded(&format!("record.by = [{kind:?}]"), |record| {
+                record.by.iter().any(|by| by == kind)
+            }),
+        }
+    }
+
+    /// Checks that a block of runs makes this record.
+    fn check_recorded(&self, name: &str, records: impl Fn(&Record) -> bool) -> Result<(), String> {
+        let mut runs = self.file.runs.iter();
+        if runs.any(|runs| records(&runs.get_ref().record)) {
+            Ok(())
+        } else {
+            Err(format!("no runs have {name}, which this needs"))
+        }
     }
 
     /// Checks that selectors name axes. Whether they find runs is checked at their use.
@@ -253,6 +315,17 @@ fn check_table(table: &TableFile) -> Result<(), String> {
             Err(format!("{columns} columns, but row {} of paper has {of_row}", at + 1))
         }
     }
+}
+
+/// Returns the values that a table shows.
+fn table_paths(table: &TableFile) -> impl Iterator<Item = &str> {
+    let lines = table.rows.iter().chain(&table.columns).filter_map(|line| line.value.as_deref());
+    lines.chain([table.value.as_str()])
+}
+
+/// Returns the values that a chart draws.
+fn chart_paths(chart: &ChartFile) -> impl Iterator<Item = &str> {
+    chart.lines.iter().map(|line| line.value.as_ref().unwrap_or(&chart.value).as_str())
 }
 
 fn check_chart(chart: &ChartFile) -> Result<(), String> {

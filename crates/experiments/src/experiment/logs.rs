@@ -46,6 +46,18 @@ impl Logs {
     }
 }
 
+impl Experiment {
+    /// Returns the files of its optional logs that are in none of the folders, with their notes.
+    pub fn missing_logs(&self, folders: &[PathBuf]) -> Vec<String> {
+        let missing = |trace: &TraceFile| {
+            let file = trace.file.as_ref().filter(|file| find(file, folders).is_none())?;
+            Some(trace.missing(file))
+        };
+        let traces = self.file.traces.iter().map(|trace| trace.get_ref());
+        traces.filter(|trace| trace.optional).filter_map(missing).collect()
+    }
+}
+
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///

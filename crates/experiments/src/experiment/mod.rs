@@ -10,6 +10,8 @@ mod checked;
 
 mod options;
 
+mod paths;
+
 mod seconds;
 
 mod plan;

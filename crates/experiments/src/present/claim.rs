@@ -16,12 +16,18 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
     let holds = parse(&claim.holds, &names)?;
     let shows = claim.show.iter().map(|show| Ok((show, parse(&show.formula, &names)?)));
     let shows = shows.collect::<Result<Vec<_>, String>>()?;
-    let mut values = Vec::new();
+    // All figures are looked up, so that a mistake in any of them is found without results.
+    let (mut values, mut unknown) = (Vec::new(), None);
     for (name, figure) in &claim.figures {
         match value(figure, results).map_err(|problem| format!("let {name}: {problem}"))? {
             Ok(value) => values.push(value),
-            Err(why) => return Ok(undecided(claim, &format!("{name}: {why}"))),
+            Err(why) => {
+                unknown.get_or_insert_with(|| format!("{name}: {why}"));
+            }
         }
+    }
+    if let Some(why) = unknown {
+        return Ok(undecided(claim, &why));
     }
     let verdict = match holds.eval(&values) {
         decided if !decided.is_finite() => ClaimVerdict::Unknown,

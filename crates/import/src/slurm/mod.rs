@@ -78,9 +78,15 @@ pub fn slurm(trace: &Trace, options: &SlurmOptions) -> Result<ImportedLog, Impor
             layout = Some(ColumnLayout::from_first_line(&text, trace.name(), lines.line())?);
         }
         if let Some(layout) = layout.as_ref().filter(|layout| !layout.is_header(&text)) {
-            accounting.line(layout, &text, lines.line()).map_err(|error| ImportError::Line {
-                name: trace.name().into(),
-                line: lines.line(),
+            let (name, line) = (trace.name(), lines.line());
+            // sacct ends every line, so this one is cut.
+            if !lines.has_line_end() {
+                accounting.cut(name, line)?;
+                break;
+            }
+            accounting.line(layout, &text, line).map_err(|error| ImportError::Line {
+                name: name.into(),
+                line,
                 error,
             })?;
         }
@@ -135,6 +141,16 @@ impl Accounting<'_> {
             self.remarks.add(remark, || format!("line {line}"));
         }
         self.records.extend(record);
+        Ok(())
+    }
+
+    /// Refuses a line without a line end, or counts it.
+    fn cut(&mut self, name: &str, line: u64) -> Result<(), ImportError> {
+        self.read += 1;
+        if !self.options.lenient {
+            return Err(ImportError::Cut { name: name.into(), line });
+        }
+        self.remarks.add(Remark::Malformed, || format!("line {line}: no line end"));
         Ok(())
     }
 

@@ -19,6 +19,12 @@ pub enum PolicyError {
         /// The most similar name.
         nearest: Option<&'static str>,
     },
+    /// An order of the queue in place of a policy.
+    #[error("no policy {name:?}; it is an order of the queue: write easy(order={name})")]
+    IsOrder {
+        /// The requested name.
+        name: String,
+    },
     /// No such parameter.
     #[error("policy {policy} has no parameter {name:?}{}; it has {}", suggestion(*.nearest), .has)]
     UnknownParam {
@@ -52,6 +58,16 @@ pub enum PolicyError {
         nearest: Option<&'static str>,
         /// The allowed values.
         allowed: String,
+    },
+    /// A formula without quotes.
+    #[error("policy {policy}: put the formula in quotes: {name}='{value}'")]
+    Unquoted {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The formula.
+        value: String,
     },
     /// An order in quotes that is no formula.
     #[error("policy {policy}, {name}: {problem}")]
@@ -91,6 +107,21 @@ pub enum PolicyError {
 
 fn suggestion(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean {name:?}"))
+}
+
+/// Usual names that no policy here has, with the policy that they mean.
+const USUAL: [(&str, &str); 5] = [
+    ("fifo", "fcfs"),
+    ("backfill", "easy"),
+    ("backfilling", "easy"),
+    ("easy-backfill", "easy"),
+    ("easy-backfilling", "easy"),
+];
+
+/// Returns the policy that a usual name means, or the candidate that is most similar to `wanted`.
+pub(super) fn nearest_policy<'a>(wanted: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let usual = USUAL.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    usual.map(|(_, policy)| *policy).or_else(|| nearest(wanted, among))
 }
 
 /// Returns the candidate that is most similar to `wanted`, if one is similar at all.

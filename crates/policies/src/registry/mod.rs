@@ -80,15 +80,16 @@ impl Registry {
         built_in.chain(self.added.iter().copied())
     }
 
-    /// Returns the policy of that name. A spelling is not a name.
+    /// Returns the policy of that name, in any case. A spelling is not a name.
     pub fn find(&self, name: &str) -> Option<&'static PolicyDescriptor> {
-        self.policies().find(|descriptor| descriptor.name == name)
+        self.policies().find(|descriptor| descriptor.name.eq_ignore_ascii_case(name))
     }
 
-    /// Returns the policy that has this spelling, with the spelling.
+    /// Returns the policy that has this spelling, in any case, with the spelling.
     pub fn find_spelling(&self, name: &str) -> Option<(&'static PolicyDescriptor, &'static Spelling)> {
         self.policies().find_map(|descriptor| {
-            let spelling = descriptor.spellings.iter().find(|spelling| spelling.name == name)?;
+            let spelling =
+                descriptor.spellings.iter().find(|spelling| spelling.name.eq_ignore_ascii_case(name))?;
             Some((descriptor, spelling))
         })
     }

@@ -412,6 +412,13 @@ impl<'a> ParamReader<'a> {
     }
 
     fn no_value(&self, name: &'static str, domain: &Domain, written: &WrittenValue) -> PolicyError {
+        if matches!(domain, Domain::Order) && Priority::largest(written.text()).is_ok() {
+            return PolicyError::Unquoted {
+                policy: self.policy.name,
+                name,
+                value: written.text().to_owned(),
+            };
+        }
         self.bad_value(name, domain, written.text(), domain.nearest(written.text()))
     }
 

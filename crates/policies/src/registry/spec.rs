@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use miserly_core::{Machine, Policy, Procs, Span};
 
-use super::error::nearest;
+use super::domain;
+use super::error::nearest_policy;
 use super::reader::{Facts, HORIZON};
 use super::syntax::{Arg, WrittenPolicy, WrittenValue};
 use super::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises, Registry};
@@ -55,11 +56,14 @@ impl PolicySpec {
             return PolicySpec::new(descriptor, args, registry);
         }
         let (descriptor, spelling) = registry.find_spelling(&name).ok_or_else(|| {
+            if domain::order(&name.to_lowercase()).is_some() {
+                return PolicyError::IsOrder { name: name.to_lowercase() };
+            }
             let names = registry.policies().flat_map(|policy| {
                 let spellings = policy.spellings.iter().map(|spelling| spelling.name);
                 std::iter::once(policy.name).chain(spellings)
             });
-            PolicyError::Unknown { nearest: nearest(&name, names), name: name.clone() }
+            PolicyError::Unknown { nearest: nearest_policy(&name, names), name: name.clone() }
         })?;
         let mut all = WrittenPolicy::parse(&format!("{}({})", descriptor.name, spelling.means))?.args;
         all.retain(|arg| args.iter().all(|given| given.name != arg.name));

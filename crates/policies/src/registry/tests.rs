@@ -70,7 +70,7 @@ fn a_mistake_in_a_formula_has_a_position() {
     check("easy(order='')", Err("policy easy, order: formula, at its end: expected a value"));
     // A name is not a formula, nor a formula a name.
     check("easy(order='shortest')", Err("unknown name \"shortest\""));
-    check("easy(order=wait)", Err("or a formula in quotes"));
+    check("easy(order=wait)", Err("put the formula in quotes: order='wait'"));
     check("easy(weight='wait')", Err("weight cannot be \"wait\"; it must be a number"));
 }
 

@@ -6,7 +6,7 @@ use miserly_core::Span;
 use miserly_sim::{Finished, Interruptions, Sink};
 
 /// Columns: those of Batsim in their order, then further ones.
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 28] = [
     "job_id",
     "workload_name",
     "profile",
@@ -33,13 +33,16 @@ const COLUMNS: [&str; 26] = [
     "slots",
     "rows",
     "run_fraction",
+    "user",
+    "queue",
 ];
 
 /// A writer of one row per job. Times are in seconds of the log, with decimals only if needed.
 ///
 /// The profile is named after the runtime, as Batsim's converter names the delays of a log. The
 /// consumed energy is -1 for unknown. The stretch of a job of zero length is empty. The slots, rows
-/// and run fraction are empty without time slicing or for zero residence time.
+/// and run fraction are empty without time slicing or for zero residence time. An unknown user or
+/// queue is empty.
 pub struct CsvJobs<W> {
     output: W,
     workload: String,
@@ -89,6 +92,12 @@ impl<W: Write> Sink for CsvJobs<W> {
             output.write_all(b",")?;
             if let Some(figure) = figure {
                 write!(output, "{figure}")?;
+            }
+        }
+        for number in [request.user, request.queue] {
+            output.write_all(b",")?;
+            if let Some(number) = number {
+                write!(output, "{number}")?;
             }
         }
         writeln!(output)

@@ -28,6 +28,20 @@ impl Header {
         })
     }
 
+    /// Returns the numbers and names of the `; Name: number name` lines, such as `; Queue: 2 batch`.
+    ///
+    /// The case of the name is ignored. A description in brackets after the name is left out.
+    pub fn names(&self, kind: &str) -> Vec<(u32, &str)> {
+        fn named<'a>(comment: &'a str, kind: &str) -> Option<(u32, &'a str)> {
+            let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
+            let (number, name) = value.trim().split_once(char::is_whitespace)?;
+            let name = name.split('(').next().unwrap_or(name).trim();
+            let known = key.trim().eq_ignore_ascii_case(kind) && !name.is_empty();
+            if known { Some((number.parse().ok()?, name)) } else { None }
+        }
+        self.comments.iter().filter_map(|comment| named(comment, kind)).collect()
+    }
+
     /// Returns the machine's processors: `MaxProcs`, else the leading integer of `MaxNodes`.
     ///
     /// `338 (batch partition; 512 total)` is a real value of both.
@@ -77,5 +91,13 @@ mod tests {
         assert_eq!(header("; MaxProcs: 99999999999").procs(), None);
         assert_eq!(header("; MaxProcs: 1,024").procs(), None);
         assert_eq!(header("; Note: nothing").procs(), None);
+    }
+
+    #[test]
+    fn names_of_queues() {
+        let text =
+            "; MaxQueues: 2\n; Queue: 1 short\n;queue:  2   batch (the rest)\n; Queue: 3\n; Queue: x y";
+        assert_eq!(header(text).names("Queue"), [(1, "short"), (2, "batch")]);
+        assert_eq!(header(text).names("User"), []);
     }
 }

@@ -91,12 +91,14 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     record: Record,
     line: u64,
+    has_line_end: bool,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Creates a reader of uncompressed text.
     pub fn new(input: R) -> Reader<R> {
-        Reader { input, buffer: Vec::with_capacity(256), record: Record::unknown(), line: 0 }
+        let (buffer, record) = (Vec::with_capacity(256), Record::unknown());
+        Reader { input, buffer, record, line: 0, has_line_end: true }
     }
 
     /// Returns the number of the last line read, from 1.
@@ -185,6 +187,11 @@ impl<R: BufRead> Reader<R> {
         Ok(if self.fill()? { Some(&self.buffer) } else { None })
     }
 
+    /// Returns whether the line of the last [`next_raw`](Reader::next_raw) had a line end.
+    pub fn has_line_end(&self) -> bool {
+        self.has_line_end
+    }
+
     /// Reads one line into the buffer, without line end and byte order mark; `false` at the end of
     /// the input.
     fn fill(&mut self) -> Result<bool, ReadError> {
@@ -204,6 +211,7 @@ impl<R: BufRead> Reader<R> {
                 return Err(ReadError::TooLong { line: self.line + 1 });
             }
             if end.is_some() || at_end {
+                self.has_line_end = end.is_some();
                 let found = end.is_some() || !self.buffer.is_empty();
                 if self.line == 0 && self.buffer.starts_with(BYTE_ORDER_MARK) {
                     self.buffer.drain(..BYTE_ORDER_MARK.len());
