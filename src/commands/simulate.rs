@@ -31,12 +31,15 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
-    args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
+    let shown = !args.json || args.report.is_requested();
+    let recorded = if shown { prepared.recorded()? } else { None };
+    let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
+    args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by)?;
     forget(&mut outcome, args.details, &args.by);
     if args.json {
         return print_json(&outcome);
     }
-    print(&simulate_table(&outcome, prepared.recorded()?.as_ref(), args.table.style()))
+    print(&simulate_table(&outcome, recorded.as_ref(), args.table.style()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
