@@ -46,6 +46,7 @@ impl Looks<'_> {
         match request.kind {
             ChartKind::Steps => self.distribution(chart, request),
             ChartKind::Series => whole_time(chart),
+            ChartKind::Groups => groups_without_wait(chart),
             // The section says what is drawn.
             ChartKind::Gantt => chart.title = request.lines[0].label.clone(),
             _ => {}
@@ -81,6 +82,19 @@ fn from_least(series: &mut DataSeries) {
     let Some(share) = below.max_by(f64::total_cmp) else { return };
     series.points.retain(|(x, _)| *x > LEAST);
     series.points.insert(0, (LEAST, share));
+}
+
+/// Places groups of jobs without wait at the lower end of the axis.
+fn groups_without_wait(chart: &mut Chart) {
+    let Body::Lines { series } = &mut chart.body else { return };
+    let points = series.iter_mut().flat_map(|series| &mut series.points);
+    let below: Vec<&mut (f64, f64)> = points.filter(|(_, wait)| *wait < LEAST).collect();
+    if below.is_empty() {
+        return;
+    }
+    below.into_iter().for_each(|point| point.1 = LEAST);
+    chart.y.from = Some(LEAST);
+    chart.caption = Some("A mean wait below 1s, or none, is drawn at 1s.".to_owned());
 }
 
 /// Ends the time axis at the data.
