@@ -35,10 +35,16 @@ impl ReportFileArgs {
         log.with_details(details || self.is_requested()).grouped(&by)
     }
 
-    /// Writes the page of these runs, if it was requested.
-    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>) -> anyhow::Result<()> {
+    /// Writes the page of these runs and of the recorded schedules of their logs, if it was requested.
+    pub(crate) fn write(
+        &self,
+        runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>,
+        recorded: Vec<(&RunSetup, &RunDoc)>,
+        by: &[Grouping],
+    ) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
-        let page = overview(&Overview { command: command(), runs, window: self.window })?;
+        let by = by.iter().map(|by| by.as_str().to_owned()).collect();
+        let page = overview(&Overview { command: command(), runs, recorded, by, window: self.window })?;
         let written = AtomicFile::write(path, |output| output.write_all(html(&page).as_bytes()));
         written.with_context(|| format!("--report {}", path.display()))
     }

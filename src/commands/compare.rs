@@ -72,7 +72,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let of_page = setups.iter().zip(&schedules).flat_map(|(setup, schedules)| {
         policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
     });
-    args.report.write(of_page.collect())?;
+    let recorded = setups.iter().zip(&schedules);
+    let recorded = recorded.filter_map(|(setup, schedules)| Some((setup, schedules.recorded.as_ref()?)));
+    args.report.write(of_page.collect(), recorded.collect(), &args.by)?;
     let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);

@@ -49,17 +49,19 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         return warned;
     }
     warned?;
-    let tables = results.into_iter().map(|Simulated { prepared, mut outcome }| {
+    let tables = results.into_iter().map(|Simulated { prepared, mut outcome, recorded }| {
         prepared.name_groups(&mut outcome);
-        Ok(simulate_table(&outcome, prepared.recorded()?.as_ref(), args.table.style()))
+        simulate_table(&outcome, recorded.as_ref(), args.table.style())
     });
-    print(&tables.collect::<anyhow::Result<Vec<_>>>()?.join("\n"))
+    print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
 /// A run with its setup.
 struct Simulated {
     prepared: RunSetup,
     outcome: RunDoc,
+    /// The recorded schedule, where it is shown.
+    recorded: Option<RunDoc>,
 }
 
 /// Simulates the log with these options.
@@ -78,9 +80,12 @@ fn simulate(
         Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
-    args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
+    let shown = !args.json || args.report.is_requested();
+    let recorded = if shown { prepared.recorded()? } else { None };
+    let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
+    args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by)?;
     forget(&mut outcome, args.details, &args.by);
-    Ok(Simulated { prepared, outcome })
+    Ok(Simulated { prepared, outcome, recorded })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -470,11 +470,38 @@ fn pages_of_runs_are_files_of_their_own() {
     for (name, policies) in [("one.html", 1), ("two.html", 2)] {
         let page = lab.read(name);
         assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("src=\"http"), "{name}");
-        assert_eq!(page.matches("id=\"chart-made-swf-jobs-on-processors").count(), policies, "{name}");
+        assert_eq!(page.matches("id=\"chart-jobs-on-processors").count(), policies, "{name}");
     }
     let run = lab.run("simulate made.swf -p easy --report one.html --window 2h..1h");
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("end of the window must be after its start"), "{}", run.stderr);
+}
+
+/// The summary has the figures of the terminal. All Gantt charts show the same period, and their legends have words.
+#[test]
+fn a_page_of_runs_has_the_verdict_the_marks_and_the_recorded_schedule() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 300 -o made.swf");
+    lab.stdout("simulate made.swf -p fcfs --jobs recorded.swf");
+    let compare = "compare recorded.swf -p fcfs -p easy --by user --report page.html";
+    let printed = lab.stdout(compare);
+    let page = lab.read("page.html");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, verdict) = printed.split_once("verdict: ").expect("a verdict");
+    let verdict = words(verdict.split("\n\n").next().unwrap_or_default());
+    assert!(page.contains(&format!("<p class=\"lead\">{verdict}</p>")), "{verdict}");
+    assert!(page.contains("<th scope=\"col\" class=\"number\">recorded</th>"));
+    let mean = printed.lines().find(|line| line.starts_with("wait, mean")).expect("a row");
+    for cell in mean.split_whitespace().skip(2) {
+        assert!(page.contains(&format!(">{cell}</td>")), "{cell}");
+    }
+    assert!(page.contains("* best of the row") && page.contains("<h2>By user</h2>"));
+    let periods: Vec<&str> = page.match_indices("\"from\":").map(|(at, _)| &page[at..at + 40]).collect();
+    let period = |text: &&str| text.split(",\"scale\"").next().map(str::to_owned);
+    assert_eq!(periods.len(), 2);
+    assert_eq!(period(&periods[0]), period(&periods[1]));
+    assert!(page.contains(">started immediately</text>"));
+    assert!(!page.contains("not above zero"));
 }
 
 #[test]
@@ -483,13 +510,13 @@ fn pages_of_gang_runs_have_the_matrix() {
     lab.stdout("workload generate --jobs 300 -o made.swf");
     lab.stdout("compare made.swf -p gang -p easy --report page.html");
     let page = lab.read("page.html");
-    assert_eq!(page.matches("id=\"chart-made-swf-slots-by-processors-gang\"").count(), 1);
-    assert_eq!(page.matches("id=\"chart-made-swf-slots-by-processors").count(), 1, "easy has none");
-    assert_eq!(page.matches("id=\"chart-made-swf-jobs-on-processors").count(), 2);
+    assert_eq!(page.matches("id=\"chart-slots-by-processors-gang\"").count(), 1);
+    assert_eq!(page.matches("id=\"chart-slots-by-processors").count(), 1, "easy has none");
+    assert_eq!(page.matches("id=\"chart-jobs-on-processors").count(), 2);
     assert_eq!(page.matches("The slots alternate on the processors.").count(), 1);
     assert!(!page.contains("The record ends before the window does"));
     // Easy promises, gang does not.
-    let forecasts = "quality of promises as forecasts";
+    let forecasts = "Quality of promises as forecasts";
     assert!(page.contains(forecasts));
     lab.stdout("simulate made.swf -p gang --report gang.html");
     assert!(!lab.read("gang.html").contains(forecasts));

@@ -20,6 +20,8 @@ pub mod chart_request;
 
 pub mod selector;
 
+mod looks;
+
 mod overview;
 
 mod table;

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use miserly_core::Time;
 use miserly_policies::PolicySpec;
-use miserly_report::page::{Block, Page, Section, TableCell, TableData};
-use miserly_report::{RunDoc, decimals};
+use miserly_report::page::{Block, Page, Section};
+use miserly_report::{RunDoc, group_blocks, summary_blocks, verdict};
 use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::experiment::{Axes, Index, IndexedRun};
+use crate::looks::Looks;
 use crate::present::{blocks, number_charts};
 use crate::results::{Results, at};
 use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
@@ -27,6 +28,10 @@ pub struct Overview<'a> {
     pub command: String,
     /// The runs, made with details: the setup, the policy, and the result.
     pub runs: Vec<(&'a RunSetup, &'a PolicySpec, &'a RunDoc)>,
+    /// The recorded schedules of logs that have one.
+    pub recorded: Vec<(&'a RunSetup, &'a RunDoc)>,
+    /// The breakdowns to show as tables.
+    pub by: Vec<String>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
@@ -36,20 +41,38 @@ pub struct Overview<'a> {
 /// # Errors
 /// If a run fails.
 pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
-    let results = overview.results()?;
-    let mut sections = Vec::new();
-    for log in overview.logs() {
-        sections.push(measures(&log, overview));
-        sections.extend(charts(&log, overview).iter().filter_map(|chart| section(chart, &results)));
-    }
+    let logs = overview.logs();
+    let results = overview.results(&logs)?;
+    let parts = |log: &String| parts(log, overview, &results);
+    let (lead, mut sections) = match &logs[..] {
+        [log] => (overview.verdict(log), parts(log)),
+        _ => (None, logs.iter().map(|log| joined(log, overview.verdict(log), parts(log))).collect()),
+    };
     number_charts(&mut sections);
-    let policies: Vec<_> = overview.policies();
-    Ok(Page {
-        title: format!("{} on {}", policies.join(", "), overview.logs().join(", ")),
-        lead: None,
-        sections,
-        provenance: provenance(overview),
-    })
+    Ok(Page { title: overview.title(&logs), lead, sections, provenance: provenance(overview) })
+}
+
+/// Returns the parts of the page of several logs that one log has, as one section.
+fn joined(log: &str, verdict: Option<String>, parts: Vec<Section>) -> Section {
+    let part = |part: Section| std::iter::once(Block::Heading(part.heading)).chain(part.blocks);
+    let verdict = verdict.map(Block::Text).into_iter();
+    Section { heading: log.to_owned(), blocks: verdict.chain(parts.into_iter().flat_map(part)).collect() }
+}
+
+/// Returns the sections of a log.
+fn parts(log: &str, overview: &Overview<'_>, results: &Results) -> Vec<Section> {
+    let outcomes = overview.outcomes(log);
+    let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes) };
+    let charts = charts(log, overview).into_iter().filter_map(|(heading, charts)| {
+        let drawn: Vec<Block> =
+            charts.iter().flat_map(|chart| drawn(chart, log, overview, results)).collect();
+        (!drawn.is_empty()).then(|| Section { heading: heading.into(), blocks: drawn })
+    });
+    let tables = overview.breakdowns().into_iter().filter_map(|by| {
+        let blocks = group_blocks(&by, &outcomes);
+        (!blocks.is_empty()).then(|| Section { heading: format!("By {}", by.replace('-', " ")), blocks })
+    });
+    std::iter::once(summary).chain(charts).chain(tables).collect()
 }
 
 impl<'a> Overview<'a> {
@@ -81,10 +104,64 @@ impl<'a> Overview<'a> {
         distinct(self.runs.iter().map(|(_, policy, _)| policy.to_string()))
     }
 
-    /// Returns the results of the runs, each with the jobs of its window.
-    fn results(&self) -> Result<Results, SetupError> {
+    /// Returns the schedules of a log: the recorded one, if there is one, and its runs.
+    fn outcomes(&self, log: &str) -> Vec<&'a RunDoc> {
+        let recorded = self.recorded_of(log);
+        recorded.into_iter().chain(self.runs_of(log).map(|(.., outcome)| *outcome)).collect()
+    }
+
+    fn recorded_of(&self, log: &str) -> Option<&'a RunDoc> {
+        self.recorded.iter().find(|(of, _)| self.name(of) == log).map(|(_, recorded)| *recorded)
+    }
+
+    fn verdict(&self, log: &str) -> Option<String> {
+        let runs: Vec<&RunDoc> = self.runs_of(log).map(|(.., outcome)| *outcome).collect();
+        verdict(self.recorded_of(log), &runs)
+    }
+
+    /// Returns the title: the policies, or their number if they are many.
+    fn title(&self, logs: &[String]) -> String {
+        let policies = self.policies();
+        let policies = match policies.len() {
+            0..=2 => policies.join(" and "),
+            number => format!("{number} policies"),
+        };
+        format!("{policies} on {}", logs.join(", "))
+    }
+
+    /// Returns the breakdowns that are tables. A single run has no heat maps of its categories.
+    fn breakdowns(&self) -> Vec<String> {
+        let category = (self.policies().len() == 1).then(|| CATEGORY.to_owned());
+        distinct(self.by.iter().cloned().chain(category))
+    }
+
+    /// Returns the window of all Gantt charts of a log: the given one, or the day of the longest queue.
+    ///
+    /// Of several policies, the one with the shortest such queue decides. The others have jobs waiting then, too.
+    fn window(&self, log: &str) -> Result<[i64; 2], SetupError> {
+        if let Some(window) = self.window {
+            return Ok(window);
+        }
+        let longest = self.runs_of(log).filter_map(|(.., outcome)| busiest(&document(outcome)));
+        if let Some((_, day)) = longest.min_by(|(one, _), (other, _)| one.total_cmp(other)) {
+            return Ok(day);
+        }
+        let sliced = self.runs_of(log).find(|(.., outcome)| outcome.slicing.is_some());
+        sliced.map_or(Ok(day_around(0.0)), |(log, policy, _)| fullest(log, policy))
+    }
+
+    /// Returns the results of the runs, each with the jobs of the window of its log.
+    fn results(&self, logs: &[String]) -> Result<Results, SetupError> {
+        let windows: BTreeMap<&str, [i64; 2]> = logs
+            .iter()
+            .map(|log| Ok((log.as_str(), self.window(log)?)))
+            .collect::<Result<_, SetupError>>()?;
+        let result = |at: usize| {
+            let window = windows.get(self.name(self.runs[at].0).as_str()).copied();
+            self.result(at, window.unwrap_or_default())
+        };
         let made: Vec<Result<(String, Axes, Value), SetupError>> =
-            self.runs.par_iter().enumerate().map(|(at, _)| self.result(at)).collect();
+            (0..self.runs.len()).into_par_iter().map(result).collect();
         let (mut runs, mut documents) = (Vec::new(), BTreeMap::new());
         for made in made {
             let (key, axes, document) = made?;
@@ -102,14 +179,10 @@ impl<'a> Overview<'a> {
         Ok(Results::in_memory(index, documents))
     }
 
-    fn result(&self, position: usize) -> Result<(String, Axes, Value), SetupError> {
+    fn result(&self, position: usize, window: [i64; 2]) -> Result<(String, Axes, Value), SetupError> {
         let (log, policy, outcome) = self.runs[position];
         let key = position.to_string();
         let document = document(outcome);
-        let window = match self.window {
-            Some(window) => window,
-            None => busiest(&document).map_or_else(|| fullest(log, policy), Ok)?,
-        };
         let (mut jobs, mut matrix) = (Window::new(window[0], window[1]), matrix_watch(window));
         log.outcome(policy, true, &mut [&mut jobs, &mut matrix])?;
         let result = RunResult {
@@ -139,8 +212,8 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// Returns the day around the longest queue, in the seconds of the log; `None` if no job ever waits.
-fn busiest(document: &Value) -> Option<[i64; 2]> {
+/// Returns the longest queue and the day around it, in the seconds of the log; `None` if no job ever waits.
+fn busiest(document: &Value) -> Option<(f64, [i64; 2])> {
     let series = at(document, "details.series");
     let number = |name: &str| series.and_then(|series| series.get(name)).and_then(Value::as_f64);
     let (first, step) = (number("from").unwrap_or_default(), number("step").unwrap_or(1.0));
@@ -148,7 +221,7 @@ fn busiest(document: &Value) -> Option<[i64; 2]> {
     let longest =
         waiting.into_iter().flatten().enumerate().filter_map(|(at, value)| Some((at, value.as_f64()?)));
     let (longest, most) = longest.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    (most > 0.0).then(|| day_around(first + (longest as f64 + 0.5) * step))
+    (most > 0.0).then(|| (most, day_around(first + (longest as f64 + 0.5) * step)))
 }
 
 /// Returns the day around the instant with the most slots; the first day without slots.
@@ -165,97 +238,60 @@ fn day_around(middle: f64) -> [i64; 2] {
     [from as i64, (from + WINDOW) as i64]
 }
 
-/// The rows of the table of measures: name, path, decimals, divisor.
-const MEASURES: [(&str, &str, usize, f64); 19] = [
-    ("jobs read", "jobs.read", 0, 1.0),
-    ("  simulated", "jobs.simulated", 0, 1.0),
-    ("  killed at the estimate", "jobs.killed_at_estimate", 0, 1.0),
-    ("  measured", "jobs.measured", 0, 1.0),
-    ("  started immediately", "jobs.started_immediately", 0, 1.0),
-    ("wait, mean (s)", "metrics.wait.mean", 2, 1.0),
-    ("  95 % ±", "uncertainty.half_width.wait", 2, 1.0),
-    ("wait, median (s)", "metrics.wait.median", 2, 1.0),
-    ("wait, p95 (s)", "metrics.wait.p95", 2, 1.0),
-    ("wait, max (s)", "metrics.wait.max", 2, 1.0),
-    ("bounded slowdown, mean", "metrics.bounded_slowdown.mean", 2, 1.0),
-    ("  95 % ±", "uncertainty.half_width.bounded_slowdown", 2, 1.0),
-    ("bounded slowdown, p95", "metrics.bounded_slowdown.p95", 2, 1.0),
-    ("bounded slowdown, max", "metrics.bounded_slowdown.max", 2, 1.0),
-    ("suspensions", "suspensions", 0, 1.0),
-    ("utilization (%)", "utilization", 2, 0.01),
-    ("queue length, mean", "queue_length.mean", 2, 1.0),
-    ("promises made", "promises.made", 0, 1.0),
-    ("  broken", "promises.broken", 0, 1.0),
-];
+/// The breakdown that pages always have.
+const CATEGORY: &str = "category";
 
-fn measures(log: &str, overview: &Overview<'_>) -> Section {
-    let runs: Vec<_> = overview.runs_of(log).collect();
-    let documents: Vec<Value> = runs.iter().map(|(.., outcome)| document(outcome)).collect();
-    let head =
-        std::iter::once(String::new()).chain(runs.iter().map(|(_, policy, _)| policy.to_string())).collect();
-    let row = |&(name, path, digits, unit): &(&str, &str, usize, f64)| {
-        let cell = |document: &Value| {
-            let value = at(document, path).and_then(Value::as_f64);
-            TableCell::number(value.map_or_else(|| "-".into(), |value| decimals(value / unit, digits)))
-        };
-        std::iter::once(TableCell::text(name)).chain(documents.iter().map(cell)).collect()
-    };
-    let table = TableData { caption: None, header: vec![head], rows: MEASURES.iter().map(row).collect() };
-    Section { heading: format!("{log}: measures"), blocks: vec![Block::Table(table)] }
-}
-
-/// Returns a chart as a section; `None` if the runs do not have its figure.
-fn section(chart: &ChartRequest, results: &Results) -> Option<Section> {
-    let blocks = blocks(chart, results).ok()?;
-    Some(Section { heading: chart.title.clone(), blocks })
+/// Returns a chart in the looks of a page of runs; nothing if the runs do not have its figure.
+fn drawn(chart: &ChartRequest, log: &str, overview: &Overview<'_>, results: &Results) -> Vec<Block> {
+    let looks = Looks { policies: overview.policies(), outcomes: overview.outcomes(log) };
+    let mut blocks = blocks(chart, results).unwrap_or_default();
+    for block in &mut blocks {
+        if let Block::Chart(drawn) = block {
+            looks.apply(drawn, chart);
+        }
+    }
+    blocks
 }
 
 /// A chart of a log: its title, its kind, its figure, and the labels and scales of its axes.
 type Row = (&'static str, ChartKind, &'static str, [(&'static str, Scale); 2]);
 
 const SHARE: (&str, Scale) = ("share of the jobs", Scale::Linear);
-const BY_CATEGORY: [(&str, Scale); 2] = [("policy", Scale::LogTime), ("category", Scale::Linear)];
+const BY_CATEGORY: [(&str, Scale); 2] = [("policy", Scale::LogTime), (CATEGORY, Scale::Linear)];
 const TIME: (&str, Scale) = ("time of the log", Scale::Time);
 
 /// The charts of distributions, with a line for each policy.
-const DISTRIBUTIONS: [Row; 7] = [
-    ("distribution of the wait", ChartKind::Steps, "details.cdf.wait", [("wait", Scale::LogTime), SHARE]),
+const DISTRIBUTIONS: [Row; 3] = [
+    ("Wait", ChartKind::Steps, "details.cdf.wait", [("wait", Scale::LogTime), SHARE]),
     (
-        "distribution of the bounded slowdown",
+        "Bounded slowdown",
         ChartKind::Steps,
         "details.cdf.bounded_slowdown",
         [("bounded slowdown", Scale::Log), SHARE],
     ),
     (
-        "wait against runtime",
+        "Wait against runtime",
         ChartKind::Groups,
         "by.runtime-bin:metrics.wait.mean",
         [("runtime", Scale::LogTime), ("mean wait", Scale::LogTime)],
     ),
+];
+
+/// The heat maps, with a column for each policy.
+const CATEGORIES: [Row; 3] = [
+    ("Mean bounded slowdown", ChartKind::Heat, "by.category:metrics.bounded_slowdown.mean", BY_CATEGORY),
     (
-        "mean bounded slowdown by category",
-        ChartKind::Heat,
-        "by.category:metrics.bounded_slowdown.mean",
-        BY_CATEGORY,
-    ),
-    (
-        "95th percentile of the bounded slowdown by category",
+        "95th percentile of the bounded slowdown",
         ChartKind::Heat,
         "by.category:metrics.bounded_slowdown.p95",
         BY_CATEGORY,
     ),
-    (
-        "worst bounded slowdown by category",
-        ChartKind::Heat,
-        "by.category:metrics.bounded_slowdown.max",
-        BY_CATEGORY,
-    ),
-    ("jobs by category", ChartKind::Heat, "by.category:jobs", BY_CATEGORY),
+    ("Worst bounded slowdown", ChartKind::Heat, "by.category:metrics.bounded_slowdown.max", BY_CATEGORY),
 ];
 
 /// The chart of promises, if there are any.
 const PROMISES: Row = (
-    "quality of promises as forecasts",
+    "Quality of promises as forecasts",
     ChartKind::Steps,
     "details.cdf.guarantees",
     [("promised wait / actual wait", Scale::Log), SHARE],
@@ -263,32 +299,41 @@ const PROMISES: Row = (
 
 /// The charts over time, with a line for each policy.
 const OVER_TIME: [Row; 2] = [
-    ("busy processors", ChartKind::Series, "busy", [TIME, ("processors", Scale::Linear)]),
-    ("jobs waiting", ChartKind::Series, "waiting", [TIME, ("jobs", Scale::Linear)]),
+    ("Busy processors", ChartKind::Series, "busy", [TIME, ("processors", Scale::Linear)]),
+    ("Jobs waiting", ChartKind::Series, "waiting", [TIME, ("jobs", Scale::Linear)]),
 ];
 
 /// The charts of each single policy.
 const SCHEDULES: [Row; 2] = [
     (
-        "slots by processors",
+        "Slots by processors",
         ChartKind::Matrix,
         "matrix",
         [("processors", Scale::Linear), ("slot", Scale::Linear)],
     ),
-    ("jobs on processors", ChartKind::Gantt, "gantt", [TIME, ("processors", Scale::Linear)]),
+    ("Jobs on processors", ChartKind::Gantt, "gantt", [TIME, ("processors", Scale::Linear)]),
 ];
 
-/// Returns the charts of a log.
-fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartRequest> {
+/// Returns the charts of a log, by heading.
+fn charts(log: &str, overview: &Overview<'_>) -> Vec<(&'static str, Vec<ChartRequest>)> {
     let policies = overview.policies();
     let promised = overview.runs_of(log).any(|(.., outcome)| outcome.promises.made > 0);
-    let of_all = DISTRIBUTIONS.iter().chain(promised.then_some(&PROMISES)).chain(&OVER_TIME);
-    let of_all = of_all.map(|row| request(row, log, row.0, &policies));
+    let of_all =
+        |rows: &[Row]| rows.iter().map(|row| request(row, log, row.0, &policies)).collect::<Vec<_>>();
+    let mut distributions = of_all(&DISTRIBUTIONS);
+    distributions.extend(promised.then(|| request(&PROMISES, log, PROMISES.0, &policies)));
+    // A single column has nothing to compare.
+    let categories = if policies.len() > 1 { of_all(&CATEGORIES) } else { Vec::new() };
     let of_one = policies.iter().flat_map(|policy| {
         let title = move |row: &Row| format!("{}, {policy}", row.0);
         SCHEDULES.iter().map(move |row| request(row, log, &title(row), std::slice::from_ref(policy)))
     });
-    of_all.chain(of_one).collect()
+    vec![
+        ("Waits and slowdowns", distributions),
+        ("Bounded slowdown by category", categories),
+        ("Over time", of_all(&OVER_TIME)),
+        ("Schedules", of_one.collect()),
+    ]
 }
 
 /// Returns the request for a chart of a log, with a line for each policy.
@@ -301,7 +346,7 @@ fn request(row: &Row, log: &str, title: &str, policies: &[String]) -> ChartReque
         runs: Selector::new([("trace", log), ("policy", policy)]),
     };
     ChartRequest {
-        title: format!("{log}: {title}"),
+        title: title.to_owned(),
         note: None,
         kind,
         along: None,

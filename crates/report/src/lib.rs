@@ -31,6 +31,6 @@ pub use run::{
     NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PolicyWaitDoc, PoolDoc, PoolsDoc,
     PromisesDoc, QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
     StepDoc, SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, WaitOfDoc, compare_tables,
-    differences, simulate_table, verdict, wait_of_table,
+    differences, group_blocks, simulate_table, summary_blocks, verdict, wait_of_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -166,10 +166,17 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
         let y = figure.mean / line.unit;
         points.push((x, y));
         if let Some(width) = figure.half_width {
-            band.push((x, y - width / line.unit, y + width / line.unit));
+            let low = (figure.mean - width).max(least(&line.figure));
+            band.push((x, low / line.unit, y + width / line.unit));
         }
     }
     Ok(Some(DataSeries::line("", points).with_band(band)))
+}
+
+/// Returns the least possible value of a figure. An interval does not reach below it.
+fn least(figure: &str) -> f64 {
+    let is_slowdown = figure.contains("slowdown") && !figure.contains("width_slowdown");
+    if is_slowdown { 1.0 } else { f64::NEG_INFINITY }
 }
 
 /// Returns pairs of a document as steps.
@@ -307,4 +314,17 @@ fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> 
 fn pairs(value: &Value) -> Option<Vec<(f64, f64)>> {
     let pair = |pair: &Value| Some((pair.get(0)?.as_f64()?, pair.get(1)?.as_f64()?));
     value.as_array()?.iter().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slowdown_is_below_one() {
+        let cut = ["metrics.slowdown.mean", "by.category:metrics.bounded_slowdown.mean"].map(least);
+        assert_eq!(cut.map(|least| least > 0.0), [true; 2]);
+        let whole = ["metrics.wait.mean", "metrics.width_slowdown.mean"].map(least);
+        assert_eq!(whole.map(|least| least < 0.0), [true; 2]);
+    }
 }

@@ -26,6 +26,7 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
         |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
     let hosts = hosts(select, results);
     let body = Body::Gantt {
+        keys: vec![],
         procs: u32::try_from(procs).unwrap_or(u32::MAX),
         hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
         slots: 1,

@@ -53,7 +53,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             part: parts.part(at),
         })
     });
-    Some(Body::Gantt { procs, hosts: vec![], slots, from, to, jobs: drawn.collect() })
+    Some(Body::Gantt { keys: vec![], procs, hosts: vec![], slots, from, to, jobs: drawn.collect() })
 }
 
 /// The names of the two kinds of places.

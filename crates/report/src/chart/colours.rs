@@ -20,6 +20,10 @@ struct Theme {
     diverging: [&'static str; SHADES],
     /// Text colour on shades far from the paper's colour.
     on_shade: &'static str,
+    /// Start reasons and other fixed keys of jobs in a schedule.
+    reasons: [&'static str; 8],
+    /// Steps of an ordered value of a job, from low to high.
+    steps: [&'static str; 5],
 }
 
 /// Number of shades of a heat map. Each cell prints its value, so shades only guide the eye.
@@ -43,6 +47,8 @@ const LIGHT: Theme = Theme {
         "#12569c", "#3d82bd", "#86b6db", "#c9def0", "#f4f4f2", "#f9dcc2", "#f0ae78", "#cf6a1f", "#9c4200",
     ],
     on_shade: "#fff",
+    reasons: ["#1f7a6d", "#7d3fb0", "#64707d", "#a8326d", "#8a5a2b", "#66741c", "#8f959c", "#31363c"],
+    steps: ["#6ba5d0", "#4a8fc4", "#2a72b2", "#12569c", "#08386f"],
 };
 
 const DARK: Theme = Theme {
@@ -58,6 +64,8 @@ const DARK: Theme = Theme {
         "#8cc4ee", "#5a9bcf", "#2f6796", "#21425e", "#22262a", "#54341b", "#91521d", "#dd8a45", "#ffb681",
     ],
     on_shade: "#0d1013",
+    reasons: ["#63d2c2", "#c7a6f5", "#93a0ae", "#f08fc0", "#d9a877", "#c6d46a", "#6f7880", "#e3e7eb"],
+    steps: ["#4f8dbd", "#76aad3", "#9dc6e6", "#c8e1f5", "#f2f8fd"],
 };
 
 /// Rules that are independent of the theme.
@@ -81,6 +89,12 @@ pub(super) fn series(n: usize) -> &'static str {
     CLASSES[n % CLASSES.len()]
 }
 
+/// Returns the class of fixed key `n` of the jobs of a schedule.
+pub(super) fn reason(n: usize) -> &'static str {
+    const CLASSES: [&str; 8] = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"];
+    CLASSES[n % CLASSES.len()]
+}
+
 /// Returns the class of sequential shade `n`.
 pub(super) fn shade(n: usize) -> &'static str {
     const CLASSES: [&str; SHADES] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"];
@@ -98,16 +112,34 @@ pub(crate) fn file() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}{SHAPES}", rules(&LIGHT, ""), rules(&DARK, ""))
 }
 
+/// Returns the style that a stand-alone file of a schedule needs besides [`file`].
+pub(crate) fn schedule_file() -> String {
+    format!(
+        "{}@media (prefers-color-scheme:dark){{{}}}",
+        schedule_rules(&LIGHT, ""),
+        schedule_rules(&DARK, "")
+    )
+}
+
+fn schedule_rules(theme: &Theme, scope: &str) -> String {
+    let rule = |class: &str, colours: &[&str]| {
+        let rule = |(n, colour): (usize, &&str)| format!("{scope}.chart .job.{class}{n}{{fill:{colour}}}");
+        colours.iter().enumerate().map(rule).collect::<String>()
+    };
+    rule("r", &theme.reasons) + &rule("v", &theme.steps)
+}
+
 /// Returns the style of all charts on a page.
 ///
 /// The root element may select a theme with `data-theme`. Print is always light.
 pub(crate) fn page() -> String {
     // `:where` adds no specificity, so the shapes that follow still override the dark theme.
-    let system = rules(&DARK, ":where(:root:not([data-theme=light])) ");
-    let chosen = rules(&DARK, ":where(:root[data-theme=dark]) ");
+    let all = |theme, scope| rules(theme, scope) + &schedule_rules(theme, scope);
+    let system = all(&DARK, ":where(:root:not([data-theme=light])) ");
+    let chosen = all(&DARK, ":where(:root[data-theme=dark]) ");
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{system}}}@media screen{{{chosen}}}{SHAPES}",
-        rules(&LIGHT, "")
+        all(&LIGHT, "")
     )
 }
 

@@ -105,6 +105,11 @@ pub enum Body {
         to: f64,
         /// Jobs that run in the window. Parts outside it are clipped.
         jobs: Vec<GanttJob>,
+        /// Keys in the order of their colours, which are other colours than those of series.
+        ///
+        /// Charts with the same list have the same colours. If empty, the most frequent keys of this chart have
+        /// the colours of series.
+        keys: Vec<String>,
     },
     /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
     /// use.
@@ -141,6 +146,9 @@ pub struct DataSeries {
     pub points: Vec<(f64, f64)>,
     /// Interval of y for values of x, such as a confidence interval: x, low, high. May be empty.
     pub band: Vec<(f64, f64, f64)>,
+    /// Number of the colour, dashes and mark, so that a name looks alike in several charts. By default the
+    /// position in the chart.
+    pub look: Option<usize>,
 }
 
 /// The connection of the points of a series.
@@ -278,7 +286,7 @@ impl Axis {
 impl DataSeries {
     /// Creates points connected by straight lines.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
-        DataSeries { name: name.into(), style: Style::Line, points, band: Vec::new() }
+        DataSeries { name: name.into(), style: Style::Line, points, band: Vec::new(), look: None }
     }
 
     /// Creates values that hold until the next one.
@@ -305,6 +313,11 @@ impl DataSeries {
         points.dedup_by_key(|point| point.0);
         points.reverse();
         DataSeries::steps(name, points)
+    }
+
+    /// Returns the number of the colour, dashes and mark of the series at `position` of a chart.
+    pub(super) fn look(&self, position: usize) -> usize {
+        self.look.unwrap_or(position)
     }
 
     /// Adds a band of x, low, high.

@@ -37,9 +37,17 @@ pub fn svg(chart: &Chart) -> String {
     let name = html! {
         title { (chart.title) }
         @if !words.is_empty() { desc { (words.join(" ")) } }
-        style { (PreEscaped(colours::file())) }
+        style { (PreEscaped(style(chart))) }
     };
     allowed(&element(&drawing, &name, None).into_string())
+}
+
+/// Returns the style of a file of this chart.
+fn style(chart: &Chart) -> String {
+    match &chart.body {
+        Body::Gantt { keys, .. } if !keys.is_empty() => colours::file() + &colours::schedule_file(),
+        _ => colours::file(),
+    }
 }
 
 /// A chart embedded in a page.
@@ -83,9 +91,9 @@ fn body(chart: &Chart) -> Drawing {
         Body::Lines { series } => lines::draw(chart, series),
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
-        Body::Gantt { procs, hosts, slots, from, to, jobs } => {
+        Body::Gantt { procs, hosts, slots, from, to, jobs, keys } => {
             let view = GanttView { procs: *procs, hosts, slots: *slots, from: *from, to: *to };
-            gantt::draw(chart, &view, jobs)
+            gantt::draw(chart, &view, jobs, keys)
         }
         Body::Matrix { procs, from, to, jobs, places } => {
             matrix::draw(chart, &MatrixView { procs: *procs, from: *from, to: *to, jobs, places })

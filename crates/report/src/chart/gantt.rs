@@ -37,13 +37,13 @@ impl GanttView<'_> {
     }
 }
 
-pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob]) -> Drawing {
+pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob], keys: &[String]) -> Drawing {
     let (slots, notes) = drawable(view.slots);
     let view = &GanttView { slots, ..*view };
     let chart = &bounded(chart, view);
     let shown: Vec<&GanttJob> =
         jobs.iter().filter(|job| job.start < view.to && job.end > view.from).collect();
-    let keys = ColourKeys::new(&shown);
+    let keys = if keys.is_empty() { ColourKeys::new(&shown) } else { ColourKeys::fixed(keys, &shown) };
     let legend = Legend::new(keys.entries());
     let tall = (view.lines() * TALL.2).clamp(TALL.0, TALL.1);
     let frame = PlotFrame::new(chart, legend.tall, tall, [None::<Extent>, None]);
@@ -53,7 +53,7 @@ pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob]) -> Dr
         @if drawable {
             (legend.draw())
             (frame.behind())
-            g class="jobs" { @for (n, paths) in &paths(&plot, &keys, &shown) { (paths.draw(*n)) } }
+            g class="jobs" { @for (n, paths) in &paths(&plot, &keys, &shown) { (paths.draw(keys.class(*n))) } }
             (boundaries(&plot, view))
             g class="numbers" { @for job in &shown { (number(&plot, job)) } }
             (frame.before())
@@ -67,6 +67,8 @@ pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob]) -> Dr
         slots: view.slots.max(1),
         from: view.from,
         to: view.to,
+        scale: if keys.used.is_some() { 'r' } else { 's' },
+        keys: keys.names(),
         jobs: shown.iter().map(|job| JobReadout::new(job, keys.colour(&job.key))).collect(),
     });
     Drawing { marks, foot: frame.foot(), notes, readout, description: None }
@@ -121,12 +123,12 @@ fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
     with_axes(chart, x, y)
 }
 
-/// The meaning of the colours: the most frequent keys by name, and all others together.
-///
-/// Schedules of the same kind therefore have the same colours.
+/// The meaning of the colours: a given list, or the most frequent keys by name. All others share a colour.
 struct ColourKeys<'a> {
     named: Vec<&'a str>,
     others: usize,
+    /// The colours in use, with a given list of keys.
+    used: Option<BTreeSet<usize>>,
 }
 
 impl<'a> ColourKeys<'a> {
@@ -140,22 +142,47 @@ impl<'a> ColourKeys<'a> {
         let others = keys.len().saturating_sub(NAMED);
         let mut named: Vec<&str> = keys.into_iter().take(NAMED).map(|(key, _)| key).collect();
         named.sort_unstable();
-        ColourKeys { named, others }
+        ColourKeys { named, others, used: None }
+    }
+
+    /// Returns colours by the position in a list. Keys beyond it share the colour after its last one.
+    fn fixed(keys: &'a [String], jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
+        let named: Vec<&str> = keys.iter().map(String::as_str).take(NAMED).collect();
+        let mut colours = ColourKeys { named, others: 0, used: Some(BTreeSet::new()) };
+        let used: BTreeSet<usize> = jobs.iter().map(|job| colours.colour(&job.key)).collect();
+        let unnamed: BTreeSet<&str> =
+            jobs.iter().map(|job| job.key.as_str()).filter(|key| !colours.named.contains(key)).collect();
+        colours.others = unnamed.len();
+        colours.used = Some(used);
+        colours
     }
 
     /// Returns the colour of a key: its own, or the shared one.
     fn colour(&self, key: &str) -> usize {
-        self.named.binary_search(&key).unwrap_or(NAMED)
+        self.named.iter().position(|named| *named == key).unwrap_or(NAMED)
     }
 
-    /// Returns a legend entry per colour, or none for a single key.
+    /// Returns the class of a colour.
+    fn class(&self, colour: usize) -> &'static str {
+        if self.used.is_some() { colours::reason(colour) } else { colours::series(colour) }
+    }
+
+    /// Returns the name of each colour.
+    fn names(&self) -> Vec<String> {
+        let named = self.named.iter().map(|&key| key.to_owned());
+        let unused = std::iter::repeat_n(String::new(), NAMED.saturating_sub(self.named.len()));
+        let rest = (self.others > 0).then(|| format!("{} others", self.others));
+        named.chain(unused).chain(rest).collect()
+    }
+
+    /// Returns a legend entry per colour in use, or none for a single key without a list.
     fn entries(&self) -> Vec<LegendEntry> {
-        if self.named.len() < 2 {
+        if self.used.is_none() && self.named.len() < 2 {
             return Vec::new();
         }
-        let named = self.named.iter().map(|&key| key.to_owned());
-        let rest = (self.others > 0).then(|| format!("{} others", self.others));
-        named.chain(rest).enumerate().map(|(n, name)| LegendEntry { name, key: job_key("", n) }).collect()
+        let shown = |n: &usize| self.used.as_ref().is_none_or(|used| used.contains(n));
+        let names = self.names().into_iter().enumerate().filter(|(n, name)| !name.is_empty() && shown(n));
+        names.map(|(n, name)| LegendEntry { name, key: job_key(self.class(n)) }).collect()
     }
 }
 
@@ -190,8 +217,7 @@ impl ColourPaths {
         }
     }
 
-    fn draw(&self, n: usize) -> Markup {
-        let colour = colours::series(n);
+    fn draw(&self, colour: &str) -> Markup {
         html! {
             @if !self.thin.is_empty() { path class={ "job thin " (colour) } d=(self.thin) {} }
             @if !self.outlined.is_empty() { path class={ "job " (colour) } d=(self.outlined) {} }
@@ -251,6 +277,17 @@ mod tests {
             let keys = ColourKeys::new(&jobs.iter().collect::<Vec<_>>());
             assert_eq!((keys.colour("a"), keys.colour("b"), keys.others), (0, 1, 0));
         }
+    }
+
+    #[test]
+    fn keys_of_a_list_have_its_colours_and_always_a_legend() {
+        let list = ["a", "b", "c"].map(str::to_owned);
+        let jobs = jobs(&["c", "c"]);
+        let keys = ColourKeys::fixed(&list, &jobs.iter().collect::<Vec<_>>());
+        assert_eq!((keys.colour("a"), keys.colour("c"), keys.class(2)), (0, 2, "r2"));
+        let names: Vec<String> = keys.entries().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["c"]);
+        assert!(ColourKeys::new(&jobs.iter().collect::<Vec<_>>()).entries().is_empty());
     }
 
     #[test]

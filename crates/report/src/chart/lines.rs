@@ -31,8 +31,8 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
         (legend.draw())
         @if has_data {
             (frame.behind())
-            @for (n, series) in drawing.iter().enumerate() { (band(&frame, n, series)) }
-            @for (n, series) in drawing.iter().enumerate() { (curve(&frame, n, series)) }
+            @for (n, series) in drawing.iter().enumerate() { (band(&frame, series.look(n), series)) }
+            @for (n, series) in drawing.iter().enumerate() { (curve(&frame, series.look(n), series)) }
             (frame.before())
         } @else {
             (frame.empty())
@@ -185,7 +185,7 @@ fn entries(series: &[DataSeries]) -> Vec<LegendEntry> {
     series
         .iter()
         .enumerate()
-        .map(|(n, series)| LegendEntry { name: series.name.clone(), key: key(n, series) })
+        .map(|(n, series)| LegendEntry { name: series.name.clone(), key: key(series.look(n), series) })
         .collect()
 }
 

@@ -102,16 +102,19 @@ pub(super) fn slots_axis(label: &str, slots: u32) -> Axis {
 }
 
 fn keys() -> Vec<LegendEntry> {
-    let entry = |class, name: &str| LegendEntry { name: name.into(), key: job_key(class, COLOURS) };
+    let entry = |class, name: &str| LegendEntry {
+        name: name.into(),
+        key: job_key(&format!("{class}{}", colours::series(COLOURS))),
+    };
     vec![
         entry("", "a job's own slot"),
         entry("guest ", "an alternate slot: no other job needs its processors there"),
     ]
 }
 
-/// Returns the key of jobs of a colour in a legend.
-pub(super) fn job_key(class: &str, colour: usize) -> Markup {
-    html! { rect class={ "job " (class) (colours::series(colour)) } x="2" y="-6" width="18" height="12" {} }
+/// Returns the key of jobs of this class in a legend.
+pub(super) fn job_key(class: &str) -> Markup {
+    html! { rect class={ "job " (class) } x="2" y="-6" width="18" height="12" {} }
 }
 
 /// Draws the number of a job in a rectangle (left, top, width, height), if it fits.

@@ -41,7 +41,7 @@ pub use data::{
 };
 pub use draw::svg;
 
-pub(crate) use colours::{file as file_style, page as page_style};
+pub(crate) use colours::{file as file_style, page as page_style, schedule_file as schedule_style};
 pub(crate) use draw::inline;
 pub(crate) use ink::allowed;
 pub(crate) use readout::Readout;

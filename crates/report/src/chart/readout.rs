@@ -13,8 +13,17 @@ use super::values::{number, time};
 pub(crate) enum Readout {
     /// Points with a tooltip, by series.
     Points { plot: Plot, series: Vec<SeriesReadout> },
-    /// Jobs, to draw any part of the time window.
-    Gantt { plot: Plot, procs: u32, slots: u32, from: f64, to: f64, jobs: Vec<JobReadout> },
+    /// Jobs, to draw any part of the time window. Colour n has the class `scale`n and the name at n of `keys`.
+    Gantt {
+        plot: Plot,
+        procs: u32,
+        slots: u32,
+        from: f64,
+        to: f64,
+        scale: char,
+        keys: Vec<String>,
+        jobs: Vec<JobReadout>,
+    },
     /// Placements in a matrix, to draw it at any instant of the window. `at` is the instant drawn
     /// first.
     Matrix {

@@ -37,16 +37,17 @@ fn checksum(text: &str) -> String {
     BASE64.encode(Sha256::digest(text))
 }
 
-/// The data of the script: the charts and the style of a chart saved as a file.
+/// The data of the script: the charts, and the style of a chart or schedule saved as a file.
 #[derive(Serialize)]
 struct Embedded<'a> {
     style: String,
+    schedule: String,
     charts: &'a Figures,
 }
 
 /// Returns the data as JSON that cannot end its HTML element.
 pub(super) fn embedded(charts: &Figures) -> String {
-    let embedded = Embedded { style: chart::file_style(), charts };
+    let embedded = Embedded { style: chart::file_style(), schedule: chart::schedule_style(), charts };
     // Plain data with text keys cannot fail to serialise.
     serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c")
 }

@@ -30,6 +30,8 @@ pub struct Section {
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Block {
+    /// A heading below that of the section.
+    Heading(String),
     /// Plain text; an empty line separates paragraphs.
     Text(String),
     /// A table.

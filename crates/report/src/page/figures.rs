@@ -12,7 +12,8 @@ use crate::chart::{self, Chart, Readout};
 pub(super) struct Figures(BTreeMap<String, Option<Readout>>);
 
 impl Figures {
-    pub(super) fn draw(&mut self, chart: &Chart) -> Markup {
+    /// Draws a chart. Its title is the heading of the section if that heading is the same.
+    pub(super) fn draw(&mut self, chart: &Chart, heading: &str) -> Markup {
         let name = self.unique(&chart.id);
         let (id, label) = (format!("chart-{name}"), format!("label-{name}"));
         let drawing = chart::inline(chart, &label);
@@ -21,10 +22,14 @@ impl Figures {
         html! {
             figure id=(id) data-chart=(name) {
                 figcaption {
-                    strong id=(label) { (chart.title) }
-                    @if let Some(caption) = &chart.caption { " " (caption) }
+                    @if chart.title == heading {
+                        h2 id=(label) { (chart.title) }
+                    } @else {
+                        strong id=(label) { (chart.title) }
+                    }
                 }
                 div class="scroll" tabindex="0" role="region" aria-labelledby=(label) { (PreEscaped(drawing.svg)) }
+                @if let Some(caption) = &chart.caption { p class="caption" { (caption) } }
                 @if let Some(description) = &description { p class="description" { (description) } }
             }
         }

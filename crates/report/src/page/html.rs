@@ -60,19 +60,41 @@ fn contents(page: &Page) -> Markup {
     }
 }
 
+/// Renders a section. Neighbouring charts stand side by side where there is room.
 fn section(n: usize, section: &Section, figures: &mut Figures) -> Markup {
+    let lone = is_lone_chart(section);
+    let heading = if lone { section.heading.as_str() } else { "" };
+    let mut draw = |part: &Block| block(part, heading, figures);
     markup! {
-        section id={ "part-" (n) } {
-            h2 { (section.heading) }
-            @for block in &section.blocks {
-                @match block {
-                    Block::Text(text) => (paragraphs(text)),
-                    Block::Table(data) => (table(data)),
-                    Block::Chart(chart) => (figures.draw(chart)),
-                    Block::Claims(list) => (claims(list)),
+        section id={ "part-" (n) } class=[lone.then_some("lone")] {
+            @if !lone { h2 { (section.heading) } }
+            @for blocks in section.blocks.chunk_by(|one, next| is_chart(one) && is_chart(next)) {
+                @if blocks.len() > 1 {
+                    div class="charts" { @for block in blocks { (draw(block)) } }
+                } @else {
+                    @for block in blocks { (draw(block)) }
                 }
             }
         }
+    }
+}
+
+fn is_chart(block: &Block) -> bool {
+    matches!(block, Block::Chart(_))
+}
+
+/// Returns whether the section is one chart under its own title.
+fn is_lone_chart(section: &Section) -> bool {
+    matches!(&section.blocks[..], [Block::Chart(chart)] if chart.title == section.heading)
+}
+
+fn block(block: &Block, heading: &str, figures: &mut Figures) -> Markup {
+    match block {
+        Block::Heading(text) => markup! { h3 { (text) } },
+        Block::Text(text) => paragraphs(text),
+        Block::Table(data) => table(data),
+        Block::Chart(chart) => figures.draw(chart, heading),
+        Block::Claims(list) => claims(list),
     }
 }
 

@@ -29,6 +29,7 @@ fn section(section: &Section) -> String {
     for block in &section.blocks {
         text.push('\n');
         match block {
+            Block::Heading(words) => text.push_str(&format!("### {words}\n")),
             Block::Text(words) => text.push_str(&format!("{words}\n")),
             Block::Table(data) => text.push_str(&table(data)),
             Block::Chart(chart) => {

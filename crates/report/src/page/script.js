@@ -3,7 +3,7 @@
 (() => {
   'use strict';
 
-  const { style, charts } = JSON.parse(document.getElementById('charts').textContent);
+  const { style, schedule, charts } = JSON.parse(document.getElementById('charts').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
 
   /** An element of HTML with its text. */
@@ -129,7 +129,10 @@
   class Schedule {
     constructor(svg, data) {
       Object.assign(this, { svg, data, from: data.from, to: data.to });
+      this.colour = 'reason';
+      this.found = null;
       this.jobs = svg.querySelector('.jobs');
+      this.legend = svg.querySelector('.legend');
       this.numbers = svg.querySelector('.numbers');
       this.ticks = svg.querySelector('.ticks.x');
       this.grid = svg.querySelector('.grid');
@@ -172,14 +175,15 @@
     draw() {
       const paths = new Map();
       const labels = [];
-      for (const [number, colour, , start, end, , , pes] of this.data.jobs) {
+      for (const job of this.data.jobs) {
+        const [number, , , start, end, , , pes] = job;
         if (end <= this.from || start >= this.to) continue;
         const [left, right] = [this.x(start), this.x(end)];
         let tallest = null;
         for (const [low, high] of pes) {
           const [top, bottom] = [this.y(high + 1), this.y(low)].sort((one, other) => one - other);
           const thin = right - left <= 3 || bottom - top <= 3;
-          const key = `${thin ? 'job thin' : 'job'} s${colour}`;
+          const key = `${thin ? 'job thin' : 'job'} ${this.painted(job)}`;
           if (!paths.has(key)) paths.set(key, []);
           paths.get(key).push(`M${left.toFixed(2)} ${top.toFixed(2)}h${Math.max(right - left, 0.5).toFixed(2)}V${bottom.toFixed(2)}H${left.toFixed(2)}Z`);
           if (!tallest || bottom - top > tallest.tall) tallest = { tall: bottom - top, y: (top + bottom) / 2 + 4.2 };
@@ -190,7 +194,51 @@
       const thinFirst = [...paths].sort(([one], [other]) => (one < other ? 1 : -1));
       this.jobs.replaceChildren(...thinFirst.map(([key, d]) => drawn('path', { class: key, d: d.join('') })));
       this.numbers.replaceChildren(...labels);
+      this.mark();
       this.axis();
+    }
+
+    /** The class of a job's colour. */
+    painted(job) {
+      return this.classes ? this.classes.get(job) : `${this.data.scale}${job[1]}`;
+    }
+
+    /** Frames the job that was searched. */
+    mark() {
+      this.svg.querySelectorAll('.found').forEach((frame) => frame.remove());
+      for (const [, , , start, end, , , pes] of this.data.jobs.filter(([number]) => number === this.found)) {
+        if (end <= this.from || start >= this.to) continue;
+        for (const [low, high] of pes) {
+          const [top, bottom] = [this.y(high + 1), this.y(low)].sort((one, other) => one - other);
+          const x = this.x(start);
+          this.svg.append(drawn('rect', { class: 'found ring', x, y: top, width: Math.max(this.x(end) - x, 2), height: Math.max(bottom - top, 2) }));
+        }
+      }
+    }
+
+    /** Shows the job of that number with the time around it. Returns whether it is in the window. */
+    find(number) {
+      const parts = this.data.jobs.filter(([one]) => one === number);
+      this.found = parts.length ? number : null;
+      if (!parts.length) {
+        this.draw();
+        return false;
+      }
+      const from = Math.min(...parts.map(([, , , start]) => start));
+      const to = Math.max(...parts.map(([, , , , end]) => end));
+      this.show((Math.max(from, this.data.from) + Math.min(to, this.data.to)) / 2, Math.min(this.to - this.from, Math.max((to - from) * 4, 600)));
+      return true;
+    }
+
+    /** Colours the jobs by another attribute, and says so in the legend. */
+    paint(colour) {
+      this.colour = colour;
+      const groups = GROUPS[colour] && GROUPS[colour](this.data.jobs);
+      this.classes = groups && new Map(groups.flatMap(({ look, jobs }) => jobs.map((job) => [job, look])));
+      this.svg.querySelectorAll('.legend').forEach((legend) => legend.remove());
+      if (!groups && this.legend) this.svg.insertBefore(this.legend, this.grid);
+      if (groups) this.svg.insertBefore(legend(groups.filter(({ jobs }) => jobs.length)), this.grid);
+      this.draw();
     }
 
     axis() {
@@ -225,6 +273,61 @@
     }
   }
 
+  // Groups of jobs by an attribute, each with its name and the class of its colour.
+
+  const NAMED = 5;
+
+  /** The users with the most processor time, and all others. */
+  function byUser(jobs) {
+    const work = new Map();
+    for (const [, , , start, end, user, , pes] of jobs) work.set(user, (work.get(user) || 0) + (end - start) * wide(pes));
+    const users = [...work].sort(([, one], [, other]) => other - one).map(([user]) => user);
+    const named = users.slice(0, NAMED).map((user, n) => ({ name: user === null ? 'no user' : `user ${user}`, look: `s${n}`, jobs: jobs.filter((job) => job[5] === user) }));
+    const rest = jobs.filter((job) => users.indexOf(job[5]) >= NAMED);
+    return [...named, { name: 'others', look: 's6', jobs: rest }];
+  }
+
+  /** Steps of an ordered value. Each step is up to its limit. */
+  function steps(jobs, value, limits, names) {
+    const step = (job) => limits.findIndex((limit) => value(job) <= limit);
+    return names.map((name, n) => ({ name, look: `v${n}`, jobs: jobs.filter((job) => step(job) === n) }));
+  }
+
+  function bySize(jobs) {
+    return steps(jobs, (job) => wide(job[7]), [1, 4, 16, 64, Infinity], ['1 processor', '2 to 4', '5 to 16', '17 to 64', 'over 64']);
+  }
+
+  /** By the bounded slowdown of the whole job, whose parts may be several. */
+  function bySlowdown(jobs) {
+    const whole = new Map();
+    for (const [number, , submit, start, end] of jobs) {
+      const known = whole.get(number) || { submit, end, ran: 0 };
+      whole.set(number, { submit, end: Math.max(end, known.end), ran: known.ran + end - start });
+    }
+    const slowdown = ([number]) => {
+      const { submit, end, ran } = whole.get(number);
+      return 1 + Math.max(end - submit - ran, 0) / Math.max(ran, 10);
+    };
+    return steps(jobs, slowdown, [1, 2, 10, 100, Infinity], ['slowdown 1', 'up to 2', 'up to 10', 'up to 100', 'over 100']);
+  }
+
+  const GROUPS = { user: byUser, size: bySize, slowdown: bySlowdown };
+
+  const wide = (pes) => pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
+
+  /** A row of names with their colours. Its space is that of the drawing's own legend. */
+  function legend(groups) {
+    const row = drawn('g', { class: 'legend' });
+    let x = 8;
+    for (const { name, look } of groups) {
+      const entry = drawn('g', { transform: `translate(${x} 9)` });
+      entry.append(drawn('rect', { class: `job ${look}`, x: 2, y: -6, width: 18, height: 12 }), drawn('text', { x: 26, y: 4.2 }, name));
+      row.append(entry);
+      x += 26 + name.length * 7 + 12;
+    }
+    return row;
+  }
+
   function gantt(svg, data, tools) {
     const schedule = new Schedule(svg, data);
     const length = () => schedule.to - schedule.from;
@@ -237,24 +340,58 @@
       ['Whole', 'Show the whole window', () => schedule.show(middle(), Infinity)],
     ];
     tools.append(...actions.map(([text, label, press]) => button(text, label, press)));
-    svg.classList.add('pan');
+    const search = element('input', '', { type: 'search', inputmode: 'numeric', placeholder: 'job number', 'aria-label': 'Find a job by its number' });
+    search.addEventListener('change', () => {
+      const found = search.value.trim() === '' || schedule.find(Number(search.value));
+      if (search.value.trim() === '') schedule.find(null);
+      search.setCustomValidity(found ? '' : 'not in this period');
+      search.reportValidity();
+    });
+    const colour = element('select', '', { 'aria-label': 'Colour of the jobs' });
+    for (const [value, text] of [['reason', 'colour: reason'], ['user', 'colour: user'], ['size', 'colour: size'], ['slowdown', 'colour: slowdown']]) colour.append(element('option', text, { value }));
+    colour.addEventListener('change', () => schedule.paint(colour.value));
+    tools.append(search, ...(svg.querySelector('.legend') ? [colour] : []));
+    svg.classList.add('zoom');
     let held = null;
     let due = 0;
     svg.addEventListener('pointerdown', (event) => {
       // Fingers scroll the page; they have the buttons.
       if (event.pointerType !== 'mouse' || event.button !== 0) return;
-      held = { x: place(svg, event).x, middle: middle() };
+      held = { x: place(svg, event).x, middle: middle(), moves: event.shiftKey };
+      if (!held.moves) {
+        held.box = drawn('rect', { class: 'selection', y: data.plot.top, height: data.plot.bottom - data.plot.top, width: 0 });
+        svg.append(held.box);
+      }
       svg.setPointerCapture(event.pointerId);
     });
+    /** The selected part of the plot. */
+    const selected = (event) => {
+      const { left, right } = data.plot;
+      return [held.x, place(svg, event).x].map((x) => Math.min(Math.max(x, left), right)).sort((one, other) => one - other);
+    };
     svg.addEventListener('pointermove', (event) => {
       if (!held) return;
+      if (held.box) {
+        const [from, to] = selected(event);
+        held.box.setAttribute('x', from);
+        held.box.setAttribute('width', to - from);
+        return;
+      }
       const { left, right } = data.plot;
       const moved = ((held.x - place(svg, event).x) / (right - left)) * length();
       cancelAnimationFrame(due);
       due = requestAnimationFrame(() => held && schedule.show(held.middle + moved, length()));
     });
-    const release = () => { held = null; };
-    svg.addEventListener('pointerup', release);
+    const release = () => {
+      if (held && held.box) held.box.remove();
+      held = null;
+    };
+    svg.addEventListener('pointerup', (event) => {
+      const [from, to] = held && held.box ? selected(event).map((x) => schedule.at(x)) : [0, 0];
+      const dragged = held && held.box && Math.abs(place(svg, event).x - held.x) > 4;
+      release();
+      if (dragged) schedule.show((from + to) / 2, to - from);
+    });
     svg.addEventListener('pointercancel', release);
     svg.addEventListener('dblclick', (event) => schedule.show(schedule.at(place(svg, event).x), length() / 4));
     listen(svg, (at) => (held ? '' : schedule.read(at)));
@@ -388,8 +525,8 @@
   function save(figure, svg) {
     const copy = svg.cloneNode(true);
     copy.removeAttribute('aria-labelledby');
-    copy.querySelectorAll('.ring').forEach((ring) => ring.remove());
-    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong').textContent), drawn('style', {}, style));
+    copy.querySelectorAll('.ring, .selection').forEach((ring) => ring.remove());
+    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, charts[figure.dataset.chart]?.scale === 'r' ? style + schedule : style));
     const file = new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
     const link = element('a', '', { href: URL.createObjectURL(file), download: `${figure.dataset.chart}.svg` });
     link.click();

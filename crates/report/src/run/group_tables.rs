@@ -21,11 +21,21 @@ pub(super) fn run_tables(outcome: &RunDoc, style: TableStyle) -> String {
 /// Returns, for each breakdown of runs of one log, a table per figure.
 pub(super) fn comparison_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
-    let tables = first.by.keys().flat_map(|by| COMPARISON_FIGURES.iter().map(move |figure| (by, figure)));
-    let table = |(by, figure): (&String, &GroupFigure)| {
-        ["\n", &comparison_table(by, figure, outcomes, style).table(style.width), "\n"].concat()
-    };
-    tables.map(table).collect()
+    let tables = first.by.keys().flat_map(|by| comparison(by, outcomes, style));
+    tables.map(|table| ["\n", &table.table(style.width), "\n"].concat()).collect()
+}
+
+/// Returns the tables of one breakdown: a table of all figures for a single run, else a table per figure.
+pub(super) fn tables_by(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> Vec<TextTable> {
+    match outcomes {
+        [run] => run.by.get(by).map(|groups| run_table(by, groups, style)).into_iter().collect(),
+        _ => comparison(by, outcomes, style).collect(),
+    }
+}
+
+/// Returns a table per figure for runs of one log.
+fn comparison(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> impl Iterator<Item = TextTable> {
+    COMPARISON_FIGURES.iter().map(move |figure| comparison_table(by, figure, outcomes, style))
 }
 
 /// A figure of one or several groups.

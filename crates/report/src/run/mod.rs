@@ -16,6 +16,8 @@ mod tables;
 
 mod verdict;
 
+mod on_page;
+
 mod wait_of;
 
 mod group_tables;
@@ -34,6 +36,7 @@ pub use groups::GroupDoc;
 pub use layout::TableStyle;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
+pub use on_page::{group_blocks, summary_blocks};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::verdict;

@@ -34,7 +34,7 @@ fn recorded_wait(recorded: &RunDoc, style: TableStyle) -> String {
     format!("mean {mean}, median {median}, p95 {p95}, max {max}")
 }
 
-fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
+pub(super) fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
     let half_widths = outcome.uncertainty.half_width.all();
     let sure = half_widths.iter().any(|half_width| half_width.is_some());
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
@@ -51,7 +51,7 @@ fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
 }
 
 /// Returns the figures below the table of measures.
-fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
+pub(super) fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
     let queue = &outcome.queue_length;
     let mut facts = vec![
         ("utilization", percent(outcome.utilization)),
@@ -88,14 +88,8 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let policies = outcomes.iter().map(|outcome| folded_policy(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
-    let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
-    let rows = ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)));
-    let rows = rows.map(|row| row.cells(outcomes, style));
-    let rows: Vec<Vec<String>> =
-        rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
-    let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
-    let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
-    let legend = legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN), leaves_out);
+    let rows = comparison_rows(outcomes, style);
+    let legend = legend_of(&rows, outcomes);
     let table = TextTable { header, rows }.table(style.width);
     let legend = legend.map_or_else(String::new, |legend| format!("\n{}\n", style.paragraph(&legend)));
     format!(
@@ -105,8 +99,23 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     )
 }
 
+/// Returns the rows of a comparison: the name and a cell for each run.
+pub(super) fn comparison_rows(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Vec<String>> {
+    let rows = ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)));
+    let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
+    let kept = std::iter::once("promises kept".to_owned()).chain(kept).collect();
+    rows.map(|row| row.cells(outcomes, style)).chain([kept]).collect()
+}
+
+/// Returns the legend of the marks in these rows; `None` without a mark.
+pub(super) fn legend_of(rows: &[Vec<String>], outcomes: &[&RunDoc]) -> Option<String> {
+    let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
+    let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
+    legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN), leaves_out)
+}
+
 /// Mark of the best value of a row.
-const BEST: char = '*';
+pub(super) const BEST: char = '*';
 
 /// Mark of a value that does not differ significantly from the best.
 const INSIGNIFICANT: char = '~';
@@ -286,11 +295,17 @@ fn heading(outcome: &RunDoc, style: TableStyle) -> String {
 
 /// Returns the log and the settings of a run. `outcomes` are all runs below this heading.
 fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc], style: TableStyle) -> String {
+    let entries = log_entries(outcome, outcomes);
+    entries.iter().map(|(name, value)| style.entry(name, value)).collect()
+}
+
+/// Returns the log and the settings of a run as names and values.
+pub(super) fn log_entries(outcome: &RunDoc, outcomes: &[&RunDoc]) -> Vec<(&'static str, String)> {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
     let log = format!("{}, {} processors", outcome.trace.name, count(settings.procs.into()));
-    let mut text = style.entry("log", &log);
+    let mut entries = vec![("log", log)];
     if !settings.machine.is_plain() {
-        text.push_str(&style.entry("machine", &settings.machine.summary()));
+        entries.push(("machine", settings.machine.summary()));
     }
     let most = outcomes.iter().map(|outcome| outcome.jobs.simulated).max().unwrap_or_default();
     let mut counts = format!("{} read, {} simulated", count(jobs.read), count(most));
@@ -312,15 +327,15 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc], style: TableStyle) -> Str
     if jobs.killed_at_estimate > 0 {
         counts.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
     }
-    text.push_str(&style.entry("jobs", &counts));
+    entries.push(("jobs", counts));
     let random = |outcome: &&RunDoc| outcome.policy.contains("random");
     let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
     let conventions = format!(
         "estimates {}, overrun {}, event order {}, size {}",
         settings.estimates, settings.overrun, settings.event_order, settings.procs_field
     );
-    text.push_str(&style.entry("settings", &(conventions + &further(settings, drawn))));
-    text
+    entries.push(("settings", conventions + &further(settings, drawn)));
+    entries
 }
 
 /// Returns the settings that differ from their defaults.

@@ -130,7 +130,15 @@ fn jobs_are_where_their_processors_and_their_time_are() {
         part: None,
     };
     let jobs = vec![job(1, (0, 3), 0.0, 60.0), job(2, (4, 6), 30.0, 90.0), job(3, (7, 7), 70.0, 120.0)];
-    let body = Body::Gantt { procs: 8, hosts: vec![], slots: 1, from: 0.0, to: 120.0, jobs: jobs.clone() };
+    let body = Body::Gantt {
+        keys: vec![],
+        procs: 8,
+        hosts: vec![],
+        slots: 1,
+        from: 0.0,
+        to: 120.0,
+        jobs: jobs.clone(),
+    };
     let svg = chart(Axis::linear("time"), Axis::linear("processor"), body);
     let document = Document::parse(&svg).unwrap();
     let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", itself)];

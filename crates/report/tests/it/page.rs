@@ -86,6 +86,17 @@ fn charts_of_the_same_name_have_names_of_their_own() {
     assert!(page.contains("id=\"chart-slowdown\"") && page.contains("id=\"chart-slowdown-2\""));
 }
 
+#[test]
+fn a_chart_under_its_own_title_has_one_heading() {
+    let chart = sample::slowdown();
+    let section =
+        |heading: &str| Section { heading: heading.into(), blocks: vec![Block::Chart(chart.clone())] };
+    let page = html(&Page { sections: vec![section(&chart.title), section("Other")], ..Page::default() });
+    assert_eq!(page.matches("</h2>").count(), 2);
+    assert_eq!(page.matches(&format!(">{}</h2>", chart.title)).count(), 1);
+    assert_eq!(page.matches(&format!(">{}</strong>", chart.title)).count(), 1);
+}
+
 /// Returns a page in which every text contains markup.
 pub(crate) fn hostile() -> Page {
     let evil = || {
@@ -119,7 +130,15 @@ pub(crate) fn hostile() -> Page {
         (
             axis(),
             axis(),
-            Body::Gantt { procs: 2, hosts: vec![1], slots: 1, from: 0.0, to: 10.0, jobs: vec![job, other] },
+            Body::Gantt {
+                keys: vec![],
+                procs: 2,
+                hosts: vec![1],
+                slots: 1,
+                from: 0.0,
+                to: 10.0,
+                jobs: vec![job, other],
+            },
         ),
         (
             axis(),

@@ -190,7 +190,7 @@ fn gantt() -> Chart {
         "A day of the schedule",
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 100, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt { keys: vec![], procs: 100, hosts: vec![], slots: 1, from, to, jobs },
     )
 }
 
@@ -206,7 +206,8 @@ pub(crate) fn matrix() -> Chart {
 fn slots() -> Chart {
     let (jobs, places) = places();
     let jobs = over_time(&jobs, &places, 64);
-    let body = Body::Gantt { procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
+    let body =
+        Body::Gantt { keys: vec![], procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
     chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
 }
 
@@ -261,7 +262,7 @@ pub(crate) fn crowded() -> Chart {
         "Eight crowded days",
         Axis::seconds("time"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 430, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt { keys: vec![], procs: 430, hosts: vec![], slots: 1, from, to, jobs },
     )
 }
 

@@ -66,7 +66,15 @@ fn a_schedule() {
         job(2, vec![(4, 4), (6, 7)], 30.0, 90.0, "backfilled"),
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
-    let body = |hosts| Body::Gantt { procs: 8, hosts, slots: 1, from: 0.0, to: 120.0, jobs: jobs.clone() };
+    let body = |hosts| Body::Gantt {
+        keys: vec![],
+        procs: 8,
+        hosts,
+        slots: 1,
+        from: 0.0,
+        to: 120.0,
+        jobs: jobs.clone(),
+    };
     let schedule = |hosts| chart(Axis::seconds("time"), Axis::linear("processor"), body(hosts));
     let plain = drawing(&schedule(vec![]));
     // Lines between hosts change nothing else, and too many are none.
@@ -105,7 +113,7 @@ fn a_matrix() {
 fn slots_over_time() {
     let (jobs, places) = figure_9();
     let jobs = sample::over_time(&jobs, &places, 8);
-    let body = Body::Gantt { procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
+    let body = Body::Gantt { keys: vec![], procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
     insta::assert_snapshot!(outline(&chart(Axis::seconds("time"), Axis::linear("processor"), body)));
 }
 
@@ -123,10 +131,11 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: vec![DataSeries::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
-        Body::Gantt { procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Gantt { keys: vec![], procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
         Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
         Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
         Body::Gantt {
+            keys: vec![],
             procs: 4,
             hosts: vec![2],
             slots: 1,
@@ -321,7 +330,15 @@ fn body() -> impl Strategy<Value = Body> {
         bins.prop_map(|bins| Body::Bars { bins }),
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
-            |(procs, hosts, slots, from, to, jobs)| Body::Gantt { procs, hosts, slots, from, to, jobs }
+            |(procs, hosts, slots, from, to, jobs)| Body::Gantt {
+                keys: vec![],
+                procs,
+                hosts,
+                slots,
+                from,
+                to,
+                jobs
+            }
         ),
         (any::<u32>(), value(), value(), places).prop_map(|(procs, from, to, places)| {
             let job = MatrixJob { number: -7, submit: from, user: Some("<&>".into()) };

@@ -5,7 +5,7 @@ mod devtools;
 
 use devtools::Browser;
 use miserly_report::chart::svg;
-use miserly_report::page::{Block, Page, Section, html};
+use miserly_report::page::{Block, Page, Section, TableCell, TableData, html};
 
 use crate::{page::hostile, sample};
 
@@ -45,6 +45,33 @@ fn every_chart_draws_at_any_width_in_both_themes() {
         assert_eq!(paper == "rgb(255, 255, 255)", theme == "light", "{paper}");
         browser.screenshot(&format!("page-{width}-{theme}"));
         assert_eq!(browser.console(), [""; 0], "{width} {theme}");
+    }
+}
+
+/// The content has the width of the screen. Charts shrink, and tables scroll in their own boxes.
+#[test]
+fn a_page_uses_the_width_of_the_screen() {
+    let Some(mut browser) = Browser::start() else { return };
+    let columns: Vec<String> = (0..40).map(|column| format!("policy-of-column-{column}")).collect();
+    let row = columns.iter().map(|_| TableCell::number("28 489")).collect();
+    let table = Block::Table(TableData { caption: None, header: vec![columns], rows: vec![row] });
+    let charts = sample::charts().into_iter().map(Block::Chart);
+    let blocks = charts.chain([table]).collect();
+    let section = Section { heading: "All".into(), blocks };
+    let title = "easy(backfill=shortest)-on-a-log-with-a-long-name.swf.gz".to_owned();
+    let page = html(&Page { title, sections: vec![section], ..Page::default() });
+    for (width, theme) in [(400, "light"), (1400, "dark"), (2000, "light")] {
+        browser.look(width, theme);
+        browser.load(&page);
+        assert_eq!(browser.evaluate(OVERFLOW), 0, "{width}");
+        let used = "document.querySelector('main').getBoundingClientRect().width / innerWidth";
+        assert!(browser.evaluate(used).as_f64() > Some(0.9), "{width}");
+        let cut = "[...document.querySelectorAll('figure .scroll')].filter((box) => box.scrollWidth > box.clientWidth).length";
+        assert_eq!(browser.evaluate(cut), 0, "{width}");
+        let scrolls = "(() => { const box = document.querySelector('table').parentNode; return box.scrollWidth > box.clientWidth && getComputedStyle(box).overflowX === 'auto' })()";
+        assert_eq!(browser.evaluate(scrolls), true, "{width}");
+        let beside = "new Set([...document.querySelectorAll('figure')].map((one) => Math.round(one.getBoundingClientRect().left))).size";
+        assert_eq!(browser.evaluate(beside).as_u64(), Some(u64::from(width).div_ceil(700)), "{width}");
     }
 }
 
@@ -118,6 +145,38 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     );
     browser.evaluate(&press("Show the whole window"));
     assert_eq!(browser.evaluate(labels), whole);
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+/// A drag selects the period to show. The other controls find a job and colour the jobs.
+#[test]
+fn a_schedule_can_be_searched_and_coloured() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::crowded())));
+    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
+    let whole = browser.evaluate(labels);
+    browser.evaluate("document.querySelector('svg').scrollIntoView()");
+    drag(&mut browser);
+    assert_ne!(browser.evaluate(labels), whole);
+    assert_eq!(browser.evaluate("document.querySelectorAll('.selection').length"), 0);
+    browser.evaluate("document.querySelector('button[aria-label=\"Show the whole window\"]').click()");
+    assert_eq!(browser.evaluate(labels), whole);
+    let legend = "[...document.querySelectorAll('.legend text')].map((text) => text.textContent).join('|')";
+    let by_reason = browser.evaluate(legend);
+    for colour in ["user", "size", "slowdown", "reason"] {
+        browser.evaluate(&format!("(() => {{ const select = document.querySelector('select'); select.value = '{colour}'; select.dispatchEvent(new Event('change')) }})()"));
+        assert_eq!(browser.evaluate(legend) == by_reason, colour == "reason", "{colour}");
+        assert!(browser.evaluate("document.querySelectorAll('.jobs path').length").as_u64() > Some(0));
+    }
+    let find = |job: &str| {
+        format!(
+            "(() => {{ const search = document.querySelector('input[type=search]'); search.value = '{job}'; search.dispatchEvent(new Event('change')); return document.querySelectorAll('.found').length }})()"
+        )
+    };
+    let number = browser.evaluate("JSON.parse(document.getElementById('charts').textContent).charts[document.querySelector('figure').dataset.chart].jobs[0][0]");
+    assert!(browser.evaluate(&find(&number.to_string())).as_u64() > Some(0));
+    assert_eq!(browser.evaluate(&find("987654321")), 0);
     assert_eq!(browser.console(), [""; 0]);
 }
 

@@ -1,0 +1,66 @@
+//! The tables of runs and comparisons on a page. The rows are those of the terminal.
+
+use super::document::RunDoc;
+use super::group_tables::tables_by;
+use super::layout::{TableStyle, TextTable};
+use super::tables::{BEST, comparison_rows, facts, legend_of, log_entries, measure_table};
+use crate::page::{Block, Emphasis, TableCell, TableData};
+
+/// Returns the summary of runs of one log: the key figures, their marks, the log, and its settings.
+///
+/// A single run has its measures with their intervals instead of a comparison.
+pub fn summary_blocks(outcomes: &[&RunDoc]) -> Vec<Block> {
+    let style = TableStyle::default();
+    let Some(first) = outcomes.first() else { return Vec::new() };
+    let mut blocks = match outcomes {
+        [run] => vec![Block::Table(on_page(measure_table(run, style))), Block::Table(fact_table(run))],
+        _ => comparison_blocks(outcomes, style),
+    };
+    let entries = log_entries(first, outcomes);
+    let entries = entries.iter().map(|(name, value)| format!("{}: {value}.", capitalised(name)));
+    blocks.push(Block::Text(entries.collect::<Vec<_>>().join(" ")));
+    blocks
+}
+
+/// Returns the tables of a breakdown, such as `user`, for runs of one log.
+pub fn group_blocks(by: &str, outcomes: &[&RunDoc]) -> Vec<Block> {
+    let tables = tables_by(by, outcomes, TableStyle::default()).into_iter();
+    tables.map(|table| Block::Table(on_page(table))).collect()
+}
+
+fn comparison_blocks(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Block> {
+    let policies = outcomes.iter().map(|outcome| outcome.policy.clone());
+    let rows = comparison_rows(outcomes, style);
+    let legend = legend_of(&rows, outcomes);
+    let header = std::iter::once(String::new()).chain(policies).collect();
+    let table = Block::Table(on_page(TextTable { header, rows }));
+    std::iter::once(table).chain(legend.map(|legend| Block::Text(format!("{legend}.")))).collect()
+}
+
+/// Returns the figures of a run that are no measures of jobs.
+fn fact_table(run: &RunDoc) -> TableData {
+    let row = |(name, value): (&str, String)| vec![TableCell::text(name), TableCell::text(value)];
+    TableData { caption: None, header: Vec::new(), rows: facts(run).into_iter().map(row).collect() }
+}
+
+/// Returns the table as a page shows it: the best value of a row has an emphasis beside its mark.
+fn on_page(table: TextTable) -> TableData {
+    let header = table.header.iter().map(|name| unfolded(name)).collect();
+    let cell = |(column, text): (usize, String)| match column {
+        0 => TableCell::text(text),
+        _ if text.ends_with(BEST) => TableCell::number(text).with(Emphasis::Good),
+        _ => TableCell::number(text.trim_end()),
+    };
+    let row = |row: Vec<String>| row.into_iter().enumerate().map(cell).collect();
+    TableData { caption: None, header: vec![header], rows: table.rows.into_iter().map(row).collect() }
+}
+
+/// Returns a heading of a terminal on one line.
+fn unfolded(heading: &str) -> String {
+    heading.replace(",\n", ", ").replace("\n(", "(").replace("=\n", "=").replace('\n', " ")
+}
+
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
