@@ -26,7 +26,9 @@ pub(crate) fn warn<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) -> anyhow::Re
     if simulated == 0 {
         bail!("{}", warnings.join("; "));
     }
-    warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    for warning in warnings {
+        note!("warning: {warning}");
+    }
     Ok(())
 }
 

@@ -133,7 +133,9 @@ fn note_missing<'a>(name: &str, experiments: impl Iterator<Item = &'a Experiment
         return;
     }
     note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
-    missing.values().for_each(|log| note!("  {log}"));
+    for log in missing.values() {
+        note!("  {log}");
+    }
     note!("download them from {ARCHIVE}; {}", looked_in(folders));
 }
 

@@ -42,9 +42,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if args.json {
         let documents: Vec<&RunDoc> = results.iter().map(|result| &result.outcome).collect();
         if let [one] = documents[..] {
-            print_json(one)?
+            print_json(one)?;
         } else {
-            print_json(&documents)?
+            print_json(&documents)?;
         }
         return warned;
     }

@@ -402,8 +402,9 @@ fn queues_by_the_names_of_the_header() {
     let lab = Lab::new();
     let of_queue =
         |text: String, queue: &str| text.replace(" 1 1 -1 -1 -1 ", &format!(" 1 1 -1 -1 {queue} "));
-    let jobs: Vec<String> =
-        (1..=4).map(|job| of_queue(line((job, job, 10, 1, 10)), ["1", "2"][job as usize % 2])).collect();
+    let jobs: Vec<String> = (1..=4)
+        .map(|job| of_queue(line((job, job, 10, 1, 10)), if job % 2 == 0 { "1" } else { "2" }))
+        .collect();
     lab.write("log.swf", format!("; MaxProcs: 10\n; Queue: 1 short\n; Queue: 2 batch\n{}", jobs.concat()));
     let simulated = |queue: &str| {
         let document = lab.document(&format!("simulate log.swf -p easy --json --by queue --queue {queue}"));

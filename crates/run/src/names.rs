@@ -60,8 +60,8 @@ impl Named {
         let kind = self.kind;
         let named = header.names(self.header);
         if !named.is_empty() {
-            let names = named.iter().map(|(number, name)| format!("{number} {name}"));
-            return Ok(format!("the {kind}s are {}", listed(names.collect())));
+            let words = named.iter().map(|(number, name)| format!("{number} {name}"));
+            return Ok(format!("the {kind}s are {}", listed(words.collect())));
         }
         let numbers = self.numbers(trace)?;
         if numbers.is_empty() {

@@ -53,7 +53,7 @@ impl Experiment {
             let file = trace.file.as_ref().filter(|file| find(file, folders).is_none())?;
             Some(trace.missing(file))
         };
-        let traces = self.file.traces.iter().map(|trace| trace.get_ref());
+        let traces = self.file.traces.iter().map(toml::Spanned::get_ref);
         traces.filter(|trace| trace.optional).filter_map(missing).collect()
     }
 }
