@@ -13,7 +13,7 @@ const HEADER: &str = "JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|Al
 const PLAIN: &str = "7|1000|1000|1010|1110|100|00:00:00|4|4|1|00:06:40|4G|10|COMPLETED|500|50|batch|1|cpu=4";
 
 fn import(text: &str, options: &SlurmOptions) -> Result<ImportedLog, ImportError> {
-    slurm(&Trace::memory("a.txt", text.into()), options)
+    slurm(&Trace::memory("a.txt", format!("{text}\n").into()), options)
 }
 
 fn lines(log: &ImportedLog) -> Vec<String> {
