@@ -48,7 +48,7 @@ impl Looks<'_> {
             ChartKind::Series => whole_time(chart),
             ChartKind::Groups => groups_without_wait(chart),
             // The section says what is drawn.
-            ChartKind::Gantt => chart.title = request.lines[0].label.clone(),
+            ChartKind::Gantt => chart.title.clone_from(&request.lines[0].label),
             _ => {}
         }
     }
@@ -57,14 +57,15 @@ impl Looks<'_> {
     fn distribution(&self, chart: &mut Chart, request: &ChartRequest) {
         (chart.y.from, chart.y.to) = (Some(0.0), Some(1.0));
         let figure = request.lines[0].figure.as_str();
-        if !figure.ends_with(".wait") && !figure.ends_with(".bounded_slowdown") {
+        let measure = figure.rsplit('.').next();
+        if !matches!(measure, Some("wait" | "bounded_slowdown")) {
             return;
         }
         chart.x.from = Some(LEAST);
         if let Body::Lines { series } = &mut chart.body {
             series.iter_mut().for_each(from_least);
         }
-        if figure.ends_with(".wait") {
+        if measure == Some("wait") {
             chart.caption = Some(self.without_wait());
         }
     }
@@ -92,7 +93,9 @@ fn groups_without_wait(chart: &mut Chart) {
     if below.is_empty() {
         return;
     }
-    below.into_iter().for_each(|point| point.1 = LEAST);
+    for point in below {
+        point.1 = LEAST;
+    }
     chart.y.from = Some(LEAST);
     chart.caption = Some("A mean wait below 1s, or none, is drawn at 1s.".to_owned());
 }

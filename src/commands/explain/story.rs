@@ -125,10 +125,9 @@ impl Story {
             let again = event.moves() && last_move == Some(event.at);
             moves = if event.moves() { moves + usize::from(!again) } else { 0 };
             last_move = event.moves().then_some(event.at);
-            if matches!(event.what, What::Started(_)) && !started {
-                if let Some(room) = room_text(&self.made_room) {
-                    line(event.at, room);
-                }
+            let starts = matches!(event.what, What::Started(_)) && !started;
+            if let Some(room) = room_text(&self.made_room).filter(|_| starts) {
+                line(event.at, room);
             }
             if moves <= NAMED {
                 line(event.at, event.text(request.submit, started));

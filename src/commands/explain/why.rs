@@ -81,7 +81,7 @@ impl WaitReason {
         holders.sort_by_key(|holder| (holder.until.is_none(), holder.until));
         let mut sum = free;
         let enough_at = holders.iter().find_map(|holder| {
-            sum = sum + holder.procs;
+            sum += holder.procs;
             (sum >= needed).then_some(holder.until).flatten()
         });
         holders.sort_by_key(|holder| std::cmp::Reverse(holder.procs));

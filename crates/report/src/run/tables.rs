@@ -111,7 +111,7 @@ pub(super) fn comparison_rows(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Ve
 pub(super) fn legend_of(rows: &[Vec<String>], outcomes: &[&RunDoc]) -> Option<String> {
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
     let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
-    legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN), leaves_out)
+    legend(marked, leaves_out)
 }
 
 /// Mark of the best value of a row.
@@ -123,14 +123,15 @@ const INSIGNIFICANT: char = '~';
 /// Mark of a value whose difference from the best has unknown significance.
 const UNKNOWN: char = '?';
 
-fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool, leaves_out: bool) -> Option<String> {
+fn legend(is_marked: impl Fn(char) -> bool, leaves_out: bool) -> Option<String> {
     let meanings = [
         (true, "* best of the row"),
-        (has_insignificant, "; ~ not significantly different from the best (95 %)"),
-        (has_unknown, "; ? significance unknown (batch means correlated, or too few jobs)"),
+        (is_marked(INSIGNIFICANT), "; ~ not significantly different from the best (95 %)"),
+        (is_marked(UNKNOWN), "; ? significance unknown (batch means correlated, or too few jobs)"),
         (leaves_out, "; a schedule that leaves jobs out has no mark"),
     ];
-    has_best.then(|| meanings.into_iter().filter_map(|(shown, meaning)| shown.then_some(meaning)).collect())
+    let shown = meanings.into_iter().filter_map(|(shown, meaning)| shown.then_some(meaning));
+    is_marked(BEST).then(|| shown.collect())
 }
 
 /// Returns `all 2 917`, or `2 915 of 2 917`.
@@ -144,6 +145,7 @@ fn promises_kept(outcome: &RunDoc) -> String {
 }
 
 /// A row of the comparison.
+#[derive(Clone, Copy)]
 struct ComparisonRow {
     name: &'static str,
     /// Position in `Measures::all`, if the row is a mean.
@@ -447,11 +449,11 @@ mod tests {
 
     #[test]
     fn the_legend_explains_the_marks_that_there_are() {
-        let legend = |marks: [bool; 4]| legend(marks[0], marks[1], marks[2], marks[3]);
-        assert_eq!(legend([false; 4]), None);
-        assert_eq!(legend([true, false, false, false]).as_deref(), Some("* best of the row"));
+        let legend = |marks: &str, leaves_out| super::legend(|mark| marks.contains(mark), leaves_out);
+        assert_eq!(legend("", false), None);
+        assert_eq!(legend("*", false).as_deref(), Some("* best of the row"));
         let unknown = "* best of the row; ? significance unknown (batch means correlated, or too few jobs)";
-        assert_eq!(legend([true, false, true, false]).as_deref(), Some(unknown));
-        assert!(legend([true; 4]).is_some_and(|text| text.contains("; ~ not significantly different")));
+        assert_eq!(legend("*?", false).as_deref(), Some(unknown));
+        assert!(legend("*~?", true).is_some_and(|text| text.contains("; ~ not significantly different")));
     }
 }
