@@ -449,11 +449,11 @@ mod tests {
 
     #[test]
     fn the_legend_explains_the_marks_that_there_are() {
-        let legend = |marks: &str, leaves_out| super::legend(|mark| marks.contains(mark), leaves_out);
-        assert_eq!(legend("", false), None);
-        assert_eq!(legend("*", false).as_deref(), Some("* best of the row"));
+        let text = |marks: &str, leaves_out| legend(|mark| marks.contains(mark), leaves_out);
+        assert_eq!(text("", false), None);
+        assert_eq!(text("*", false).as_deref(), Some("* best of the row"));
         let unknown = "* best of the row; ? significance unknown (batch means correlated, or too few jobs)";
-        assert_eq!(legend("*?", false).as_deref(), Some(unknown));
-        assert!(legend("*~?", true).is_some_and(|text| text.contains("; ~ not significantly different")));
+        assert_eq!(text("*?", false).as_deref(), Some(unknown));
+        assert!(text("*~?", true).is_some_and(|text| text.contains("; ~ not significantly different")));
     }
 }
