@@ -50,7 +50,7 @@ fn names_exist() {
     let prose = text.split("```").step_by(2).collect::<String>();
     let mut missing = vec![];
     for name in prose.split('`').skip(1).step_by(2) {
-        if name.contains('/') || name.ends_with(".rs") {
+        if name.contains('/') || name.split('.').next_back() == Some("rs") {
             // A path is that of the project, or its end.
             let ends = |name: &String| format!("/{}", name.trim_end_matches('/'));
             let is_there = |name: &String| paths.iter().any(|path| path.ends_with(&ends(name)));
