@@ -112,7 +112,7 @@ pub(crate) fn file() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}{SHAPES}", rules(&LIGHT, ""), rules(&DARK, ""))
 }
 
-/// Returns the style that a stand-alone file of a schedule needs besides [`file`].
+/// Returns the style that a stand-alone file of a schedule needs besides [`file()`].
 pub(crate) fn schedule_file() -> String {
     format!(
         "{}@media (prefers-color-scheme:dark){{{}}}",
