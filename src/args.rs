@@ -11,8 +11,9 @@ mod import;
 
 mod live;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
@@ -594,6 +595,19 @@ impl RunArgs {
             ..self.clone()
         };
         sizes.iter().flat_map(|procs| loads.iter().map(move |load| with(procs, load))).collect()
+    }
+
+    /// Returns the options for each value of the lists, if the log can be read as often.
+    ///
+    /// # Errors
+    /// If there are several values, and the log is standard input, which can be read once.
+    pub(crate) fn sweep_of(&self, trace: &Path) -> anyhow::Result<Vec<RunArgs>> {
+        let sweep = self.sweep();
+        ensure!(
+            trace != Path::new("-") || sweep.len() == 1,
+            "-: several runs need a file, not standard input"
+        );
+        Ok(sweep)
     }
 
     /// Returns the option that has several values.

@@ -203,19 +203,13 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
         Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
     };
-    let sweep = args.run.sweep();
     if args.traces.is_empty() {
         let of_run = |run: &RunArgs| viewed(prepare(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);
-        return sweep.iter().map(of_run).collect();
+        return args.run.sweep().iter().map(of_run).collect();
     }
     let mut setups = Vec::new();
     for path in &args.traces {
-        // Standard input can be read once.
-        ensure!(
-            path != Path::new("-") || sweep.len() == 1,
-            "-: several runs need a file, not standard input"
-        );
-        for run in &sweep {
+        for run in &args.run.sweep_of(path)? {
             setups.push(viewed(prepare(open(path)?, run, Estimates::default())?)?);
         }
     }

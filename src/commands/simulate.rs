@@ -28,14 +28,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
             ensure!(!wanted, "{one}: needs one value of {option}");
         }
     }
-    let sweep = args.run.sweep();
-    // Standard input can be read once.
-    ensure!(
-        args.trace != Path::new("-") || sweep.len() == 1,
-        "-: several runs need a file, not standard input"
-    );
     let mut results = Vec::new();
-    for run in &sweep {
+    for run in &args.run.sweep_of(&args.trace)? {
         results.push(simulate(args, run, format)?);
     }
     let warned = warn(results.iter().map(|result| &result.outcome));

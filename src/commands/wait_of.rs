@@ -4,7 +4,7 @@ use anyhow::ensure;
 use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_report::{PolicyWaitDoc, WaitOfDoc, count, wait_of_table};
-use miserly_run::{Probe, RunSetup, SetupError};
+use miserly_run::{Probe, Probes, SetupError};
 use miserly_workload::Estimates;
 use rayon::prelude::*;
 
@@ -20,7 +20,10 @@ pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
     let machine = setup.procs();
     ensure!(probe.procs <= machine, "a job of {} processors: the machine has {machine}", probe.procs);
     let policies = policies_or_default(&args.policy)?;
-    let waits = waits(&setup, &policies, probe, args.samples)?;
+    let probes = setup.probes()?;
+    let times = probes.times(args.samples);
+    ensure!(!times.is_empty(), "{}: no job of the log is in the run", setup.trace.name());
+    let waits = waits(&probes, &policies, probe, &times)?;
     let of_policy =
         |(policy, waits): (&PolicySpec, &[Option<Span>])| PolicyWaitDoc::new(policy.to_string(), waits);
     let document = WaitOfDoc {
@@ -29,7 +32,7 @@ pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
         procs: probe.procs.get(),
         time: probe.time.as_secs_f64(),
         samples: args.samples,
-        policies: policies.iter().zip(waits.chunks(waits.len() / policies.len())).map(of_policy).collect(),
+        policies: policies.iter().zip(waits.chunks(times.len())).map(of_policy).collect(),
     };
     if args.json {
         return print_json(&document);
@@ -40,17 +43,16 @@ pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
 
 /// Returns the wait at each submit time: those of the first policy first.
 fn waits(
-    setup: &RunSetup,
+    probes: &Probes<'_>,
     policies: &[PolicySpec],
     probe: Probe,
-    samples: u32,
+    times: &[Time],
 ) -> Result<Vec<Option<Span>>, SetupError> {
-    let times = setup.probe_times(samples)?;
     let runs: Vec<(&PolicySpec, Time)> =
         policies.iter().flat_map(|policy| times.iter().map(move |time| (policy, *time))).collect();
     let progress = Progress::of("simulations", runs.len() as u64);
     let wait = |(policy, submit): (&PolicySpec, Time)| {
-        let wait = setup.probe_wait(policy, probe, submit);
+        let wait = probes.wait(policy, probe, submit);
         progress.add(1);
         wait
     };

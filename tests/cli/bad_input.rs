@@ -462,3 +462,13 @@ fn a_closed_standard_error_is_no_panic() {
         assert_eq!(status.code(), Some(code), "{command}");
     }
 }
+
+#[test]
+fn a_job_is_added_to_a_log_with_jobs_only() {
+    let lab = Lab::with_log(&small_log());
+    let run = lab.run("wait-of log.swf 2 1h --user 99");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (Some(2), "error: log.swf: no job of the log is in the run\n")
+    );
+}

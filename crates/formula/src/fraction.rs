@@ -49,8 +49,8 @@ impl Fraction {
     /// Returns the sum.
     pub fn checked_add(self, other: Fraction) -> Option<Fraction> {
         if let (Some(a), Some(b)) = (self.small(), other.small()) {
-            let numerator = if a.1 == b.1 { a.0 + b.0 } else { a.0 * b.1 + b.0 * a.1 };
-            let denominator = if a.1 == b.1 { a.1 } else { a.1 * b.1 };
+            let (numerator, denominator) =
+                if a.1 == b.1 { (a.0 + b.0, a.1) } else { (a.0 * b.1 + b.0 * a.1, a.1 * b.1) };
             return Some(Fraction { numerator, denominator });
         }
         self.with_reduced(other, |a, b| {

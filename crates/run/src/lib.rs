@@ -46,7 +46,7 @@ pub use error::SetupError;
 pub use log::Log;
 pub use opportunistic::{OpportunisticMode, OpportunisticOptions};
 pub use options::RunOptions;
-pub use probe::Probe;
+pub use probe::{Probe, Probes};
 pub use recorded::RECORDED;
 pub use setup::RunSetup;
 pub use stopwatch::Stopwatch;

@@ -22,22 +22,31 @@ pub struct Probe {
     pub time: Span,
 }
 
+/// The jobs of a log, to which hypothetical jobs are added. The log is read once.
+pub struct Probes<'a> {
+    setup: &'a RunSetup,
+    /// In the order of submission.
+    jobs: Vec<Job>,
+}
+
 impl RunSetup {
-    /// Returns `count` submit times at equal distances between the first and the last submission of the log.
+    /// Reads the jobs to which hypothetical jobs are added.
     ///
     /// # Errors
     /// If the log cannot be read.
-    pub fn probe_times(&self, count: u32) -> Result<Vec<Time>, SetupError> {
-        let mut submits = Vec::new();
-        for job in self.jobs()? {
-            submits.push(job?.request.submit);
-        }
-        let (Some(first), Some(last)) = (submits.iter().min(), submits.iter().max()) else {
-            return Ok(Vec::new());
-        };
-        let (length, parts) = ((*last - *first).ticks(), i64::from(count.max(1)));
+    pub fn probes(&self) -> Result<Probes<'_>, SetupError> {
+        Ok(Probes { setup: self, jobs: self.jobs()?.collect::<Result<_, _>>()? })
+    }
+}
+
+impl Probes<'_> {
+    /// Returns `count` submit times at equal distances between the first and the last submission; none without a job.
+    pub fn times(&self, count: u32) -> Vec<Time> {
+        let (Some(first), Some(last)) = (self.jobs.first(), self.jobs.last()) else { return Vec::new() };
+        let (first, last) = (first.request.submit, last.request.submit);
+        let parts = i64::from(count.max(1));
         // Each time is the middle of its part of the log.
-        Ok((0..parts).map(|part| *first + Span::from_ticks(middle(length, part, parts))).collect())
+        (0..parts).map(|part| first + Span::from_ticks(middle((last - first).ticks(), part, parts))).collect()
     }
 
     /// Returns the wait until the first start of a job that is added to the log at `submit`, or `None` if the policy
@@ -46,26 +55,16 @@ impl RunSetup {
     /// The other jobs of the log are simulated with it, so it may delay them. The run ends at its start.
     ///
     /// # Errors
-    /// If the log cannot be read, or the policy does not run.
-    pub fn probe_wait(
-        &self,
-        policy: &PolicySpec,
-        probe: Probe,
-        submit: Time,
-    ) -> Result<Option<Span>, SetupError> {
+    /// If the policy does not run.
+    pub fn wait(&self, policy: &PolicySpec, probe: Probe, submit: Time) -> Result<Option<Span>, SetupError> {
         let request = Request::new(PROBE, submit, probe.time, Resources::cpus(probe.procs));
-        let mut added = Some(Job::new(request, probe.time));
-        let mut logged = self.jobs()?.peekable();
-        let mut jobs = std::iter::from_fn(move || -> Option<Result<Job, TraceError>> {
-            let is_later =
-                |job: &Result<Job, TraceError>| job.as_ref().is_ok_and(|job| job.request.submit > submit);
-            if added.is_some() && logged.peek().is_none_or(is_later) {
-                return added.take().map(Ok);
-            }
-            logged.next()
-        });
+        let added = Job::new(request, probe.time);
+        let (before, after) =
+            self.jobs.split_at(self.jobs.partition_point(|job| job.request.submit <= submit));
+        let jobs = before.iter().chain([&added]).chain(after);
         let mut observer = ProbeObserver::default();
-        self.simulation(policy)?.run(&mut jobs, &mut [&mut observer])?;
+        let mut simulation = self.setup.simulation(policy)?;
+        simulation.run(&mut jobs.cloned().map(Ok::<_, TraceError>), &mut [&mut observer])?;
         Ok(observer.start.map(|start| start - submit))
     }
 }
@@ -117,7 +116,7 @@ mod tests {
     fn check(procs: u64, submit: i64, expect: i64) {
         let probe = Probe { procs: Procs::new(procs), time: Span::from_secs(10).unwrap() };
         let submit = Time::from_secs(submit).unwrap();
-        let wait = setup().probe_wait(&"easy".parse().unwrap(), probe, submit).unwrap();
+        let wait = setup().probes().unwrap().wait(&"easy".parse().unwrap(), probe, submit).unwrap();
         assert_eq!(wait, Span::from_secs(expect));
     }
 
