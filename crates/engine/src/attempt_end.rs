@@ -1,9 +1,14 @@
 //! The ends of attempts, and their consequences for the jobs.
 
-use miserly_api::model::{KilledBy, Phase};
-use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
+use miserly_api::model::{Failure, KilledBy, Phase};
+use miserly_core::{
+    Amendment, Change, EndHow, Ended, Fault, Round, Span, State, Time, span_of_work,
+};
 
-use crate::{Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record};
+use crate::rounds::LONGEST_DELAY;
+use crate::{
+    Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
+};
 
 impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
@@ -36,7 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         let number = attempt.job;
-        let has_window = self.has_window_left(at, number);
+        let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
         let Some(record) = self.jobs.get_mut(number) else { return self.forget(attempt) };
         let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
             return self.forget(attempt);
@@ -47,15 +52,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 record.run = None;
                 self.forget(attempt);
                 if self.jobs.is_running(number) {
-                    self.begin_window(at, number);
+                    self.begin_window(now, at, number);
                 }
             }
-            (None, AttemptOutcome::NeverRan) if has_window => self.relaunch(number, attempt),
-            (None, AttemptOutcome::NeverRan) | (Some(Ending::Requeued), _) => {
-                self.resubmit(at, number, attempt, outcome, round);
+            (None, AttemptOutcome::NeverRan) if running => self.begin_late(now, at, attempt, round),
+            (None, AttemptOutcome::NeverRan) => self.run_again(attempt),
+            (Some(Ending::Requeued), _) if waiting => self.run_again(attempt),
+            (None, AttemptOutcome::Lost(_)) if record.submission.restartable && waiting => {
+                self.run_again(attempt);
+            }
+            (Some(Ending::Requeued), _) => {
+                self.resubmit(at, attempt, outcome, PromiseCause::Requeued, round);
             }
             (None, AttemptOutcome::Lost(_)) if record.submission.restartable => {
-                self.resubmit(at, number, attempt, outcome, round);
+                self.resubmit(at, attempt, outcome, PromiseCause::Lost, round);
             }
             (_, outcome) => {
                 let phase = record.final_phase(now, outcome);
@@ -70,26 +80,71 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(attempt, Action::Forget);
     }
 
-    /// Returns whether a job that has not run yet can still have its window.
+    /// Launches a job whose recorded start led to no launch: the daemon was killed between the two, or lacked a resource.
     ///
-    /// It may lose at most the grace period at the window's end, on which no job may count. This happens if the daemon is killed
-    /// between the start and the launch.
-    fn has_window_left(&self, at: Time, number: i64) -> bool {
-        let (Some(end), Some(record)) = (self.window_end(number), self.jobs.get(number)) else {
-            return !self.jobs.is_running(number);
-        };
-        let lost = at + Span::from_ticks(record.time) - end;
-        lost <= record.grace(self.setup.grace)
+    /// The window begins with the job. The delay is recorded, and the jobs behind it may be delayed for the same cause.
+    fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
+        let number = attempt.job;
+        let (Some(entry), Some(job)) = (self.entry(number), self.jobs.handle(number)) else { return };
+        let missed = span_of_work(entry.done(at), entry.request.procs());
+        let estimate = entry.request.estimate + missed;
+        if missed <= LONGEST_DELAY {
+            let end = self.window_end(number).map(|end| end + self.slack(number, missed));
+            return self.launch_again(attempt, end);
+        }
+        round.fault.get_or_insert(Fault::Away);
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        record.promise.start_again(
+            &mut self.values.counts,
+            now.wall.as_microsecond(),
+            at,
+            PromiseCause::Away,
+        );
+        record.started = Some(at.ticks());
+        let end = record.end_of_window(at);
+        if end <= at {
+            return self.expire(now, number, round);
+        }
+        round.amended.push(Amendment { job, change: Change::Estimate(estimate) });
+        self.launch_again(attempt, Some(end));
     }
 
-    /// Launches an attempt that never ran once more, in the same place.
-    fn relaunch(&mut self, number: i64, attempt: Attempt) {
+    /// Finishes a job in the ledger whose deadline has passed before its command could run.
+    pub(crate) fn expire(&mut self, now: Now, number: i64, round: &mut Round) {
+        let message = "its deadline passed before it could run".to_owned();
+        let why = Failure::Refused;
+        let outcome = AttemptOutcome::Failed { at: now.ticks, why, message: message.clone() };
+        self.leave_system(number, &outcome, round);
+        self.finish(number, Phase::Failed { at: now.wall, why, message });
+    }
+
+    /// Runs a job again that keeps its place: it waits for its window, or is suspended in it.
+    fn run_again(&mut self, attempt: Attempt) {
+        let Some(run) = self.jobs.run(attempt.job) else { return };
+        let (stopped, suspended) = (run.stopped, run.stopped && run.in_window);
+        if stopped && !suspended {
+            // It runs again when resources are idle.
+            self.forget(attempt);
+            if let Some(record) = self.jobs.get_mut(attempt.job) {
+                record.run = None;
+                self.batch.touch(attempt.job);
+            }
+            return;
+        }
+        self.launch_again(attempt, None);
+        if let Some(run) = self.jobs.run_mut(attempt.job).filter(|_| suspended) {
+            (run.stopped, run.in_window) = (true, true);
+            let attempt = Attempt { nth: run.nth, ..attempt };
+            self.batch.act(attempt, Action::Stop);
+        }
+    }
+
+    /// Launches another attempt in the place of one that is gone.
+    fn launch_again(&mut self, attempt: Attempt, end: Option<Time>) {
         self.forget(attempt);
-        let end = self.window_end(number);
-        let Some(record) = self.jobs.get_mut(number) else { return };
+        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
         let Some(run) = record.run.take() else { return };
-        let end = if run.in_window { end } else { None };
-        self.launch(number, run.cpus, end);
+        self.launch(attempt.job, run.cpus, end);
     }
 
     /// Records the time since the start in which a job did not run, from the work that is missing at its end.
@@ -113,15 +168,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Removes a job from its ledger and submits it again as a new job.
+    /// Removes a job from its ledger and submits it again as a new job. Its record keeps the promises to it.
     fn resubmit(
         &mut self,
         at: Time,
-        number: i64,
         attempt: Attempt,
         outcome: &AttemptOutcome,
+        cause: PromiseCause,
         round: &mut Round,
     ) {
+        let number = attempt.job;
         self.leave_system(number, outcome, round);
         self.forget(attempt);
         self.jobs.set_stopped(number);
@@ -130,7 +186,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.give(&run.cpus);
         }
         record.started = None;
-        record.promises.clear();
+        record.promise.renew(cause);
         record.state = JobState::Deferred;
         self.jobs.handles_mut().detach(number);
         self.submit_record(at, number, round);

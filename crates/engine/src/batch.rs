@@ -23,6 +23,8 @@ pub(crate) struct PendingBatch {
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    /// Jobs that started although their deadline had passed, until they are removed again.
+    pub(crate) expired: Vec<i64>,
     /// The replies, in order.
     pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     values_changed: bool,

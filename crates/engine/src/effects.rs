@@ -5,9 +5,9 @@ use std::sync::Arc;
 use miserly_api::model::{Failure, Phase};
 use miserly_core::{BreachCause, Effect, Refusal, Span, State, Time};
 
+use crate::rounds::LONGEST_DELAY;
 use crate::{
-    Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, Record, RecordedPromise, Run,
-    SavedBreachCause, output_path,
+    Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, PromiseCause, Run, output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -15,7 +15,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn apply_effect(&mut self, now: Now, at: Time, number: i64, effect: Effect) {
         self.batch.touch(number);
         match effect {
-            Effect::Started { .. } => self.start(at, number),
+            Effect::Started { .. } => self.start(now, at, number),
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
             Effect::Suspended { .. } => self.suspend(at, number),
@@ -32,30 +32,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn start(&mut self, at: Time, number: i64) {
+    fn start(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.started.get_or_insert(at.ticks());
-        if let Some((by, why)) = record.lateness(at) {
-            self.values.counts.late += 1;
-            record.late = Some((by.ticks(), why));
-        }
-        self.begin_window(at, number);
+        record.promise.start(&mut self.values.counts, at);
+        self.begin_window(now, at, number);
     }
 
     /// Allocates the processors of a job that has started, and runs it on them.
     ///
     /// If an earlier attempt of the job is still ending, that end begins the window.
-    pub(crate) fn begin_window(&mut self, at: Time, number: i64) {
+    pub(crate) fn begin_window(&mut self, now: Now, at: Time, number: i64) {
         let Some(record) = self.jobs.get(number) else { return };
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
             return;
         }
-        let whole = Span::from_ticks(record.time);
+        let whole = record.end_of_window(at + self.slack(number, now.ticks - at));
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) => (begun.cpus, begun.end),
-            None => (self.allocate_cpus(number), at + whole),
+            None => (self.allocate_cpus(number), whole),
         };
+        if end <= at {
+            return self.batch.expired.push(number);
+        }
         let Some(record) = self.jobs.get_mut(number) else { return };
         match &mut record.run {
             Some(run) => {
@@ -67,6 +67,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             None => self.launch(number, cpus, Some(end)),
         }
+    }
+
+    /// Returns the part of a delay by which a window ends later. The cleanup time absorbs it.
+    pub(crate) fn slack(&self, number: i64, delay: Span) -> Span {
+        let cleanup = self.jobs.get(number).map(|record| record.cleanup_time(self.setup.cleanup_time));
+        delay.min(LONGEST_DELAY).min(cleanup.unwrap_or(Span::ZERO)).max(Span::ZERO)
     }
 
     /// Allocates the processors of a job: those that its policy chose, or else the lowest free ones.
@@ -144,18 +150,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // The window began without a daemon, as promised. Only the ledger is late.
             return;
         }
+        let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
-            Some(_) => self.values.counts.broken += 1,
-            None if record.promises.is_empty() => self.values.counts.promises += 1,
-            None => {}
+            Some(cause) => record.promise.change(counts, wall, latest, PromiseCause::from(cause)),
+            None => record.promise.give(counts, wall, latest),
         }
-        let broken = broken.map(SavedBreachCause::new);
-        record.promises.push(RecordedPromise {
-            at: now.wall.as_microsecond(),
-            start: latest.ticks(),
-            broken,
-        });
     }
 
     fn suspend(&mut self, at: Time, number: i64) {
@@ -227,16 +227,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.jobs.handles_mut().free(job);
         }
         self.batch.finish(record);
-    }
-}
-
-impl Record {
-    /// Returns by how much a start is later than the promise that was broken, and the cause.
-    fn lateness(&self, at: Time) -> Option<(Span, SavedBreachCause)> {
-        let broken = self.promises.iter().position(|promise| promise.broken.is_some())?;
-        let promised = self.promises.get(broken.checked_sub(1)?)?;
-        let by = at - Time::from_ticks(promised.start);
-        (by > Span::ZERO).then_some((by, self.promises[broken].broken?))
     }
 }
 

@@ -159,7 +159,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         ends: Vec<(Attempt, AttemptOutcome)>,
         rest: Vec<Input>,
     ) -> Result<(), EngineError> {
-        if rest.iter().any(|input| matches!(input, Input::Slept)) {
+        if self.has_stalled(now) || rest.iter().any(|input| matches!(input, Input::Slept)) {
             self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
         } else {
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);

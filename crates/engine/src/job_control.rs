@@ -4,7 +4,7 @@ use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
 use miserly_core::{Effect, Round, State};
 
 use crate::requests::Handled;
-use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now};
+use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends or withdraws a job; of an array, all of its unfinished jobs.
@@ -74,7 +74,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(record) = self.jobs.get_mut(job) {
             record.state = JobState::Held;
             record.entry = None;
-            record.promises.clear();
+            record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Held);
         }
         self.dependencies.untrack(job);
         self.batch.touch(job);
@@ -90,6 +90,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
             record.state = JobState::Deferred;
+            record.promise.renew(PromiseCause::Released);
             self.enter(at, record, &mut round);
         }
         if !round.is_empty() {

@@ -27,6 +27,8 @@ mod daemon_info;
 
 mod batch;
 
+mod promise;
+
 mod retry;
 
 mod waiters;
@@ -90,7 +92,8 @@ pub use launcher::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
 };
 pub use now::{ClockMark, Now};
-pub use record::{ArrayMember, Ending, JobState, Record, RecordedPromise, Run, SentWindow};
+pub use promise::{PromiseCause, PromiseLog};
+pub use record::{ArrayMember, Ending, JobState, Record, Run, SentWindow};
 pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};

@@ -6,7 +6,7 @@ use miserly_api::model::{Phase, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
+use crate::{Attempt, PromiseLog, SavedEntry, Setup};
 
 /// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -58,12 +58,9 @@ pub struct Record {
     /// proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_time: Option<i64>,
-    /// The promises to the job, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub promises: Vec<RecordedPromise>,
-    /// The delay of a start that was later than promised, in ticks, and its cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late: Option<(i64, SavedBreachCause)>,
+    /// The promises to the job.
+    #[serde(flatten)]
+    pub promise: PromiseLog,
     /// The submission.
     #[serde(with = "shared")]
     pub submission: Arc<Submission>,
@@ -164,18 +161,6 @@ pub enum Ending {
     Displaced,
 }
 
-/// A promise, as it was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct RecordedPromise {
-    /// The wall time at which it was made, in microseconds since 1970.
-    pub at: i64,
-    /// The latest start, in ticks.
-    pub start: i64,
-    /// The cause of the breach of the promise before it, if it was broken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<SavedBreachCause>,
-}
-
 impl Run {
     /// Returns an attempt that runs and whose end was not requested.
     pub fn new(nth: u32, cpus: Vec<u32>, in_window: bool) -> Run {
@@ -205,8 +190,7 @@ impl Record {
             attempts: 0,
             started: None,
             suspended_time: None,
-            promises: vec![],
-            late: None,
+            promise: PromiseLog::default(),
             submission,
         }
     }
@@ -239,6 +223,12 @@ impl Record {
     /// Returns the remaining time in which the job may run.
     pub(crate) fn left(&self, now: Time) -> Span {
         self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus.into()))
+    }
+
+    /// Returns the end of a window that begins at an instant. No window goes beyond the deadline.
+    pub(crate) fn end_of_window(&self, start: Time) -> Time {
+        let end = start + Span::from_ticks(self.time);
+        self.deadline.map_or(end, |deadline| end.min(Time::from_ticks(deadline)))
     }
 
     /// Returns the time for which the job's resources are planned: its time limit and the cleanup time.

@@ -7,7 +7,17 @@ use crate::{
     SavedEntry,
 };
 
+/// The longest delay of a round that needs no record: a window begins and ends by so much later, within the cleanup time.
+///
+/// A longer delay counts as an absence of the daemon.
+pub(crate) const LONGEST_DELAY: Span = Span::from_ticks(250_000);
+
 impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns whether the engine is later than [`LONGEST_DELAY`] for something that is due: it was stopped, or starved.
+    pub(crate) fn has_stalled(&self, now: Now) -> bool {
+        self.next_due().is_some_and(|due| due + LONGEST_DELAY < now.ticks)
+    }
+
     /// Returns the instant of the next round: now, or one tick after the last round.
     ///
     /// Everything that is due by then is played before. So no two rounds share an instant, and the journal orders them.
@@ -91,7 +101,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (number, effect) in &effects {
             self.apply_effect(now, at, *number, *effect);
         }
+        self.remove_expired(now)?;
         Ok(effects)
+    }
+
+    /// Removes the jobs that started although their deadline had passed.
+    fn remove_expired(&mut self, now: Now) -> Result<(), EngineError> {
+        let mut round = Round::default();
+        for number in std::mem::take(&mut self.batch.expired) {
+            self.expire(now, number, &mut round);
+        }
+        if !round.is_empty() {
+            self.play(now, self.values.last_instant + Span::TICK, round)?;
+        }
+        Ok(())
     }
 
     /// Copies the ledger entries that changed into the records.

@@ -1,9 +1,9 @@
 //! Values that outlive the daemon and belong to no job.
 
 use miserly_core::Time;
-use serde::{Deserialize, Serialize};
 
 use crate::journal::to_json;
+use crate::promise::PromiseCounts;
 use crate::{Journal, JournalError};
 
 /// The engine's named values in the journal.
@@ -15,19 +15,8 @@ pub(crate) struct EngineValues {
     pub(crate) last_instant: Time,
     /// Whether new jobs are rejected.
     pub(crate) draining: bool,
-    /// Promises since the state was created.
+    /// Promised jobs since the state was created.
     pub(crate) counts: PromiseCounts,
-}
-
-/// Promises since the state was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct PromiseCounts {
-    /// Promises given.
-    pub(crate) promises: u64,
-    /// Promises broken.
-    pub(crate) broken: u64,
-    /// Starts later than promised.
-    pub(crate) late: u64,
 }
 
 impl Default for EngineValues {

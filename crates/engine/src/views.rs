@@ -1,14 +1,12 @@
 //! Jobs and the daemon, as clients see them.
 
 use miserly_api::model::{
-    JobAllocation, JobView, LateStart, Phase, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus,
-    Status, WaitReason,
+    JobAllocation, JobView, Phase, QueueStatus, Status, WaitReason,
 };
 use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
 
 use crate::{
-    Engine, JobState, Journal, Launcher, Now, Queue, Record, RecordedPromise, SavedBreachCause, SavedEntry,
-    output_path,
+    Engine, JobState, Journal, Launcher, Now, Queue, Record, SavedEntry, output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -39,11 +37,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             restartable: submission.restartable,
             opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
             phase: self.phase(now, record),
-            promise: record.promise(now),
+            promise: record.promise.view(|start| record.window(now, start)),
             planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
             reasons: self.reasons(now, record),
             slots: self.slots(record),
-            late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.reason() }),
+            late: record.promise.late(),
             attempts: record.attempts,
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
@@ -158,43 +156,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             cpus: self.setup.cpus.len() as u64,
             queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
-            promises: self.values.counts.promises,
+            promises: self.values.counts.given,
+            kept: self.values.counts.kept,
             broken: self.values.counts.broken,
             late: self.values.counts.late,
-        }
-    }
-}
-
-impl Record {
-    fn promise(&self, now: Now) -> Option<PromiseView> {
-        let (first, last) = (self.promises.first()?, self.promises.last()?);
-        let window = |start: i64| self.window(now, Time::from_ticks(start));
-        let change = |(nth, promise): (usize, &RecordedPromise)| PromiseChange {
-            at: wall_of(promise.at),
-            start: now.wall_at(Time::from_ticks(promise.start)),
-            why: match promise.broken {
-                Some(why) => why.reason(),
-                None if nth == 0 => PromiseChangeReason::Submitted,
-                None => PromiseChangeReason::Earlier,
-            },
-        };
-        let broken = self.promises.iter().find_map(|promise| promise.broken);
-        Some(PromiseView {
-            promised: window(first.start),
-            now: window(last.start),
-            broken: broken.map(SavedBreachCause::reason),
-            history: self.promises.iter().enumerate().map(change).collect(),
-        })
-    }
-}
-
-impl SavedBreachCause {
-    const fn reason(self) -> PromiseChangeReason {
-        match self {
-            SavedBreachCause::Overdue => PromiseChangeReason::Overdue,
-            SavedBreachCause::Away => PromiseChangeReason::Away,
-            SavedBreachCause::Capacity => PromiseChangeReason::Capacity,
-            SavedBreachCause::Amended => PromiseChangeReason::Amended,
         }
     }
 }

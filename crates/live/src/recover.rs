@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use miserly_core::State;
-use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
+use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, PromiseCause, Record, Run};
 use miserly_launch::StartRecord;
 
 use crate::store::{Recovery, Store, StoreError, ended_folders};
@@ -59,7 +59,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
 fn queue_anew(record: &mut Record, held: bool) {
     record.state = if held { JobState::Held } else { JobState::Deferred };
     (record.entry, record.run, record.started) = (None, None, None);
-    record.promises.clear();
+    record.promise.renew(PromiseCause::Lost);
 }
 
 /// Makes an attempt that began after the record the present one of its job, as an opportunistic

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_api::client::Client;
-use miserly_api::model::{Filter, JobView, Phase};
+use miserly_api::model::{Filter, JobView, Phase, Window};
 use miserly_units::{duration, memory, span_of_seconds};
 
 use super::show::{is_time_sliced, state};
@@ -79,6 +79,11 @@ fn number(job: &JobView) -> String {
     job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
 }
 
+/// Returns the window that is promised to a job now.
+fn promised_window(job: &JobView) -> Option<&Window> {
+    job.promise.as_ref()?.now.as_ref()
+}
+
 /// Returns the start and the end of a job. They are the actual times if known, else promised
 /// (`by`), else planned. The end of a time-sliced job is an estimate (`about`).
 fn span(job: &JobView) -> (String, String) {
@@ -94,9 +99,9 @@ fn span(job: &JobView) -> (String, String) {
         Phase::Done { start, end, .. } => (local(*start), local(*end)),
         Phase::Killed { start, end, .. } => (start.map_or_else(none, local), local(*end)),
         Phase::Failed { at, .. } | Phase::Lost { at, .. } => (none(), local(*at)),
-        Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => match (&job.promise, job.planned) {
-            (Some(promise), _) => {
-                (format!("by {}", local(promise.now.start)), format!("by {}", local(promise.now.end)))
+        Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => match (promised_window(job), job.planned) {
+            (Some(Window { start, end }), _) => {
+                (format!("by {}", local(*start)), format!("by {}", local(*end)))
             }
             (None, Some(planned)) => (format!("plan {}", local(planned)), none()),
             (None, None) => (none(), none()),

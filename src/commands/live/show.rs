@@ -205,13 +205,17 @@ const fn lost_by_text(why: LostBy) -> &'static str {
 
 /// Prints the promise and its history.
 fn promise_lines(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
-    let now = &promise.now;
-    line("promised", &format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)));
+    let now = promise.now.as_ref().map_or_else(
+        || "no start is promised any more".to_owned(),
+        |now| format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)),
+    );
+    line("promised", &now);
     if let Some(broken) = promise.broken {
         line("broken", change_reason(broken));
     }
     let shown = |change: &PromiseChange| {
-        format!("at {}: starts by {} ({})", local(change.at), local(change.start), change_reason(change.why))
+        let start = change.start.map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", local(at)));
+        format!("at {}: {start} ({})", local(change.at), change_reason(change.why))
     };
     for change in &promise.history {
         line("  promised", &shown(change));
@@ -223,9 +227,14 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
         PromiseChangeReason::Submitted => "submitted",
         PromiseChangeReason::Earlier => "another job freed resources",
         PromiseChangeReason::Overdue => "a running job is overdue",
-        PromiseChangeReason::Away => "the daemon did not run, or the machine was suspended",
+        PromiseChangeReason::Away => "the daemon did not run or stalled, or the machine was suspended",
         PromiseChangeReason::Capacity => "the machine lost capacity",
         PromiseChangeReason::Amended => "another request was amended",
+        PromiseChangeReason::Lost => "its attempt was lost, and it runs again",
+        PromiseChangeReason::Stopped => "its queue was stopped after a mistake of its policy",
+        PromiseChangeReason::Held => "the job was held",
+        PromiseChangeReason::Released => "the job was released",
+        PromiseChangeReason::Requeued => "its user requested another run",
     }
 }
 

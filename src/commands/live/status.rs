@@ -20,14 +20,15 @@ fn shown(status: &Status) -> String {
     let configuration = status.configuration.as_deref().unwrap_or("none: half the machine, one queue");
     let mut text = format!(
         "miserly {version}, process {pid}, since {}\nstate          {}\nconfiguration  {configuration}\ncpus online    {cpus}\n\
-         promises       {} given, {} broken; {} late\n",
+         promises       {} given, {} kept, {} broken; {} late\n",
         local(status.since),
         status.state,
         status.promises,
+        status.kept,
         status.broken,
         match status.late {
-            1 => "1 start".to_owned(),
-            late => format!("{late} starts"),
+            1 => "1 job".to_owned(),
+            late => format!("{late} jobs"),
         },
     );
     if status.draining {

@@ -123,11 +123,13 @@ pub struct Status {
     pub queues: Vec<QueueStatus>,
     /// The guarantees that it cannot enforce on this machine.
     pub unenforced: Vec<Unenforced>,
-    /// Promises given since the state was created.
+    /// Jobs that were promised a start, since the state was created. Each job counts at most once here and below.
     pub promises: u64,
-    /// Promises broken since then.
+    /// Those that started in time.
+    pub kept: u64,
+    /// Those to which a promise was broken.
     pub broken: u64,
-    /// Starts later than promised since then.
+    /// Those that started later than promised.
     pub late: u64,
 }
 

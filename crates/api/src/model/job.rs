@@ -253,8 +253,8 @@ pub enum LostBy {
 pub struct PromiseView {
     /// The window that was promised first.
     pub promised: Window,
-    /// The present window: the same or earlier, unless the promise was broken.
-    pub now: Window,
+    /// The present window: the same or earlier, unless the promise was broken; absent if none is promised any more.
+    pub now: Option<Window>,
     /// The cause of the breach, if the promise was broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken: Option<PromiseChangeReason>,
@@ -268,8 +268,9 @@ pub struct PromiseView {
 pub struct PromiseChange {
     /// The time of the change.
     pub at: Timestamp,
-    /// The latest start from then on.
-    pub start: Timestamp,
+    /// The latest start from then on; absent if none is promised any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Timestamp>,
     /// The reason of the change.
     pub why: PromiseChangeReason,
 }
@@ -285,12 +286,22 @@ pub enum PromiseChangeReason {
     Earlier,
     /// A job was overdue.
     Overdue,
-    /// No daemon ran, or the machine slept, when the job was due.
+    /// No daemon ran or it stalled, or the machine slept, when the job was due.
     Away,
     /// The machine lost capacity.
     Capacity,
     /// Another request was amended.
     Amended,
+    /// The attempt was lost, and the job runs again.
+    Lost,
+    /// The policy of the queue made a mistake, and the queue was stopped.
+    Stopped,
+    /// The job was held.
+    Held,
+    /// The job was released.
+    Released,
+    /// A user requested another run of the job.
+    Requeued,
 }
 
 /// A reason why a job waits.

@@ -82,7 +82,7 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     assert_eq!(view.promise.unwrap().broken, Some(PromiseChangeReason::Amended));
     life.end(61, other);
     let view = life.job(62, second);
-    assert_eq!(Life::second(view.promise.unwrap().now.start), 61 + 50 + 1, "promised again");
+    assert_eq!(Life::second(view.promise.unwrap().now.unwrap().start), 61 + 50 + 1, "promised again");
     assert_eq!(life.actions(second).len(), 0);
 }
 
@@ -109,7 +109,7 @@ fn a_quote_after_another_job_is_what_is_promised_then() {
         panic!("no quote")
     };
     let promised = life.submit(2, after);
-    let promised = life.job(2, promised).promise.unwrap().now;
+    let promised = life.job(2, promised).promise.unwrap().now.unwrap();
     assert_eq!(quote.windows, [Some(promised)]);
     assert_eq!(Life::second(promised.start), 32);
 }

@@ -81,7 +81,7 @@ fn windows_that_follow_each_other_get_processors_that_are_free_by_then() {
 fn a_window_that_began_with_no_daemon_kept_its_promise() {
     let (mut life, first, waits) = one_early();
     let behind = life.submit(2, job(1, 10));
-    let promised = life.job(3, behind).promise.expect("miser promises").now;
+    let promised = life.job(3, behind).promise.expect("miser promises").now.unwrap();
     let outcome = AttemptOutcome::Ended { at: seconds(50), exit: Exit::Code(0), by: None };
     let over = vec![(Attempt { job: first, nth: 1 }, outcome)];
     let attempt = Attempt { job: waits, nth: 1 };
@@ -95,7 +95,7 @@ fn a_window_that_began_with_no_daemon_kept_its_promise() {
     assert!(view.late.is_none() && promise.broken.is_none(), "{promise:?}");
     // Nor does anybody behind it suffer.
     let promise = life.job(62, behind).promise.expect("miser promises");
-    assert!(promise.broken.is_none() && promise.now.start <= promised.start, "{promise:?}");
+    assert!(promise.broken.is_none() && promise.now.unwrap().start <= promised.start, "{promise:?}");
     assert_eq!(life.status(63).broken, 0);
 }
 

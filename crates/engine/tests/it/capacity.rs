@@ -13,7 +13,7 @@ fn two_and_one() -> (Life, [i64; 3]) {
 }
 
 fn start(life: &mut Life, second: i64, job: i64) -> i64 {
-    Life::second(life.job(second, job).promise.expect("miser promises").now.start)
+    Life::second(life.job(second, job).promise.expect("miser promises").now.unwrap().start)
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_promise_that_counts_on_a_lost_processor_is_broken_told_moved_and_counted() 
     assert_eq!(start(&mut life, 5, waits), 50 + CLEANUP);
     life.turn(10, vec![Input::Online(vec![0])]);
     let promise = life.job(11, waits).promise.expect("it has another promise");
-    assert_eq!(Life::second(promise.now.start), 100 + CLEANUP);
+    assert_eq!(Life::second(promise.now.unwrap().start), 100 + CLEANUP);
     assert_eq!(promise.broken, Some(PromiseChangeReason::Capacity));
     assert_eq!(promise.history.last().map(|change| change.why), Some(PromiseChangeReason::Capacity));
     let status = life.status(12);

@@ -151,6 +151,15 @@ impl Life {
     }
 
     pub(crate) fn turn_at(&mut self, now: Now, inputs: Vec<Input>) {
+        while let Some(due) = self.next_wakeup().filter(|due| *due < now.ticks) {
+            let wall = now.wall_at(due);
+            self.engine.as_mut().unwrap().process_batch(Now { ticks: due, wall }, vec![]).unwrap();
+        }
+        self.late_turn(now, inputs);
+    }
+
+    /// The same with a daemon that was stopped meanwhile: it woke for nothing that was due.
+    pub(crate) fn late_turn(&mut self, now: Now, inputs: Vec<Input>) {
         self.engine.as_mut().unwrap().process_batch(now, inputs).unwrap();
     }
 
@@ -175,8 +184,13 @@ impl Life {
 
     /// A job that ends by itself.
     pub(crate) fn end(&mut self, second: i64, job: i64) {
+        self.end_attempt(second, Attempt { job, nth: 1 });
+    }
+
+    /// An attempt that ends by itself.
+    pub(crate) fn end_attempt(&mut self, second: i64, attempt: Attempt) {
         let outcome = AttemptOutcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None };
-        self.turn(second, vec![Input::AttemptEnded(Attempt { job, nth: 1 }, outcome)]);
+        self.turn(second, vec![Input::AttemptEnded(attempt, outcome)]);
     }
 
     pub(crate) fn job(&mut self, second: i64, job: i64) -> JobView {

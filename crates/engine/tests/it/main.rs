@@ -33,3 +33,5 @@ mod again;
 mod pools;
 
 mod pruning;
+
+mod promises;

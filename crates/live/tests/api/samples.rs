@@ -48,7 +48,7 @@ fn phases() -> Vec<Phase> {
 }
 
 fn job(number: i64, phase: Phase) -> JobView {
-    let change = |minute, why| PromiseChange { at: at(minute), start: at(10 - minute), why };
+    let change = |minute, why| PromiseChange { at: at(minute), start: Some(at(10 - minute)), why };
     JobView {
         array: Some(1),
         index: Some(0),
@@ -57,7 +57,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         after: vec![7],
         promise: Some(PromiseView {
             promised: window(),
-            now: window(),
+            now: Some(window()),
             broken: Some(PromiseChangeReason::Capacity),
             history: vec![change(0, PromiseChangeReason::Submitted), change(1, PromiseChangeReason::Earlier)],
         }),
@@ -143,6 +143,7 @@ pub(crate) fn status() -> Status {
         queues: vec![queue],
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 3,
+        kept: 2,
         broken: 0,
         late: 0,
     }
