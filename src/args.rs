@@ -85,11 +85,11 @@ pub(crate) enum Command {
     /// Ends running jobs and withdraws waiting ones
     Cancel(CancelArgs),
     /// Holds waiting jobs; they lose their windows
-    Hold(JobsArgs),
+    Hold(TakeBackArgs),
     /// Releases held jobs; they get new windows
     Release(JobsArgs),
     /// Ends running jobs and queues them again
-    Requeue(JobsArgs),
+    Requeue(TakeBackArgs),
     /// Extends the window of a job, unless that breaks a promise
     Extend(ExtendArgs),
     /// Draws the free resources of each pool over time

@@ -81,7 +81,7 @@ fn load_and_kill(daemon: &mut Daemon, draws: &mut Draws, victim: Victim, round: 
                             let _ = client.cancel(number, false);
                         }
                         2 => drop(client.extend(number, 1.0)),
-                        3 => drop(client.requeue(number)),
+                        3 => drop(client.requeue(number, true)),
                         _ => {}
                     }
                 }
@@ -245,7 +245,7 @@ fn a_job_that_was_run_again_is_known_to_the_next_daemon() {
     daemon.wait(first);
     let runs = || fs::read_to_string(daemon.path("ran")).map_or(0, |text| text.lines().count());
     until("it runs", SOON, || (runs() == 1).then_some(()));
-    daemon.client().requeue(again).expect("it can be run again");
+    daemon.client().requeue(again, true).expect("it can be run again");
     until("it runs again", SOON, || (runs() == 2).then_some(()));
     daemon.kill();
     daemon.start();

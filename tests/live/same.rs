@@ -141,8 +141,8 @@ fn meddle(client: &Client, draws: &mut Draws, job: i64) {
     let done = match draws.below(16) {
         0 | 1 => client.cancel(job, false).map(drop),
         2 | 3 => client.extend(job, 0.2).map(drop),
-        4 => client.hold(job).and_then(|_| client.release(job)).map(drop),
-        5 => client.requeue(job).map(drop),
+        4 => client.hold(job, true).and_then(|_| client.release(job)).map(drop),
+        5 => client.requeue(job, true).map(drop),
         _ => return,
     };
     assert!(matches!(done, Ok(()) | Err(ClientError::Refused(_))), "{done:?}");

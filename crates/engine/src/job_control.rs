@@ -1,9 +1,12 @@
 //! Requests that change jobs: cancel, hold, release and requeue.
 
-use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
-use miserly_core::{Effect, Round, State};
+use std::collections::BTreeSet;
 
-use crate::requests::Handled;
+use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
+use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time};
+
+use crate::effects::refusal_message;
+use crate::requests::{Handled, RequestError};
 use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -59,14 +62,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Holds a waiting job. It gives up its window.
-    pub(crate) fn hold(&mut self, now: Now, caller: Caller, job: i64) -> Handled {
+    ///
+    /// Promises to jobs that wait for it break only with `move_promises`.
+    pub(crate) fn hold(&mut self, now: Now, caller: Caller, job: i64, move_promises: bool) -> Handled {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
         if record.run.is_some() {
             let message = format!("job {job} has begun to run; `miserly requeue` ends it and runs it again");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
-        if record.is_in_ledger() {
+        let in_ledger = record.is_in_ledger();
+        self.check_dependents(now, job, move_promises)?;
+        if in_ledger {
             let mut round = Round::default();
             round.withdrawn.extend(self.jobs.handle(job));
             self.play(now, at, round)?;
@@ -104,14 +111,75 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Ends a running job and runs it again from the beginning.
-    pub(crate) fn requeue(&mut self, caller: Caller, job: i64) -> Result<DaemonReply, Problem> {
+    ///
+    /// A job that runs ahead of its window keeps the window. Any other gets a new one, which is tried first on a copy.
+    /// Promises to jobs that wait for it break only with `move_promises`.
+    pub(crate) fn requeue(&mut self, now: Now, caller: Caller, job: i64, move_promises: bool) -> Handled {
+        let at = self.fresh(now)?;
         let runs = self.owned_job(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
         if !runs {
             let message = format!("job {job} does not run, so there is nothing to run again");
-            return Err(Problem::new(ProblemCode::Conflict, message));
+            return Err(Problem::new(ProblemCode::Conflict, message).into());
+        }
+        if !self.is_waiting(job) {
+            self.check_dependents(now, job, move_promises)?;
+            self.try_again(at, job)?;
         }
         self.end_run(job, Ending::Requeued);
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
+    }
+
+    /// Checks on a copy of its queue that a running job gets another window, after its grace period.
+    fn try_again(&self, at: Time, job: i64) -> Result<(), RequestError> {
+        let (Some(record), Some(handle)) = (self.jobs.get(job), self.jobs.handle(job)) else { return Ok(()) };
+        let Some(queue) = self.system.queue_of(handle) else { return Ok(()) };
+        let again = at + record.grace(self.setup.grace);
+        let begin = self.earliest_begin(record, at).map_or(again, |begin| begin.max(again));
+        let begin = Some(begin).filter(|_| self.setup.queues[queue].knows_begin());
+        let request = record.request(&self.setup, 0, at, begin);
+        let mut round = Round::default();
+        round.ended.push(Ended { job: handle, how: EndHow::Cancelled });
+        round.submitted.push(Submission { job: JobId(self.jobs.unused_handle()), request });
+        let mut effects = vec![];
+        self.trial(queue).round(at, &mut round, &mut effects)?;
+        let refusal = effects.iter().find_map(|effect| match effect {
+            Effect::Refused { why, .. } => Some(refusal_message(*why)),
+            _ => None,
+        });
+        let Some(why) = refusal else { return Ok(()) };
+        let message = format!("job {job} cannot run again: {why}; it runs on");
+        Err(Problem::new(ProblemCode::Refused, message).into())
+    }
+
+    /// Checks that no job with a promise waits for this one, or that these promises may be broken.
+    fn check_dependents(&self, now: Now, job: i64, move_promises: bool) -> Result<(), Problem> {
+        let promised = |number: &i64| {
+            let promise = self.entry(*number)?.promise.filter(|promise| promise.best < Time::MAX)?;
+            Some((*number, promise.best))
+        };
+        let moved: Vec<(i64, Time)> = self.dependents(job).iter().filter_map(promised).collect();
+        let Some((first, start)) = moved.first().copied().filter(|_| !move_promises) else { return Ok(()) };
+        let others = match moved.len() {
+            1 => String::new(),
+            2 => ", and another job with a promise".to_owned(),
+            more => format!(", and {} other jobs with promises", more - 1),
+        };
+        let message = format!(
+            "job {first} waits for job {job} and is promised a start by {}{others}; to break that, repeat the request with --move-promises",
+            now.wall_at(start)
+        );
+        Err(Problem { job: Some(first), ..Problem::new(ProblemCode::Refused, message) })
+    }
+
+    /// Returns the jobs that wait for the end of a job, also through others, by number.
+    fn dependents(&self, job: i64) -> BTreeSet<i64> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![job];
+        while let Some(job) = next.pop() {
+            let waits = self.jobs.records().filter(|record| record.after.contains(&job));
+            next.extend(waits.map(|record| record.number).filter(|number| found.insert(*number)));
+        }
+        found
     }
 
     /// Returns whether a job waits in a ledger.

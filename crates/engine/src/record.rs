@@ -210,6 +210,11 @@ impl Record {
         self.entry.as_ref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
     }
 
+    /// Returns the start that its policy plans, if one is known.
+    pub(crate) fn planned_start(&self) -> Option<Time> {
+        self.entry.as_ref()?.entry().planned.filter(|at| *at < Time::MAX)
+    }
+
     /// Returns the attempt that is alive.
     pub(crate) fn attempt(&self) -> Option<Attempt> {
         self.run.as_ref().map(|Run { nth, .. }| Attempt { job: self.number, nth: *nth })

@@ -26,11 +26,21 @@ pub enum DaemonRequest {
         array: bool,
     },
     /// Hold a waiting job. It gives up its window.
-    Hold(i64),
+    Hold {
+        /// The job.
+        job: i64,
+        /// Break promises to jobs that wait for it.
+        move_promises: bool,
+    },
     /// Release a held job. It gets a new window.
     Release(i64),
     /// End a running job and run it again.
-    Requeue(i64),
+    Requeue {
+        /// The job.
+        job: i64,
+        /// Break promises to jobs that wait for it.
+        move_promises: bool,
+    },
     /// Extend the time limit of a job. Refused if a promise would break.
     Extend {
         /// The job.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_core::{
     Calendar, Driver, Entry, EventOrder, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span, System,
 };
-use miserly_policies::PolicySpec;
+use miserly_policies::{PolicySpec, Promises};
 
 use crate::{Amounts, SavedLedgerState, amounts, resources};
 
@@ -102,9 +102,9 @@ impl Queue {
         self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
     }
 
-    /// Returns whether its policy heeds earliest starts.
+    /// Returns whether its policy heeds earliest starts and deadlines.
     pub fn knows_begin(&self) -> bool {
-        self.policy.needs().begin_and_deadline
+        self.policy.needs().begin_and_deadline && self.policy.promises() == Promises::EveryJob
     }
 
     /// Returns whether its policy decides which processors a job has.

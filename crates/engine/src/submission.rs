@@ -25,6 +25,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         // Due events are played first: a job to depend on may finish then.
         let at = self.fresh(now)?;
         let records = self.records_of(now, caller, submission)?;
+        self.check_known_begin(at, &records[0])?;
         // An array is accepted as a whole or not at all, so it is tried on a copy first.
         if records.len() > 1 {
             self.trial_windows(now, at, &records)?;
@@ -51,6 +52,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
         let at = self.fresh(now)?;
         let records = self.records_of(now, caller, submission)?;
+        self.check_known_begin(at, &records[0])?;
         let windows = self.trial_windows(now, at, &records)?;
         Ok(DaemonReply::Quote(Quote { windows }))
     }
@@ -68,6 +70,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if enters {
             self.submit_record(at, number, round);
         }
+    }
+
+    /// Checks that a job with a deadline gets a window now. A held one gets it at its release.
+    fn check_known_begin(&self, at: Time, record: &Record) -> Result<(), Problem> {
+        if record.deadline.is_none() || record.state == JobState::Held || self.enters_at_once(record, at) {
+            return Ok(());
+        }
+        let unknown = record.after.iter().find(|other| self.latest_end(**other, at).is_none());
+        let other = unknown.map_or_else(|| "a job".to_owned(), |other| format!("job {other}"));
+        let message = format!("it waits for {other}, whose end is not known, so no end by a deadline can be promised");
+        Err(refused_field("deadline", message))
     }
 
     fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
@@ -133,6 +146,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         self.launcher.check(submission, &name_of(submission))?;
         let (time, memory) = check(queue, submission)?;
+        self.check_deadline(queue, submission)?;
         let indexes = indexes_of(submission)?;
         for other in &submission.after {
             if *other >= self.values.next_number || *other < 1 {
@@ -171,6 +185,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (self.info.users.0)(caller.uid)
         );
         Err(Problem::new(ProblemCode::Forbidden, message))
+    }
+
+    /// Checks that the queue keeps deadlines, if the submission has one.
+    fn check_deadline(&self, queue: &Queue, submission: &Submission) -> Result<(), Problem> {
+        if submission.deadline.is_none() || queue.knows_begin() {
+            return Ok(());
+        }
+        let keep = self.setup.queues.iter().filter(|other| other.knows_begin());
+        let keep: Vec<&str> = keep.map(|other| other.name.as_str()).collect();
+        let remedy = match keep[..] {
+            [] => "no queue here does".to_owned(),
+            [only] => format!("queue {only} does"),
+            [..] => format!("queues {} do", keep.join(", ")),
+        };
+        let message = format!("the policy of queue {}, {}, keeps no deadlines; {remedy}", queue.name, queue.policy);
+        Err(refused_field("deadline", message))
     }
 
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {

@@ -38,7 +38,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
             phase: self.phase(now, record),
             promise: record.promise.view(|start| record.window(now, start)),
-            planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
+            planned: record.planned_start().map(|at| now.wall_at(at)),
             reasons: self.reasons(now, record),
             slots: self.slots(record),
             late: record.promise.late(),

@@ -90,6 +90,16 @@ pub(crate) struct JobsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TakeBackArgs {
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+
+    /// Breaks the promises to jobs that wait for these; without it the request is refused
+    #[arg(long)]
+    pub(crate) move_promises: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
@@ -156,9 +166,8 @@ impl Command {
             Command::Queue(args) => args.json,
             Command::Show(JobArgs { json, .. })
             | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,
-            Command::Wait(args) | Command::Hold(args) | Command::Release(args) | Command::Requeue(args) => {
-                args.json
-            }
+            Command::Wait(args) | Command::Release(args) => args.json,
+            Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.jobs.json,
             Command::Pools(args) | Command::Status(args) => args.json,
             Command::Drain(args) => args.ask.json,

@@ -7,23 +7,23 @@ use miserly_api::model::JobIds;
 
 use super::text::jobs;
 use super::{client, print_answer};
-use crate::args::{CancelArgs, JobsArgs};
+use crate::args::{CancelArgs, JobsArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
     each(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
 }
 
-pub(crate) fn hold(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    each(args, "held", Client::hold)
+pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
+    each(&args.jobs, "held", |client, job| client.hold(job, args.move_promises))
 }
 
 pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     each(args, "released", Client::release)
 }
 
-pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    each(args, "requeued", Client::requeue)
+pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
+    each(&args.jobs, "requeued", |client, job| client.requeue(job, args.move_promises))
 }
 
 /// Sends the request for each job. A refusal does not stop the others, but the command fails.

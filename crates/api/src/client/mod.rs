@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
+    TakeBackRequest,
     Submission, Submitted,
 };
 
@@ -131,12 +132,12 @@ impl Client {
         self.post(&format!("/v1/jobs/{job}/cancel"), &CancelRequest { array })
     }
 
-    /// Holds a waiting job.
+    /// Holds a waiting job. With `move_promises`, promises to jobs that wait for it are broken.
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn hold(&self, job: i64) -> Reply<JobIds> {
-        self.post_empty(&format!("/v1/jobs/{job}/hold"))
+    pub fn hold(&self, job: i64, move_promises: bool) -> Reply<JobIds> {
+        self.post(&format!("/v1/jobs/{job}/hold"), &TakeBackRequest { move_promises })
     }
 
     /// Releases a held job.
@@ -147,12 +148,12 @@ impl Client {
         self.post_empty(&format!("/v1/jobs/{job}/release"))
     }
 
-    /// Ends a running job and runs it again.
+    /// Ends a running job and runs it again. With `move_promises`, promises to jobs that wait for it may be broken.
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn requeue(&self, job: i64) -> Reply<JobIds> {
-        self.post_empty(&format!("/v1/jobs/{job}/requeue"))
+    pub fn requeue(&self, job: i64, move_promises: bool) -> Reply<JobIds> {
+        self.post(&format!("/v1/jobs/{job}/requeue"), &TakeBackRequest { move_promises })
     }
 
     /// Extends the time limit of a job by seconds.

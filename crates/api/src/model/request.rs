@@ -29,6 +29,15 @@ pub struct CancelRequest {
     pub array: bool,
 }
 
+/// The body of a request that takes the window from a job: hold, or requeue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct TakeBackRequest {
+    /// Move the promises to the jobs that wait for this one. Without it, such a request is refused.
+    pub move_promises: bool,
+}
+
 /// The body of a request that extends a job's time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -72,7 +72,7 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     let first = life.submit(2, free(job(2, 50)));
     let other = life.submit(3, free(job(2, 40)));
     let second = life.submit(3, Submission { after: vec![first], ..job(1, 10) });
-    life.ask(4, DaemonRequest::Requeue(first)).unwrap();
+    life.ask(4, DaemonRequest::Requeue { job: first, move_promises: true }).unwrap();
     let exit = Exit::Signal(15);
     let killed = AttemptOutcome::Ended { at: seconds(5), exit, by: Some(KilledBy::User) };
     life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, killed)]);

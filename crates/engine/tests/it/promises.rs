@@ -1,7 +1,7 @@
 //! Promises under faults: none is erased, and a late start is recorded with its cause.
 
-use miserly_api::model::{LostBy, Phase, PromiseChangeReason, Submission};
-use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, Input, Launch};
+use miserly_api::model::{LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Launch};
 
 use super::life::{Life, early, job, seconds, wall};
 
@@ -174,4 +174,113 @@ fn a_restartable_job_that_is_lost_in_its_window_is_promised_another() {
     let status = life.status(6);
     assert_eq!((status.promises, status.kept, status.broken), (2, 1, 1));
     assert!(matches!(life.job(6, second).phase, Phase::Running(_)));
+}
+
+/// V4 of the audit: a deadline is kept or refused.
+#[test]
+fn a_policy_that_keeps_no_deadlines_refuses_them() {
+    for policy in ["easy", "fcfs", "conservative(keep_reservations=false)", "ss", "easy(order=shortest)"] {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let due = Submission { deadline: Some(wall(500)), ..job(1, 20) };
+        let problem = life.ask(1, DaemonRequest::Submit(due)).unwrap_err();
+        assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::Refused, Some("deadline")), "{policy}");
+        assert!(problem.message.contains("keeps no deadlines; no queue here does"), "{}", problem.message);
+    }
+}
+
+#[test]
+fn a_job_with_a_dependency_and_a_deadline_has_a_promise_or_is_refused() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let after = |second| Submission { after: vec![first], deadline: Some(wall(second)), ..job(1, 20) };
+        assert_eq!(life.ask(2, DaemonRequest::Submit(after(30))).unwrap_err().code, ProblemCode::Refused);
+        let second = life.submit(2, after(43));
+        let promise = life.job(2, second).promise.unwrap();
+        assert_eq!(Life::second(promise.now.unwrap().start), 22, "{policy}");
+        // A job that is submitted later does not take its room.
+        life.submit(3, job(1, 30));
+        life.end(10, first);
+        assert!(matches!(life.job(11, second).phase, Phase::Running(_)), "{policy}");
+    }
+}
+
+#[test]
+fn no_deadline_is_promised_behind_a_job_whose_end_is_unknown() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 2, 2);
+        let held = life.submit(1, Submission { hold: true, ..job(1, 20) });
+        let after = Submission { after: vec![held], deadline: Some(wall(500)), ..job(1, 20) };
+        let problem = life.ask(2, DaemonRequest::Submit(after)).unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Refused, "{policy}");
+        assert!(problem.message.contains(&format!("job {held}")), "{}", problem.message);
+    }
+}
+
+#[test]
+fn a_requeue_that_would_miss_the_deadline_is_refused() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let due = Submission { deadline: Some(wall(30)), ..job(1, 20) };
+        let first = life.submit(1, due);
+        life.actions(first);
+        let requeue = DaemonRequest::Requeue { job: first, move_promises: false };
+        let problem = life.ask(15, requeue.clone()).unwrap_err();
+        assert!(problem.message.contains("deadline"), "{}", problem.message);
+        assert_eq!(life.actions(first).len(), 0, "{policy}: it runs on");
+        assert!(matches!(life.job(16, first).phase, Phase::Running(_)), "{policy}");
+        life.begin(17, Absence::default());
+        let mut early = Life::of_policy(policy, 1, 1);
+        let first = early.submit(1, Submission { deadline: Some(wall(30)), ..job(1, 20) });
+        early.ask(5, DaemonRequest::Requeue { job: first, move_promises: false }).unwrap();
+    }
+}
+
+/// V5 of the audit: hold and requeue move the promises of jobs that wait only if that was accepted.
+#[test]
+fn hold_and_requeue_name_the_promises_that_would_move() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(1, job(1, 20));
+        let third = life.submit(1, Submission { after: vec![second], ..job(1, 20) });
+        let fourth = life.submit(1, Submission { after: vec![third], ..job(1, 20) });
+        let hold = |move_promises| DaemonRequest::Hold { job: second, move_promises };
+        let problem = life.ask(2, hold(false)).unwrap_err();
+        assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(third)), "{policy}");
+        assert!(problem.message.contains("and another job with a promise"), "{}", problem.message);
+        assert!(life.job(2, third).promise.unwrap().broken.is_none());
+        life.ask(3, hold(true)).unwrap();
+        for job in [third, fourth] {
+            let view = life.job(4, job);
+            let promise = view.promise.unwrap();
+            assert_eq!((promise.now, promise.broken), (None, Some(PromiseChangeReason::Amended)), "{policy}");
+            assert!(view.planned.is_none(), "{policy}: no plan for the end of time");
+        }
+        let own = life.job(4, second).promise.unwrap();
+        assert_eq!((own.now, own.broken), (None, None), "{policy}: its user gave it up");
+        life.ask(5, DaemonRequest::Release(second)).unwrap();
+        let own = life.job(5, second).promise.unwrap();
+        assert_eq!(own.history.last().unwrap().why, PromiseChangeReason::Released, "{policy}");
+        let again = life.job(5, third).promise.unwrap();
+        assert!(again.now.is_some(), "{policy}: {again:?}");
+        let status = life.status(6);
+        assert_eq!((status.promises, status.broken), (4, 2), "{policy}");
+        let requeue = DaemonRequest::Requeue { job: first, move_promises: false };
+        life.ask(6, requeue).unwrap();
+    }
+}
+
+/// A job that runs ahead of its window is run again in the same place.
+#[test]
+fn a_requeue_of_a_job_that_runs_early_moves_no_promise() {
+    let mut life = Life::new(1, 2);
+    life.submit(1, job(1, 20));
+    let second = life.submit(1, early(1, 20));
+    let third = life.submit(1, Submission { after: vec![second], ..job(1, 20) });
+    let promised = [second, third].map(|job| life.job(2, job).promise);
+    life.ask(3, DaemonRequest::Requeue { job: second, move_promises: false }).unwrap();
+    life.turn(4, vec![lost(second, 1)]);
+    assert_eq!([second, third].map(|job| life.job(4, job).promise), promised);
+    assert!(matches!(life.job(4, second).phase, Phase::Opportunistic { parked: false, .. }));
 }

@@ -24,7 +24,7 @@ fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
 fn a_request_that_is_refused_is_refused_without_space_too() {
     let mut life = Life::new(1, 1);
     life.journal.set_full(true);
-    let problem = life.ask(1, DaemonRequest::Hold(7)).unwrap_err();
+    let problem = life.ask(1, DaemonRequest::Hold { job: 7, move_promises: false }).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
+    TakeBackRequest,
     Status, Submission, Submitted,
 };
 use miserly_engine::DaemonRequest;
@@ -131,8 +132,10 @@ operation! {
 
 operation! {
     /// Holds a waiting job. It loses its window.
-    hold(JobNumber(job) => JobNumber) -> DaemonRequest::Hold(job);
-    post "/v1/jobs/{n}/hold" (params(("n" = i64, Path, description = "the job's number")),)
+    hold(JobNumber(job) => JobNumber, JsonBody(TakeBackRequest { move_promises }) => JsonBody<TakeBackRequest>)
+    -> DaemonRequest::Hold { job, move_promises };
+    post "/v1/jobs/{n}/hold"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = TakeBackRequest,)
     200 "the held job" JobIds
 }
 
@@ -145,8 +148,10 @@ operation! {
 
 operation! {
     /// Ends a running job and queues it again.
-    requeue(JobNumber(job) => JobNumber) -> DaemonRequest::Requeue(job);
-    post "/v1/jobs/{n}/requeue" (params(("n" = i64, Path, description = "the job's number")),)
+    requeue(JobNumber(job) => JobNumber, JsonBody(TakeBackRequest { move_promises }) => JsonBody<TakeBackRequest>)
+    -> DaemonRequest::Requeue { job, move_promises };
+    post "/v1/jobs/{n}/requeue"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = TakeBackRequest,)
     200 "the requeued job" JobIds
 }
 

@@ -43,9 +43,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
             Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None] }))
         }
         DaemonRequest::Cancel { job, .. }
-        | DaemonRequest::Hold(job)
+        | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)
-        | DaemonRequest::Requeue(job) => handed(job),
+        | DaemonRequest::Requeue { job, .. } => handed(job),
         DaemonRequest::Drain(_) => Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() })),
         DaemonRequest::Jobs(_) => Ok(DaemonReply::Jobs(samples::jobs())),
         DaemonRequest::Job(number @ 400..) => Err(problem(number)),

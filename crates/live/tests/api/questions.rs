@@ -35,9 +35,9 @@ fn each_route_is_a_question() {
     assert_eq!(client.job(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.wait(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.cancel(3, true).unwrap(), handed(&[3]));
-    assert_eq!(client.hold(4).unwrap(), handed(&[4]));
+    assert_eq!(client.hold(4, false).unwrap(), handed(&[4]));
     assert_eq!(client.release(5).unwrap(), handed(&[5]));
-    assert_eq!(client.requeue(6).unwrap(), handed(&[6]));
+    assert_eq!(client.requeue(6, false).unwrap(), handed(&[6]));
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
     assert_eq!(client.pools().unwrap(), samples::pools());
     assert_eq!(client.status().unwrap(), samples::status());
@@ -52,9 +52,9 @@ fn each_route_is_a_question() {
         DaemonRequest::Job(1),
         DaemonRequest::Wait(1),
         DaemonRequest::Cancel { job: 3, array: true },
-        DaemonRequest::Hold(4),
+        DaemonRequest::Hold { job: 4, move_promises: false },
         DaemonRequest::Release(5),
-        DaemonRequest::Requeue(6),
+        DaemonRequest::Requeue { job: 6, move_promises: false },
         DaemonRequest::Extend { job: 7, by: 90.5 },
         DaemonRequest::Pools,
         DaemonRequest::Status,
