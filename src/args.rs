@@ -32,7 +32,7 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
-    SubmitArgs,
+    SubmitArgs, TakeBackArgs,
 };
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine

@@ -80,7 +80,8 @@ fn a_thousand_wait(policy: &str) {
     let after = waiting(&daemon);
     assert!(before.iter().map(|job| job.number).eq(after.iter().map(|job| job.number)), "nobody is lost");
     for (before, after) in before.iter().zip(&after) {
-        let [told, now] = [before, after].map(|job| job.promise.as_ref().map(|promise| promise.now.start));
+        let [told, now] = [before, after]
+            .map(|job| job.promise.as_ref().map(|promise| promise.now.as_ref().expect("a window").start));
         let same = told
             .zip(now)
             .is_none_or(|(told, now)| told.duration_since(now).abs() < SignedDuration::from_secs(1));

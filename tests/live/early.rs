@@ -43,7 +43,7 @@ fn wide(daemon: &Daemon, script: &str, time: f64) -> Submission {
 }
 
 fn promised_start(job: &JobView) -> Timestamp {
-    job.promise.as_ref().expect("miser promises").now.start
+    job.promise.as_ref().expect("miser promises").now.as_ref().expect("a window").start
 }
 
 /// A job that runs ahead of its window.
@@ -65,7 +65,7 @@ fn early(time: f64) -> Option<Early> {
         let (daemon, first) = with_the_pool_taken(taken)?;
         let job = daemon.submit(&wide(&daemon, WAITS, time));
         let pid = daemon.pid_in("pid");
-        let window = daemon.job(job).promise.expect("miser promises").now;
+        let window = daemon.job(job).promise.expect("miser promises").now.expect("a window");
         if processes::is_idle(pid) && Timestamp::now() < window.start {
             return Some(Early { daemon, first, job, pid, start: window.start, end: window.end });
         }
@@ -193,7 +193,7 @@ fn a_job_that_is_done_early_ends_before_its_window_and_later_promises_move_earli
     assert_eq!(exit, Exit::Code(3));
     assert!(end < start, "{end} is not before {start}");
     let promise = daemon.job(later).promise.expect("miser promises");
-    assert!(promise.now.start < told, "{promise:?}");
+    assert!(promise.now.as_ref().expect("a window").start < told, "{promise:?}");
     assert!(promise.history.windows(2).all(|pair| pair[1].start < pair[0].start), "{promise:?}");
     assert!(
         promise.history.iter().skip(1).all(|told| told.why == PromiseChangeReason::Earlier),

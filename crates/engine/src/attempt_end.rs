@@ -1,9 +1,7 @@
 //! The ends of attempts, and their consequences for the jobs.
 
 use miserly_api::model::{Failure, KilledBy, Phase};
-use miserly_core::{
-    Amendment, Change, EndHow, Ended, Fault, Round, Span, State, Time, span_of_work,
-};
+use miserly_core::{Amendment, Change, EndHow, Ended, Fault, Round, Span, State, Time, span_of_work};
 
 use crate::rounds::LONGEST_DELAY;
 use crate::{

@@ -28,6 +28,8 @@ pub(crate) struct PendingBatch {
     /// The replies, in order.
     pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     values_changed: bool,
+    /// Whether the setup is to be stored.
+    pub(crate) has_setup: bool,
 }
 
 impl PendingBatch {
@@ -103,7 +105,7 @@ impl PendingBatch {
 
     /// Returns whether there is something to commit.
     pub(crate) fn has_changes(&self) -> bool {
-        self.jobs_changed() || !self.lines.is_empty() || self.values_changed
+        self.jobs_changed() || !self.lines.is_empty() || self.values_changed || self.has_setup
     }
 
     /// Returns the rows of the jobs that changed or finished.

@@ -13,6 +13,7 @@ use crate::jobs::JobTable;
 use crate::journal::to_json;
 use crate::pruning::Pruning;
 use crate::retry::CommitRetry;
+use crate::saved::SavedSetup;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
@@ -96,6 +97,10 @@ pub enum EngineError {
 /// | `views`, `pool_view` | describe jobs, daemon and pools to clients |
 pub struct Engine<L, J> {
     pub(crate) setup: Setup,
+    /// The configured setup, until the jobs of a new daemon are under it.
+    pub(crate) configured: Option<Setup>,
+    /// The reason why the configured setup does not apply.
+    pub(crate) configuration_problem: Option<String>,
     pub(crate) info: DaemonInfo,
     /// The wall time at which this daemon began, in microseconds since 1970.
     pub(crate) began: i64,
@@ -191,6 +196,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut values = self.values.entries()?;
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
+        if self.batch.has_setup {
+            values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));
+        }
         self.journal.commit(JournalBatch { lines: self.batch.take_lines(), rows, values })
     }
 

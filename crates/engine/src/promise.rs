@@ -160,7 +160,9 @@ impl PromiseLog {
             counts.kept += u64::from(keeps);
             return;
         };
-        let Some(promised) = broken.checked_sub(1).and_then(|before| self.entries.get(before)) else { return };
+        let Some(promised) = broken.checked_sub(1).and_then(|before| self.entries.get(before)) else {
+            return;
+        };
         let by = at - Time::from_ticks(promised.start);
         let Some(cause) = self.entries[broken].cause.filter(|_| by > Span::ZERO) else { return };
         counts.late += u64::from(self.late.is_none());
@@ -301,7 +303,8 @@ mod tests {
 
     #[test]
     fn the_promises_of_earlier_versions_are_read() {
-        let stored = r#"{"promises":[{"at":1,"start":5},{"at":2,"start":9,"broken":"away"}],"late":[4,"away"]}"#;
+        let stored =
+            r#"{"promises":[{"at":1,"start":5},{"at":2,"start":9,"broken":"away"}],"late":[4,"away"]}"#;
         let log: PromiseLog = serde_json::from_str(stored).unwrap();
         assert_eq!((log.entries.len(), log.late), (2, Some((4, PromiseCause::Away))));
         assert_eq!(serde_json::to_string(&log).unwrap(), stored);

@@ -1,7 +1,7 @@
 //! Reconfiguration with running jobs.
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Effect, Entry, Fault, JobId, Request, Round, State, System};
+use miserly_core::{Effect, Entry, Fault, JobId, Ledger, Request, Round, System};
 use miserly_policies::Promises;
 
 use crate::compatibility::Compatibility;
@@ -16,8 +16,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
     pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
         // Compatibility first: a trial needs it.
-        let trial = self.system_over(&setup)?;
         self.check_compatibility(&setup)?;
+        let trial = self.system_over(&setup)?;
         self.try_setup(now, &setup, trial)?;
         self.system = self.system_over(&setup)?;
         self.cpus = self.cpus.anew(&setup);
@@ -25,6 +25,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.take_these(&run.cpus);
         }
         let before = std::mem::replace(&mut self.setup, setup);
+        self.batch.has_setup = true;
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.batch.line(&began);
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
@@ -34,10 +35,27 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.commit_setup(now, before)
     }
 
+    /// Puts the jobs under the configured setup, after the start of a daemon.
+    ///
+    /// Where that would break a promise or move a running job, the setup of the last daemon stays.
+    pub(crate) fn apply_configuration(&mut self, now: Now) -> Result<(), EngineError> {
+        let Some(setup) = self.configured.take() else { return Ok(()) };
+        match self.reconfigure(now, setup) {
+            Ok(()) => Ok(()),
+            Err(RequestError::Refused(problem)) => {
+                tracing::error!("the configuration stays as it was under the last daemon: {problem}");
+                self.configuration_problem = Some(problem.message);
+                Ok(())
+            }
+            Err(RequestError::Fatal(error)) => Err(error),
+        }
+    }
+
     /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
     fn commit_setup(&mut self, now: Now, before: Setup) -> Result<(), RequestError> {
         match self.commit(now) {
             Ok(()) => {
+                self.configuration_problem = None;
                 self.dispatch(now);
                 self.send_slot_schedules();
                 Ok(())
@@ -66,26 +84,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn try_setup(&self, now: Now, setup: &Setup, mut trial: System) -> Result<(), RequestError> {
         let mut effects = vec![];
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        trial.round(self.values.last_instant.max(now.ticks), &mut round, &mut effects)?;
+        let at = self.values.last_instant.max(now.ticks);
+        trial.round(at, &mut round, &mut effects).map_err(|violation| {
+            Problem::new(
+                ProblemCode::Conflict,
+                format!("it does not fit the jobs that are there: {violation}"),
+            )
+        })?;
         let suffers = |effect: &Effect| match effect {
             Effect::PromiseBroken { job, .. } | Effect::Refused { job, .. } => Some(self.number(*job)),
             _ => None,
         };
-        let promised = |number: i64| {
-            let entry = self.jobs.get(number)?.entry.as_ref()?.entry();
-            entry.promise.filter(|_| entry.state == State::Waiting)
+        let unheeded = || {
+            let mut queues = trial.queues().iter().zip(&setup.queues);
+            queues.find_map(|(queue, setup)| self.unheeded_promise(queue.ledger(), setup.policy.promises()))
         };
-        let lost = trial.queues().iter().zip(&setup.queues).find_map(|(queue, setup)| {
-            let silent = setup.policy.promises() == Promises::Nothing;
-            queue
-                .ledger()
-                .waiting()
-                .map(|job| self.number(job))
-                .find(|number| silent && promised(*number).is_some())
-        });
-        let Some(job) = effects.iter().find_map(suffers).or(lost) else { return Ok(()) };
+        let Some(job) = effects.iter().find_map(suffers).or_else(unheeded) else { return Ok(()) };
         let message = format!("the promise to job {job} would break");
         Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
+    }
+
+    /// Returns a waiting job with a promise that a policy does not heed because it promises less.
+    fn unheeded_promise(&self, ledger: &Ledger, promises: Promises) -> Option<i64> {
+        let heeded = match promises {
+            Promises::Nothing => 0,
+            Promises::Head => 1,
+            Promises::EveryJob => return None,
+        };
+        let promised = ledger.waiting().filter(|job| ledger.entry(*job).promise.is_some());
+        promised.map(|job| self.number(job)).nth(heeded)
     }
 
     /// Returns the present jobs in the queues of a setup.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{
-    Calendar, Driver, Entry, EventOrder, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span, System,
+    Calendar, Driver, Entry, EventOrder, Host, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span,
+    System, Time,
 };
 use miserly_policies::{PolicySpec, Promises};
 
@@ -89,12 +90,7 @@ pub struct Queue {
 impl Queue {
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
-        match self.pool.next(miserly_core::Time::ZERO) {
-            Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
-            None => {
-                Machine::new(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
-            }
-        }
+        pool_machine(&self.name, &self.pool)
     }
 
     /// Returns the stored form of the pool: instants in ticks, and the amounts from then on.
@@ -133,6 +129,14 @@ impl Queue {
     pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
         let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
         Driver::new(ledger, policy, EventOrder::Batched)
+    }
+}
+
+/// Returns a pool as a machine of one host.
+pub(crate) fn pool_machine(name: &str, pool: &Calendar) -> Machine {
+    match pool.next(Time::ZERO) {
+        Some(_) => Machine::pool(name.to_owned(), pool.clone()),
+        None => Machine::new(vec![Host { name: name.to_owned(), capacity: pool.most() }]),
     }
 }
 

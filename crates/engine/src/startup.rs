@@ -15,6 +15,7 @@ use crate::handles::HandleTable;
 use crate::jobs::JobTable;
 use crate::pruning::Pruning;
 use crate::retry::CommitRetry;
+use crate::saved::SavedSetup;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
@@ -34,9 +35,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         launcher: L,
         now: Now,
     ) -> Result<Engine<L, J>, EngineError> {
+        // Jobs have their promises under the setup of the last daemon.
+        let stored = SavedSetup::load(&journal)?.filter(|stored| *stored != SavedSetup::new(&setup));
+        let (setup, configured) = match stored.and_then(|stored| stored.setup()) {
+            Some(last) => (last, Some(setup)),
+            None => (setup, None),
+        };
         let cpus = CpuAllocator::new(&setup);
         let mut engine = Engine {
             setup,
+            configured,
+            configuration_problem: None,
             info,
             began: now.wall.as_microsecond(),
             launcher,
@@ -72,6 +81,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.resend_state(now.ticks);
         self.forget_planned_windows();
         self.add_planned_windows();
+        self.batch.has_setup = true;
         if let Err(error) = self.commit(now) {
             self.batch = PendingBatch::default();
             self.load()?;
@@ -79,7 +89,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.dispatch(now);
         self.send_slot_schedules();
-        Ok(())
+        self.apply_configuration(now)
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.

@@ -79,7 +79,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let unknown = record.after.iter().find(|other| self.latest_end(**other, at).is_none());
         let other = unknown.map_or_else(|| "a job".to_owned(), |other| format!("job {other}"));
-        let message = format!("it waits for {other}, whose end is not known, so no end by a deadline can be promised");
+        let message =
+            format!("it waits for {other}, whose end is not known, so no end by a deadline can be promised");
         Err(refused_field("deadline", message))
     }
 
@@ -199,7 +200,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             [only] => format!("queue {only} does"),
             [..] => format!("queues {} do", keep.join(", ")),
         };
-        let message = format!("the policy of queue {}, {}, keeps no deadlines; {remedy}", queue.name, queue.policy);
+        let message =
+            format!("the policy of queue {}, {}, keeps no deadlines; {remedy}", queue.name, queue.policy);
         Err(refused_field("deadline", message))
     }
 

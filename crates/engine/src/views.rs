@@ -1,13 +1,9 @@
 //! Jobs and the daemon, as clients see them.
 
-use miserly_api::model::{
-    JobAllocation, JobView, Phase, QueueStatus, Status, WaitReason,
-};
+use miserly_api::model::{JobAllocation, JobView, Phase, QueueStatus, Status, WaitReason};
 use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
 
-use crate::{
-    Engine, JobState, Journal, Launcher, Now, Queue, Record, SavedEntry, output_path,
-};
+use crate::{Engine, JobState, Journal, Launcher, Now, Queue, Record, SavedEntry, output_path};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns a job as clients see it.
@@ -152,6 +148,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             now: now.wall,
             state: self.info.state.clone(),
             configuration: self.info.configuration.clone(),
+            configuration_problem: self.configuration_problem.clone(),
             draining: self.values.draining,
             cpus: self.setup.cpus.len() as u64,
             queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),

@@ -99,12 +99,14 @@ fn span(job: &JobView) -> (String, String) {
         Phase::Done { start, end, .. } => (local(*start), local(*end)),
         Phase::Killed { start, end, .. } => (start.map_or_else(none, local), local(*end)),
         Phase::Failed { at, .. } | Phase::Lost { at, .. } => (none(), local(*at)),
-        Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => match (promised_window(job), job.planned) {
-            (Some(Window { start, end }), _) => {
-                (format!("by {}", local(*start)), format!("by {}", local(*end)))
+        Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => {
+            match (promised_window(job), job.planned) {
+                (Some(Window { start, end }), _) => {
+                    (format!("by {}", local(*start)), format!("by {}", local(*end)))
+                }
+                (None, Some(planned)) => (format!("plan {}", local(planned)), none()),
+                (None, None) => (none(), none()),
             }
-            (None, Some(planned)) => (format!("plan {}", local(planned)), none()),
-            (None, None) => (none(), none()),
-        },
+        }
     }
 }

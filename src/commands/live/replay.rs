@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, bail};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, EventOrder, Fault, Host, JobId, Ledger, LedgerState, Machine,
-    OpportunisticConfig, Request, Resources, Span, System, Time,
+    Change, Driver, EndHow, Entry, EventOrder, Fault, JobId, Ledger, LedgerState, Machine, Request,
+    Resources, Span, System, Time,
 };
 use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
@@ -192,24 +192,13 @@ fn system(
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.opportunistic {
-        Some(config) => system.with_opportunistic(OpportunisticConfig {
-            lead: Span::from_ticks(config.lead),
-            machine: resources(config.machine),
-        }),
+        Some(config) => system.with_opportunistic(config.into()),
         None => system,
     })
 }
 
 fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
-    let [(first, amounts), ..] = queue.pool[..] else { bail!("queue {} has no pool", queue.name) };
-    let Some(again) = queue.again else {
-        return Ok(Machine::new(vec![Host { name: queue.name.clone(), capacity: resources(amounts) }]));
-    };
-    let steps =
-        queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), resources(*amounts))).collect();
-    let calendar = Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps);
-    ensure!(calendar.is_some(), "the pool of queue {} is not a valid calendar", queue.name);
-    Ok(calendar.map_or_else(|| Machine::plain(1), |calendar| Machine::pool(queue.name.clone(), calendar)))
+    queue.machine().with_context(|| format!("the pool of queue {} is not a valid calendar", queue.name))
 }
 
 /// Returns the external events of these rounds.

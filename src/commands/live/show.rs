@@ -214,7 +214,8 @@ fn promise_lines(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
         line("broken", change_reason(broken));
     }
     let shown = |change: &PromiseChange| {
-        let start = change.start.map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", local(at)));
+        let start =
+            change.start.map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", local(at)));
         format!("at {}: {start} ({})", local(change.at), change_reason(change.why))
     };
     for change in &promise.history {

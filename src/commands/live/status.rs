@@ -31,6 +31,11 @@ fn shown(status: &Status) -> String {
             late => format!("{late} jobs"),
         },
     );
+    if let Some(problem) = &status.configuration_problem {
+        text += &format!(
+            "not applied    the configuration: {problem}; the last one stays until a reload succeeds\n"
+        );
+    }
     if status.draining {
         text += "draining       no new jobs are accepted; undo with `miserly drain --undo`\n";
     }

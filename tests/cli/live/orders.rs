@@ -21,9 +21,15 @@ fn each_command_asks_for_what_it_says() {
         &both,
         "jobs 12, 13: cancelled\n",
     );
-    check("hold 12", "POST /v1/jobs/12/hold", &nothing, &done, "job 12: held\n");
+    check("hold 12", "POST /v1/jobs/12/hold", &json!({"move_promises": false}), &done, "job 12: held\n");
     check("release 12", "POST /v1/jobs/12/release", &nothing, &done, "job 12: released\n");
-    check("requeue 12", "POST /v1/jobs/12/requeue", &nothing, &done, "job 12: requeued\n");
+    check(
+        "requeue 12 --move-promises",
+        "POST /v1/jobs/12/requeue",
+        &json!({"move_promises": true}),
+        &done,
+        "job 12: requeued\n",
+    );
     let longer = job(
         12,
         &json!({"phase": {

@@ -74,7 +74,7 @@ job 12: count, index 2 of the array 10
   promised   starts by 2026-03-01 09:00:00, resources reserved until 2026-03-01 10:30:00
     promised at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
     promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job freed resources)
-  late       by 1m30s: the daemon did not run, or the machine was suspended
+  late       by 1m30s: the daemon did not run or stalled, or the machine was suspended
   request    4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
   runs       ./count input
   in         /home/ada
@@ -153,7 +153,7 @@ night: 2 cpus; # in a window, . free
 fn how_the_daemon_is() {
     let mut status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
-        "draining": true, "cpus": 16, "promises": 7, "broken": 1, "late": 1,
+        "draining": true, "cpus": 16, "promises": 7, "kept": 5, "broken": 1, "late": 1,
         "queues": [{
             "name": "batch", "policy": "miser", "promises": "every job", "cpus": 8, "memory": 1_u64 << 34, "cpus_held": 4,
             "memory_held": 0, "running": 1, "waiting": 2,
@@ -166,7 +166,7 @@ miserly 0.1.0, process 17, since 2026-03-01 08:00:00
 state          /state
 configuration  none: half the machine, one queue
 cpus online    16
-promises       7 given, 1 broken; 1 start late
+promises       7 given, 5 kept, 1 broken; 1 job late
 draining       no new jobs are accepted; undo with `miserly drain --undo`
 
 QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING

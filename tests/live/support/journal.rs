@@ -1,6 +1,6 @@
 //! The promises in a journal, counted independently of the daemon.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use miserly_live::store::{History, Line};
 /// The outcome of all promises.
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
-    /// The number of promises.
-    pub(crate) given: u64,
-    /// The number of broken promises.
-    pub(crate) broken: u64,
+    /// The jobs that were promised a start.
+    pub(crate) given: BTreeSet<i64>,
+    /// The jobs to which a promise was broken by a policy, for a cause outside it.
+    pub(crate) broken: BTreeSet<i64>,
     /// The late starts: the job, the delay in ticks, and the first cause of the breach.
     pub(crate) late: Vec<(i64, i64, SavedBreachCause)>,
     standing: BTreeMap<i64, Standing>,
@@ -64,7 +64,7 @@ impl Promises {
     fn promised(&mut self, job: i64, latest: i64) {
         match self.standing.get_mut(&job) {
             None => {
-                self.given += 1;
+                self.given.insert(job);
                 self.standing.insert(job, Standing { best: latest, broken: None });
             }
             Some(standing) if standing.broken.is_none() => standing.best = latest,
@@ -74,7 +74,7 @@ impl Promises {
 
     #[track_caller]
     fn breaks(&mut self, job: i64, why: SavedBreachCause) {
-        self.broken += 1;
+        self.broken.insert(job);
         let standing =
             self.standing.get_mut(&job).unwrap_or_else(|| panic!("job {job} was promised nothing"));
         standing.broken.get_or_insert(why);

@@ -14,8 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
-    TakeBackRequest,
-    Submission, Submitted,
+    Submission, Submitted, TakeBackRequest,
 };
 
 mod find;

@@ -115,6 +115,9 @@ pub struct Status {
     /// The configuration file; absent if it runs without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
+    /// The reason why the setup of the last daemon applies in its place; absent if the configuration applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_problem: Option<String>,
     /// Whether new jobs are rejected.
     pub draining: bool,
     /// The processors of the machine that are online.

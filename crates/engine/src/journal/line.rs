@@ -1,9 +1,12 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
-use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Refusal, Round, StartReason, Time};
+use miserly_core::{
+    Amendment, Calendar, Change, Effect, EndHow, Fault, JobId, Machine, OpportunisticConfig, Refusal, Round,
+    Span, StartReason, Time,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts};
+use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts, resources};
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -202,24 +205,50 @@ enum RefusalLine {
 impl JournalLine {
     /// Returns the line of a daemon that begins with a setup.
     pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
-        let queue = |queue: &Queue| {
-            let steps = queue.steps();
-            let first = steps.first().map_or(0, |(at, _)| *at);
-            let again =
-                queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
-            QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool: steps, again }
-        };
-        let queues = setup.queues.iter().map(queue).collect();
-        let opportunistic = setup
-            .opportunistic
-            .map(|config| OpportunisticLine { lead: config.lead.ticks(), machine: amounts(&config.machine) });
+        let queues = setup.queues.iter().map(QueueLine::new).collect();
         JournalLine::Began {
-            opportunistic,
+            opportunistic: setup.opportunistic.map(OpportunisticLine::new),
             at: at.ticks(),
             wall,
             version: env!("CARGO_PKG_VERSION").into(),
             queues,
         }
+    }
+}
+
+impl QueueLine {
+    /// Returns the line of a queue.
+    pub fn new(queue: &Queue) -> QueueLine {
+        let pool = queue.steps();
+        let first = pool.first().map_or(0, |(at, _)| *at);
+        let again = queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
+        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again }
+    }
+
+    /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
+    pub fn calendar(&self) -> Option<Calendar> {
+        let [(first, constant), ..] = self.pool[..] else { return None };
+        let Some(again) = self.again else { return Some(Calendar::constant(resources(constant))) };
+        let step = |(at, of): &(i64, Amounts)| (Span::from_ticks(at - first), resources(*of));
+        let steps = self.pool.iter().map(step).collect();
+        Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps)
+    }
+
+    /// Returns the pool as a machine.
+    pub fn machine(&self) -> Option<Machine> {
+        Some(crate::setup::pool_machine(&self.name, &self.calendar()?))
+    }
+}
+
+impl OpportunisticLine {
+    pub(crate) fn new(config: OpportunisticConfig) -> OpportunisticLine {
+        OpportunisticLine { lead: config.lead.ticks(), machine: amounts(&config.machine) }
+    }
+}
+
+impl From<OpportunisticLine> for OpportunisticConfig {
+    fn from(line: OpportunisticLine) -> OpportunisticConfig {
+        OpportunisticConfig { lead: Span::from_ticks(line.lead), machine: resources(line.machine) }
     }
 }
 

@@ -15,6 +15,8 @@ mod promise;
 
 mod policy_state;
 
+mod setup;
+
 use miserly_core::{Entry, Progress, Time};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,7 @@ use self::policy_state::SavedPolicyState;
 pub use self::promise::SavedBreachCause;
 use self::promise::SavedPromise;
 pub use self::request::SavedRequest;
+pub(crate) use self::setup::SavedSetup;
 use self::share::{SavedShare, placement, shares};
 use self::slots::SavedSlots;
 use self::state::SavedState;

@@ -33,7 +33,8 @@ fn a_job_that_starts_just_then_is_cancelled_as_one_that_runs() {
 #[test]
 fn a_job_that_starts_just_then_cannot_be_held() {
     let (mut life, waits) = waits_until_twenty();
-    let problem = just_before(&mut life, 20, DaemonRequest::Hold { job: waits, move_promises: false }).unwrap_err();
+    let problem =
+        just_before(&mut life, 20, DaemonRequest::Hold { job: waits, move_promises: false }).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Conflict);
     assert!(matches!(life.job(21, waits).phase, Phase::Running(_)));
 }

@@ -34,4 +34,6 @@ mod pools;
 
 mod pruning;
 
+mod configuration;
+
 mod promises;

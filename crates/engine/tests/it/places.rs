@@ -17,9 +17,10 @@ fn long_for_short() -> (Life, i64, i64) {
     (life, long, short)
 }
 
-/// Returns the error with which the next daemon does not begin.
+/// Returns the reason why the next daemon does not apply its configuration.
 fn refused(life: &mut Life, second: i64) -> String {
-    life.opened(second).err().map(|error| error.to_string()).unwrap_or_default()
+    life.begin(second, Absence::default());
+    life.status(second).configuration_problem.unwrap_or_default()
 }
 
 fn half(name: &str, policy: &str) -> Queue {
@@ -27,7 +28,7 @@ fn half(name: &str, policy: &str) -> Queue {
 }
 
 #[test]
-fn a_daemon_does_not_begin_with_a_policy_that_would_never_let_a_suspended_job_go_on() {
+fn a_daemon_does_not_take_over_a_policy_that_would_never_let_a_suspended_job_go_on() {
     let (mut life, long, short) = long_for_short();
     let written = life.setup.queues[0].policy.clone();
     for other in ["easy", "tss"] {
@@ -88,7 +89,7 @@ fn queues_do_not_change_places_under_jobs_on_processors_of_their_own() {
 }
 
 #[test]
-fn a_policy_that_names_processors_does_not_begin_over_jobs_whose_processors_it_does_not_know() {
+fn a_policy_that_names_processors_is_not_taken_over_for_jobs_whose_processors_it_does_not_know() {
     for (before, after) in [("easy", SS), (SS, "easy")] {
         let mut life = Life::of_policy(before, 2, 2);
         let [first, second] = [1, 2].map(|at| life.submit(at, job(1, 100)));

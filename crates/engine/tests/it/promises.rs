@@ -101,11 +101,8 @@ fn a_daemon_that_stalls_over_a_start_backdates_nothing() {
             let third = life.submit(10, job(1, 20));
             assert!(matches!(life.job(10, second).phase, Phase::Running(_)), "{policy}");
             let now = Life::now(31 + stall);
-            let ended = AttemptOutcome::Ended {
-                at: seconds(30),
-                exit: miserly_api::model::Exit::Code(0),
-                by: None,
-            };
+            let ended =
+                AttemptOutcome::Ended { at: seconds(30), exit: miserly_api::model::Exit::Code(0), by: None };
             life.late_turn(now, vec![Input::AttemptEnded(Attempt { job: second, nth: 1 }, ended)]);
             let end = launch(&life.actions(third)).end.unwrap();
             assert_eq!((end - seconds(31 + stall + 20)).ticks().abs(), 0, "{policy}");
@@ -183,7 +180,11 @@ fn a_policy_that_keeps_no_deadlines_refuses_them() {
         let mut life = Life::of_policy(policy, 1, 1);
         let due = Submission { deadline: Some(wall(500)), ..job(1, 20) };
         let problem = life.ask(1, DaemonRequest::Submit(due)).unwrap_err();
-        assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::Refused, Some("deadline")), "{policy}");
+        assert_eq!(
+            (problem.code, problem.field.as_deref()),
+            (ProblemCode::Refused, Some("deadline")),
+            "{policy}"
+        );
         assert!(problem.message.contains("keeps no deadlines; no queue here does"), "{}", problem.message);
     }
 }

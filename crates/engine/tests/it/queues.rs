@@ -16,11 +16,9 @@ fn check(kept_back: Submission) {
     life.begin(1, Absence::default());
     let number = life.submit(2, Submission { queue: Some("old".into()), ..kept_back });
     life.setup.queues.pop();
-    let message = life.opened(4).err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(
-        message.contains(&format!("job {number}: its queue \"old\" is in the configuration no longer")),
-        "{message}"
-    );
+    life.begin(4, Absence::default());
+    let message = life.status(4).configuration_problem.unwrap_or_default();
+    assert!(message.contains(&format!("job {number} is in queue \"old\", which is gone")), "{message}");
 }
 
 #[test]

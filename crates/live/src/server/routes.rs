@@ -7,8 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
-    TakeBackRequest,
-    Status, Submission, Submitted,
+    Status, Submission, Submitted, TakeBackRequest,
 };
 use miserly_engine::DaemonRequest;
 

@@ -138,6 +138,7 @@ pub(crate) fn status() -> Status {
         now: at(5),
         state: "/home/ada/.local/state/miserly".to_owned(),
         configuration: Some("/home/ada/miserly.toml".to_owned()),
+        configuration_problem: None,
         draining: false,
         cpus: 16,
         queues: vec![queue],

@@ -1,0 +1,91 @@
+//! The setup as it is stored: the one under which the stored jobs have their promises.
+
+use miserly_core::{OpportunisticConfig, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{OpportunisticLine, QueueLine};
+use crate::{Journal, JournalError, Queue, Setup};
+
+/// The stored form of a [`Setup`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct SavedSetup {
+    queues: Vec<SavedQueue>,
+    cpus: Vec<u32>,
+    opportunistic_cpus: Vec<u32>,
+    opportunistic: Option<OpportunisticLine>,
+    grace: i64,
+    cleanup_time: i64,
+    orphan_resume_delay: i64,
+    keep_history: Option<i64>,
+}
+
+/// The stored form of a [`Queue`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedQueue {
+    schedule: QueueLine,
+    default_time: Option<i64>,
+    most_time: Option<i64>,
+    default_memory: u64,
+    users: Vec<u32>,
+}
+
+impl SavedSetup {
+    /// The key of the stored setup.
+    pub(crate) const KEY: &str = "setup";
+
+    pub(crate) fn new(setup: &Setup) -> SavedSetup {
+        SavedSetup {
+            queues: setup.queues.iter().map(SavedQueue::new).collect(),
+            cpus: setup.cpus.clone(),
+            opportunistic_cpus: setup.opportunistic_cpus.clone(),
+            opportunistic: setup.opportunistic.map(OpportunisticLine::new),
+            grace: setup.grace.ticks(),
+            cleanup_time: setup.cleanup_time.ticks(),
+            orphan_resume_delay: setup.orphan_resume_delay.ticks(),
+            keep_history: setup.keep_history.map(Span::ticks),
+        }
+    }
+
+    /// Returns the stored setup. Returns `None` if there is none that this version understands.
+    pub(crate) fn load(journal: &impl Journal) -> Result<Option<SavedSetup>, JournalError> {
+        Ok(journal.value(SavedSetup::KEY)?.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Returns the setup. Returns `None` if a policy is unknown to this version, or a pool is invalid.
+    pub(crate) fn setup(&self) -> Option<Setup> {
+        Some(Setup {
+            queues: self.queues.iter().map(SavedQueue::queue).collect::<Option<_>>()?,
+            cpus: self.cpus.clone(),
+            opportunistic_cpus: self.opportunistic_cpus.clone(),
+            opportunistic: self.opportunistic.map(OpportunisticConfig::from),
+            grace: Span::from_ticks(self.grace),
+            cleanup_time: Span::from_ticks(self.cleanup_time),
+            orphan_resume_delay: Span::from_ticks(self.orphan_resume_delay),
+            keep_history: self.keep_history.map(Span::from_ticks),
+        })
+    }
+}
+
+impl SavedQueue {
+    fn new(queue: &Queue) -> SavedQueue {
+        SavedQueue {
+            schedule: QueueLine::new(queue),
+            default_time: queue.default_time.map(Span::ticks),
+            most_time: queue.most_time.map(Span::ticks),
+            default_memory: queue.default_memory,
+            users: queue.users.clone(),
+        }
+    }
+
+    fn queue(&self) -> Option<Queue> {
+        Some(Queue {
+            name: self.schedule.name.clone(),
+            policy: self.schedule.policy.parse().ok()?,
+            pool: self.schedule.calendar()?,
+            default_time: self.default_time.map(Span::from_ticks),
+            most_time: self.most_time.map(Span::from_ticks),
+            default_memory: self.default_memory,
+            users: self.users.clone(),
+        })
+    }
+}

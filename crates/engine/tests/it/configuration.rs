@@ -1,0 +1,102 @@
+//! A daemon that starts with another configuration: the promises of the last one come first.
+
+use miserly_api::model::Phase;
+use miserly_core::{Calendar, Kind, Resources};
+use miserly_engine::{Absence, Attempt, AttemptOutcome, Queue};
+
+use super::life::{Life, job, queue, seconds};
+
+/// Returns the policy of the first queue, as `status` shows it.
+fn policy(life: &mut Life, second: i64) -> String {
+    life.status(second).queues[0].policy.clone()
+}
+
+/// V3 of the audit: the daemon ended with a broken rule.
+#[test]
+fn a_policy_that_cannot_keep_the_promises_is_not_taken_over() {
+    for other in ["immediate", "immediate(policy=fcfs-backfill, quantum=30s, after=0s)", "fcfs"] {
+        let mut life = Life::of_policy("conservative", 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(1, job(1, 20));
+        let promised = life.job(1, second).promise.unwrap();
+        life.setup.queues[0].policy = other.parse().unwrap();
+        life.begin(5, Absence::default());
+        assert!(policy(&mut life, 5).starts_with("conservative"), "{other}");
+        let problem = life.status(5).configuration_problem.unwrap();
+        assert!(problem.contains("the promise to job 2"), "{other}: {problem}");
+        assert_eq!(life.job(6, second).promise.unwrap(), promised, "{other}");
+        life.end(21, first);
+        assert!(matches!(life.job(22, second).phase, Phase::Running(_)), "{other}");
+        // Nothing waits any more, and a reload is enough.
+        life.set_up(23).unwrap_or_else(|problem| panic!("{other}: {problem}"));
+        assert!(life.status(23).configuration_problem.is_none(), "{other}");
+        assert!(policy(&mut life, 23).starts_with(other.split('(').next().unwrap()), "{other}");
+    }
+}
+
+/// The same, while the daemon was away past the promised start.
+#[test]
+fn a_promise_that_passed_meanwhile_is_broken_for_that_cause() {
+    let mut life = Life::of_policy("conservative", 1, 1);
+    let first = life.submit(1, job(1, 20));
+    let second = life.submit(1, job(1, 20));
+    life.setup.queues[0].policy = "immediate".parse().unwrap();
+    let outcome =
+        AttemptOutcome::Ended { at: seconds(20), exit: miserly_api::model::Exit::Code(0), by: None };
+    life.begin(60, Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+    let view = life.job(61, second);
+    assert!(matches!(view.phase, Phase::Running(_)));
+    assert_eq!(view.late.unwrap().why, miserly_api::model::PromiseChangeReason::Away);
+}
+
+/// EASY promises a start to the head only. It would start others past their promises.
+#[test]
+fn easy_takes_over_one_promise_and_not_two() {
+    for jobs in [1, 2] {
+        let mut life = Life::of_policy("conservative", 1, 1);
+        for _ in 0..=jobs {
+            life.submit(1, job(1, 20));
+        }
+        life.setup.queues[0].policy = "easy".parse().unwrap();
+        life.begin(5, Absence::default());
+        assert_eq!(life.status(5).configuration_problem.is_none(), jobs == 1);
+    }
+}
+
+/// V11 of the audit: the ends of that time come before the configuration.
+#[test]
+fn jobs_that_have_ended_hinder_no_configuration() {
+    for other in ["ss", "gang(quantum=1s)"] {
+        let mut life = Life::of_policy("easy", 1, 1);
+        let first = life.submit(1, job(1, 20));
+        life.setup.queues[0].policy = other.parse().unwrap();
+        let outcome =
+            AttemptOutcome::Ended { at: seconds(5), exit: miserly_api::model::Exit::Code(0), by: None };
+        life.begin(6, Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+        let status = life.status(7);
+        assert!(status.configuration_problem.is_none(), "{other}: {status:?}");
+        assert!(status.queues[0].policy.starts_with(other.split('(').next().unwrap()));
+    }
+}
+
+/// D9 of the review: a queue that is gone from the file, and has a job.
+#[test]
+fn a_queue_with_jobs_stays_until_they_are_gone() {
+    let mut life = Life::new(4, 4);
+    life.setup.queues[0].pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
+    let pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
+    life.setup.queues.push(Queue { pool, ..queue("free", "easy") });
+    life.begin(1, Absence::default());
+    let held = miserly_api::model::Submission { queue: Some("free".into()), hold: true, ..job(1, 20) };
+    let held = life.submit(2, held);
+    life.setup.queues.pop();
+    life.begin(3, Absence::default());
+    let status = life.status(4);
+    assert_eq!(status.queues.len(), 2);
+    let problem = status.configuration_problem.unwrap();
+    assert!(problem.contains(&format!("job {held}")) && problem.contains("\"free\""), "{problem}");
+    let cancel = miserly_engine::DaemonRequest::Cancel { job: held, array: false };
+    life.ask(5, cancel).unwrap();
+    life.begin(6, Absence::default());
+    assert_eq!(life.status(7).queues.len(), 1);
+}
