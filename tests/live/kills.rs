@@ -160,10 +160,10 @@ fn check_promises(daemon: &mut Daemon) {
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     daemon.stop();
     let promises = Promises::read(&daemon.state());
-    let promised = |job: &&JobView| job.promise.is_some();
+    let given = |job: &&JobView| job.promise.is_some();
     let broken = |job: &&JobView| job.promise.as_ref().is_some_and(|promise| promise.broken.is_some());
     let numbers = |jobs: Vec<&JobView>| jobs.iter().map(|job| job.number).collect::<BTreeSet<i64>>();
-    assert_eq!(numbers(jobs.values().filter(promised).collect()), promises.given, "none is erased");
+    assert_eq!(numbers(jobs.values().filter(given).collect()), promises.given, "none is erased");
     let shown = numbers(jobs.values().filter(broken).collect());
     assert!(promises.broken.is_subset(&shown), "{:?} {shown:?}", promises.broken);
     let late = jobs.values().filter(|job| job.late.is_some()).count() as u64;
@@ -175,7 +175,7 @@ fn check_promises(daemon: &mut Daemon) {
     for (job, by, why) in promises.late {
         assert_eq!(why, SavedBreachCause::Away, "job {job} was late, and the daemon was there");
         let shown = jobs[&job].late.unwrap_or_else(|| panic!("job {job} was late, and nothing says so"));
-        assert!((shown.by * 1e6).round() as i64 >= by, "job {job}: {shown:?}");
+        assert!((shown.by * 1e6).round() >= by as f64, "job {job}: {shown:?}");
     }
 }
 

@@ -340,5 +340,5 @@ impl Context<'_> {
 
 /// Returns a violation without the name of the policy, which the driver adds.
 fn refused(now: Time, job: Option<JobNumber>, rule: Rule) -> Violation {
-    Violation { policy: String::new(), job, now, rule }
+    Violation { queue: 0, policy: String::new(), job, now, rule }
 }

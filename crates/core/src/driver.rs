@@ -292,7 +292,13 @@ impl Driver {
 
     fn source_error(&self, now: Time, job: Option<JobId>, rule: Rule) -> Violation {
         let number = job.and_then(|job| self.ledger.get(job)).map(|entry| entry.request.number);
-        Violation { policy: format!("{} (event source)", self.policy.name()), job: number, now, rule }
+        Violation {
+            queue: 0,
+            policy: format!("{} (event source)", self.policy.name()),
+            job: number,
+            now,
+            rule,
+        }
     }
 }
 

@@ -96,7 +96,8 @@ impl System {
             let queue = &mut self.queues[at];
             let due = queue.wake().is_some_and(|wake| wake <= now);
             if due || !self.part.is_empty() {
-                queue.round(now, &mut self.part, effects)?;
+                let played = queue.round(now, &mut self.part, effects);
+                played.map_err(|violation| Violation { queue: at, ..violation })?;
             }
         }
         Ok(())

@@ -73,6 +73,8 @@ pub enum Rule {
 /// A refused decision: the policy, the job, the instant and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violation {
+    /// The queue, by position in its [`System`](crate::System).
+    pub queue: usize,
     /// The policy's name, or the part of the driver that refused.
     pub policy: String,
     /// The job, where there is one.

@@ -153,6 +153,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
+            Some(_) if self.stopped.contains_key(&record.queue) => {
+                record.promise.change(counts, wall, latest, PromiseCause::Stopped);
+            }
             Some(cause) => record.promise.change(counts, wall, latest, PromiseCause::from(cause)),
             None => record.promise.give(counts, wall, latest),
         }

@@ -1,6 +1,6 @@
 //! The engine: applies batches of inputs, commits their outcome and dispatches it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{System, Time, Violation};
@@ -14,6 +14,7 @@ use crate::journal::to_json;
 use crate::pruning::Pruning;
 use crate::retry::CommitRetry;
 use crate::saved::SavedSetup;
+use crate::stopped_queue::StoppedQueues;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
@@ -47,7 +48,7 @@ pub enum EngineError {
     /// The state cannot be written or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A policy made a mistake.
+    /// A policy made a mistake, and its queue cannot be stopped.
     #[error(transparent)]
     Violation(#[from] Violation),
     /// The stored record of a job is invalid.
@@ -116,6 +117,33 @@ pub struct Engine<L, J> {
     pub(crate) retry: CommitRetry,
     pub(crate) pruning: Pruning,
     pub(crate) schedules: SentSchedules,
+    pub(crate) stopped: StoppedQueues,
+}
+
+/// The inputs of a batch, by kind. Requests are taken as they are handled.
+struct Inputs {
+    ends: Vec<(Attempt, AttemptOutcome)>,
+    slept: bool,
+    online: Option<Vec<u32>>,
+    requests: VecDeque<(Caller, Box<DaemonRequest>, Box<dyn Requester>)>,
+}
+
+impl Inputs {
+    /// Returns the inputs, after the ends of attempts that a failed commit left.
+    fn new(ends: Vec<(Attempt, AttemptOutcome)>, inputs: Vec<Input>) -> Inputs {
+        let mut sorted = Inputs { ends, slept: false, online: None, requests: VecDeque::new() };
+        for input in inputs {
+            match input {
+                Input::AttemptEnded(attempt, outcome) => sorted.ends.push((attempt, outcome)),
+                Input::Slept => sorted.slept = true,
+                Input::Online(cpus) => sorted.online = Some(cpus),
+                Input::Request { caller, request, requester } => {
+                    sorted.requests.push_back((caller, request, requester));
+                }
+            }
+        }
+        sorted
+    }
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -125,17 +153,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// facts and are applied again later.
     ///
     /// # Errors
-    /// If a policy makes a mistake, or the journal fails in any other way.
+    /// If the journal fails in any other way, or the ledger rejects an event of a queue that is stopped.
     pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
-        let mut ends = self.retry.begin();
-        let mut rest = vec![];
-        for input in inputs {
-            match input {
-                Input::AttemptEnded(attempt, outcome) => ends.push((attempt, outcome)),
-                other => rest.push(other),
-            }
+        let mut inputs = Inputs::new(self.retry.begin(), inputs);
+        while let Err(error) = self.apply_inputs(now, &mut inputs) {
+            self.stop_queue(now, error)?;
         }
-        self.apply_inputs(now, ends.clone(), rest)?;
+        let Inputs { ends, .. } = inputs;
         self.add_planned_windows();
         match self.commit(now) {
             Ok(()) => self.dispatch(now),
@@ -158,13 +182,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
-    fn apply_inputs(
-        &mut self,
-        now: Now,
-        ends: Vec<(Attempt, AttemptOutcome)>,
-        rest: Vec<Input>,
-    ) -> Result<(), EngineError> {
-        if self.has_stalled(now) || rest.iter().any(|input| matches!(input, Input::Slept)) {
+    fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
+        let ends = inputs.ends.clone();
+        if inputs.slept || self.has_stalled(now) {
             self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
         } else {
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
@@ -172,14 +192,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             ends.sort_by_key(|(at, attempt, _)| (*at, *attempt));
             self.play_due(now, ends)?;
         }
-        for input in rest {
-            match input {
-                Input::Request { caller, request, requester } => {
-                    self.handle_request(now, caller, *request, requester)?;
-                }
-                Input::Online(cpus) => self.online(&cpus),
-                Input::AttemptEnded(..) | Input::Slept => {}
-            }
+        if let Some(cpus) = &inputs.online {
+            self.online(cpus);
+        }
+        while let Some((caller, request, requester)) = inputs.requests.pop_front() {
+            self.handle_request(now, caller, *request, requester)?;
         }
         self.fit_pools(now)?;
         self.settle_dependencies(now)
@@ -260,7 +277,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.load()?;
         self.retry.schedule(now.ticks, facts);
-        Ok(())
+        self.break_stopped_promises(now)
     }
 }
 

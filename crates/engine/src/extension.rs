@@ -64,11 +64,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Plays an amendment on a copy of the queue. Returns a problem if a promise breaks.
     fn try_amendment(&self, at: Time, job: i64, amendment: Amendment) -> Result<(), RequestError> {
         let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(()) };
-        let mut trial = self.trial(queue);
         let mut round = Round::default();
         round.amended.push(amendment);
-        let mut effects = vec![];
-        trial.round(at, &mut round, &mut effects)?;
+        let (_, effects) = self.play_trial(queue, at, round)?;
         let broken = effects.iter().find_map(|effect| match effect {
             Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
             _ => None,

@@ -140,8 +140,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut round = Round::default();
         round.ended.push(Ended { job: handle, how: EndHow::Cancelled });
         round.submitted.push(Submission { job: JobId(self.jobs.unused_handle()), request });
-        let mut effects = vec![];
-        self.trial(queue).round(at, &mut round, &mut effects)?;
+        let (_, effects) = self.play_trial(queue, at, round)?;
         let refusal = effects.iter().find_map(|effect| match effect {
             Effect::Refused { why, .. } => Some(refusal_message(*why)),
             _ => None,

@@ -21,6 +21,8 @@ mod record;
 
 mod setup;
 
+mod stopped_queue;
+
 mod engine;
 
 mod daemon_info;

@@ -19,6 +19,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.check_compatibility(&setup)?;
         let trial = self.system_over(&setup)?;
         self.try_setup(now, &setup, trial)?;
+        self.stopped.clear();
         self.system = self.system_over(&setup)?;
         self.cpus = self.cpus.anew(&setup);
         for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
@@ -111,8 +112,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Promises::Head => 1,
             Promises::EveryJob => return None,
         };
-        let promised = ledger.waiting().filter(|job| ledger.entry(*job).promise.is_some());
-        promised.map(|job| self.number(job)).nth(heeded)
+        let waiting = ledger.waiting().filter(|job| ledger.entry(*job).promise.is_some());
+        waiting.map(|job| self.number(job)).nth(heeded)
     }
 
     /// Returns the present jobs in the queues of a setup.

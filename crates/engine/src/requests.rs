@@ -1,7 +1,6 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
 use miserly_api::model::{Filter, JobIds, JobView, Problem, ProblemCode};
-use miserly_core::Violation;
 
 use crate::{
     Caller, DaemonReply, DaemonRequest, EndedFilter, Engine, EngineError, Journal, JournalError, Launcher,
@@ -28,12 +27,6 @@ pub enum RequestError {
     Fatal(#[from] EngineError),
 }
 
-impl From<Violation> for RequestError {
-    fn from(violation: Violation) -> RequestError {
-        RequestError::Fatal(violation.into())
-    }
-}
-
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Handles a request. The reply is dispatched when the batch is durable.
     pub(crate) fn handle_request(
@@ -49,7 +42,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 let reply = match self.reply(now, caller, request) {
                     Ok(reply) => Ok(reply),
                     Err(RequestError::Refused(problem)) => Err(problem),
-                    Err(RequestError::Fatal(error)) => return Err(error),
+                    Err(RequestError::Fatal(error)) => {
+                        let problem = Problem::new(ProblemCode::Internal, error.to_string());
+                        self.batch.reply(requester, Err(problem));
+                        return Err(error);
+                    }
                 };
                 self.batch.reply(requester, reply);
             }

@@ -16,6 +16,7 @@ use crate::jobs::JobTable;
 use crate::pruning::Pruning;
 use crate::retry::CommitRetry;
 use crate::saved::SavedSetup;
+use crate::stopped_queue::StoppedQueues;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
@@ -60,6 +61,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             retry: CommitRetry::default(),
             pruning: Pruning::at(now.ticks),
             schedules: SentSchedules::default(),
+            stopped: StoppedQueues::default(),
         };
         engine.load()?;
         Ok(engine)
@@ -72,11 +74,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// # Errors
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
-    pub fn begin(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
-        self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
-        self.apply_absence(now, absence)?;
-        self.fit_pools(now)?;
-        self.settle_dependencies(now)?;
+    pub fn begin(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
+        while let Err(error) = self.apply_beginning(now, absence.clone()) {
+            self.stop_queue(now, error)?;
+        }
         self.move_gang_jobs();
         self.resend_state(now.ticks);
         self.forget_planned_windows();
@@ -90,6 +91,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.dispatch(now);
         self.send_slot_schedules();
         self.apply_configuration(now)
+    }
+
+    fn apply_beginning(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+        self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
+        self.apply_absence(now, absence)?;
+        self.fit_pools(now)?;
+        self.settle_dependencies(now)
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
@@ -160,7 +168,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(EngineError::Incompatible { job, problem });
         }
         let system = self.setup.system(entries, states);
-        system.map_err(|queue| EngineError::Pool { queue: queue.name.clone() })
+        let mut system = system.map_err(|queue| EngineError::Pool { queue: queue.name.clone() })?;
+        self.stop_policies(&mut system);
+        Ok(system)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Accepted, Problem, ProblemCode, Quote, Submission, Submitted, Window};
-use miserly_core::{Effect, JobId, Kind, Round, Span, System, Time};
+use miserly_core::{Effect, JobId, Kind, Round, Span, Time};
 use miserly_units::duration;
 
 use crate::effects::refusal_message;
@@ -109,7 +109,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !self.enters_at_once(&records[0], at) {
             return Ok(vec![None; records.len()]);
         }
-        let mut trial = self.trial(queue);
         let mut round = Round::default();
         let base = self.jobs.unused_handle();
         for (handle, record) in (base..).zip(records) {
@@ -117,8 +116,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let request = record.request(&self.setup, 0, at, begin);
             round.submitted.push(miserly_core::Submission { job: JobId(handle), request });
         }
-        let mut effects = vec![];
-        trial.round(at, &mut round, &mut effects)?;
+        let (trial, effects) = self.play_trial(queue, at, round)?;
         let numbered = |effect: Effect| {
             let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
             Some((records.get(nth)?.number, effect))
@@ -135,16 +133,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok((base..).zip(records).map(window).collect())
     }
 
-    /// Returns a copy of a queue for trials.
-    pub(crate) fn trial(&self, queue: usize) -> System {
-        let ledger = self.system.queues()[queue].ledger().clone();
-        System::new(vec![self.setup.queues[queue].driver_over(ledger)])
-    }
-
     /// Checks a submission and returns the records of its jobs.
     fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
         self.may_submit(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
+        self.stopped_problem(&queue.name).map_or(Ok(()), Err)?;
         self.launcher.check(submission, &name_of(submission))?;
         let (time, memory) = check(queue, submission)?;
         self.check_deadline(queue, submission)?;

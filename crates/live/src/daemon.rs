@@ -191,7 +191,7 @@ fn engine(
         engine.set_online(&online);
     }
     let mut logged = false;
-    while let Err(error) = engine.begin(clock.read(), absence.clone()) {
+    while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
         if !std::mem::replace(&mut logged, true) {
             tracing::error!("the daemon waits until there is room for its state: {error}");

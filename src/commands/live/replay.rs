@@ -34,6 +34,8 @@ struct Lived {
     /// Later setups, each with the number of rounds before it.
     changes: Vec<(usize, Began)>,
     rounds: Vec<RoundLine>,
+    /// The stop of a queue, after which the state was read anew from the store.
+    stopped: Option<String>,
 }
 
 /// The result of a replay.
@@ -47,6 +49,9 @@ struct Played {
     promises: usize,
     /// All effects of the rounds.
     effects: usize,
+    /// The mistake of a policy, at which the comparison ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
     /// The first effect that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Difference>,
@@ -74,6 +79,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
 fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let history = History::open(state)?;
     let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
+    let mut stopped = None;
     history.journal(1, &mut |line| {
         match serde_json::from_str(&line.body) {
             Ok(JournalLine::Began { queues, opportunistic, .. }) => {
@@ -85,6 +91,10 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
             }
             Ok(JournalLine::Round(round)) => rounds.push(*round),
             Ok(JournalLine::Ended { .. }) => {}
+            Ok(JournalLine::Stopped { queue, mistake, .. }) => {
+                stopped = Some(format!("queue {queue} was stopped: {mistake}"));
+                return ControlFlow::Break(());
+            }
             Err(error) => {
                 bad = Some(format!("line {} of the journal: {error}", line.number));
                 return ControlFlow::Break(());
@@ -97,32 +107,33 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     }
     let mut setups = setups.into_iter();
     let first = setups.next().context("the journal is empty: no daemon has run with this state")?;
-    Ok(Lived { first: first.1, changes: setups.collect(), rounds })
+    Ok(Lived { first: first.1, changes: setups.collect(), rounds, stopped })
 }
 
 fn compare(lived: &Lived) -> anyhow::Result<Played> {
     let (rounds, simulated) = (&lived.rounds, simulated(lived)?);
-    let lived: Vec<_> =
+    let effects: Vec<_> =
         rounds.iter().flat_map(|round| round.effects.iter().map(|effect| (round.at, *effect))).collect();
-    let longer = lived.len().max(simulated.len());
-    let nth = (0..longer).find(|nth| lived.get(*nth) != simulated.get(*nth));
+    let longer = effects.len().max(simulated.len());
+    let nth = (0..longer).find(|nth| effects.get(*nth) != simulated.get(*nth));
     let difference = nth.map(|nth| Difference {
         nth,
-        daemon: lived.get(nth).copied(),
+        daemon: effects.get(nth).copied(),
         simulator: simulated.get(nth).copied(),
     });
-    let count = |of: fn(&EffectLine) -> bool| lived.iter().filter(|(_, effect)| of(effect)).count();
+    let count = |of: fn(&EffectLine) -> bool| effects.iter().filter(|(_, effect)| of(effect)).count();
     Ok(Played {
         rounds: rounds.len(),
         starts: count(|effect| matches!(effect, EffectLine::Started { .. })),
         promises: count(|effect| matches!(effect, EffectLine::Promised { .. } | EffectLine::Broken { .. })),
-        effects: lived.len(),
+        effects: effects.len(),
+        stopped: lived.stopped.clone(),
         difference,
     })
 }
 
 /// Returns the effects of the rounds in the simulator, with their ticks.
-fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i64, EffectLine)>> {
+fn simulated(Lived { first, changes, rounds, .. }: &Lived) -> anyhow::Result<Vec<(i64, EffectLine)>> {
     let mut problem = None;
     let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
     let mut change =
@@ -260,10 +271,13 @@ fn outside(
 }
 
 fn summary(played: &Played) -> String {
-    let Played { rounds, starts, promises, effects, difference } = played;
+    let Played { rounds, starts, promises, effects, stopped, difference } = played;
     let mut text = format!(
         "{rounds} rounds: {starts} starts, {promises} new or changed promises, {effects} effects in total\n"
     );
+    if let Some(stopped) = stopped {
+        text += &format!("compared up to a mistake of a policy: {stopped}\n");
+    }
     match difference {
         None => text += "the simulator reproduced every effect exactly\n",
         Some(Difference { nth, daemon, simulator }) => {

@@ -39,6 +39,14 @@ fn shown(status: &Status) -> String {
     if status.draining {
         text += "draining       no new jobs are accepted; undo with `miserly drain --undo`\n";
     }
+    for queue in &status.queues {
+        if let Some(mistake) = &queue.stopped {
+            text += &format!(
+                "stopped        queue {} starts nothing: {mistake}; a reload tries it again\n",
+                queue.name
+            );
+        }
+    }
     text + "\n" + &queues(&status.queues) + &unenforced(status)
 }
 

@@ -154,6 +154,9 @@ pub struct QueueStatus {
     pub name: String,
     /// The policy with its parameters.
     pub policy: String,
+    /// The mistake of the policy for which the queue is stopped: it starts nothing. Absent if it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// The jobs to which the policy promises a start: `nothing`, `the head` or `every job`.
     pub promises: String,
     /// The present processors of the pool.

@@ -28,6 +28,15 @@ pub enum JournalLine {
     },
     /// A round was played.
     Round(Box<RoundLine>),
+    /// The policy of a queue made a mistake, and the queue was stopped. The batch of that instant was dropped.
+    Stopped {
+        /// The instant of the last round before, in ticks.
+        at: i64,
+        /// The queue.
+        queue: String,
+        /// The mistake.
+        mistake: String,
+    },
     /// A daemon ended in order.
     Ended {
         /// The instant, in ticks.

@@ -14,7 +14,7 @@ fn the_mark_has_the_wall_time_as_it_was_set() {
     let first = ClockMark { boot: "one".into(), offset: 0, ticks: 0, wall: noon.as_microsecond() };
     let info = DaemonInfo { mark: Some(first), ..DaemonInfo::default() };
     let mut engine = Engine::open(setup(), info, journal.clone(), Idle, at(0, noon)).expect("an engine");
-    engine.begin(at(0, noon), Absence::default()).expect("it begins");
+    engine.begin(at(0, noon), &Absence::default()).expect("it begins");
     // In ten minutes the wall clock advances by an hour and ten minutes.
     engine.shutdown(at(10, noon + minutes(70))).expect("it ends");
     let text = journal.value("clock").expect("a readable journal").expect("a mark");

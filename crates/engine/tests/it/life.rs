@@ -126,7 +126,7 @@ impl Life {
     /// A daemon begins, and the one before it is gone as if it had been killed.
     pub(crate) fn begin(&mut self, second: i64, meanwhile: Absence) {
         let mut engine = self.opened(second).unwrap();
-        engine.begin(Life::now(second), meanwhile).unwrap();
+        engine.begin(Life::now(second), &meanwhile).unwrap();
         self.engine = Some(engine);
     }
 
@@ -205,6 +205,11 @@ impl Life {
             DaemonReply::Status(status) => *status,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Returns the lines of the journal.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.journal.lines()
     }
 
     /// Returns the slot schedule of a queue.

@@ -37,3 +37,5 @@ mod pruning;
 mod configuration;
 
 mod promises;
+
+mod stopped;

@@ -26,7 +26,7 @@ fn windows_are_taken_from_the_pool_and_given_back() {
     let journal = MemoryJournal::default();
     let now = at(1, Timestamp::UNIX_EPOCH);
     let mut engine = Engine::open(setup(), DaemonInfo::default(), journal, Idle, now).expect("an engine");
-    engine.begin(now, Absence::default()).expect("it begins");
+    engine.begin(now, &Absence::default()).expect("it begins");
     for (cpus, minutes) in [(3, 10.0), (2, 5.0), (1, 20.0)] {
         let command = vec!["/bin/true".to_owned()];
         let job = Submission {

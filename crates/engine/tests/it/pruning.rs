@@ -63,7 +63,7 @@ fn open(
         keep_history: keep.map(Span::from_ticks),
     };
     let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();
-    engine.begin(now, Absence::default()).unwrap();
+    engine.begin(now, &Absence::default()).unwrap();
     engine
 }
 

@@ -63,10 +63,10 @@ fn a_daemon_that_cannot_store_its_beginning_can_begin_again() {
     let number = life.submit(1, job(1, 20));
     let mut engine = life.opened(5).unwrap();
     life.journal.set_full(true);
-    assert!(engine.begin(Life::now(5), Absence::default()).is_err());
+    assert!(engine.begin(Life::now(5), &Absence::default()).is_err());
     assert_eq!(life.actions(number).len(), 0);
     life.journal.set_full(false);
-    engine.begin(Life::now(6), Absence::default()).unwrap();
+    engine.begin(Life::now(6), &Absence::default()).unwrap();
     assert_eq!(life.actions(number).len(), 2);
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn status() -> Status {
     let queue = QueueStatus {
         name: "batch".to_owned(),
         policy: "miser".to_owned(),
+        stopped: None,
         promises: "every job".to_owned(),
         cpus: 8,
         memory: Some(16 << 30),

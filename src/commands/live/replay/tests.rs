@@ -33,7 +33,7 @@ fn ended(second: i64, job: i64) -> RoundLine {
 /// Returns the effects of these rounds. `change` is another policy from that round on.
 fn effects(policy: &str, rounds: &[RoundLine], change: Option<(usize, &str)>) -> Vec<(i64, EffectLine)> {
     let changes = change.map(|(before, policy)| (before, began(policy))).into_iter().collect();
-    let mut lived = Lived { first: began(policy), changes, rounds: vec![] };
+    let mut lived = Lived { first: began(policy), changes, rounds: vec![], stopped: None };
     for round in rounds {
         lived.rounds.push(round.clone());
         let came = simulated(&lived).unwrap().into_iter().filter(|came| came.0 == round.at);

@@ -1,0 +1,140 @@
+//! Queues whose policy made a mistake: they are stopped, and the others go on.
+
+use std::collections::BTreeMap;
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_core::{
+    Context, Effect, Event, Fault, JobId, Ledger, Policy, Round, Slicing, Span, System, Time, Violation,
+};
+
+use crate::batch::PendingBatch;
+use crate::requests::RequestError;
+use crate::{Engine, EngineError, Journal, JournalLine, Launcher, Now};
+
+/// The stopped queues, and the mistake of each.
+pub(crate) type StoppedQueues = BTreeMap<String, String>;
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Stops the queue whose policy made a mistake, and drops all changes of the batch.
+    ///
+    /// Its running jobs keep their windows. Its waiting jobs are promised no start any more. A reload of the configuration, or
+    /// another daemon, gives the policy another chance. The caller applies its inputs again, but for the requests handled so far,
+    /// which are refused.
+    ///
+    /// # Errors
+    /// The error itself, if it is none of a policy, or the queue was stopped before.
+    pub(crate) fn stop_queue(&mut self, now: Now, error: EngineError) -> Result<(), EngineError> {
+        let EngineError::Violation(violation) = error else { return Err(error) };
+        let queue = self.setup.queues.get(violation.queue).map(|queue| queue.name.clone());
+        let Some(queue) = queue.filter(|queue| !self.stopped.contains_key(queue)) else {
+            return Err(EngineError::Violation(violation));
+        };
+        tracing::error!("queue {queue} is stopped: {violation}");
+        self.stopped.insert(queue.clone(), violation.to_string());
+        for (requester, reply) in std::mem::take(&mut self.batch).replies {
+            // A refusal stands: it changed nothing.
+            let message = format!("queue {queue} was stopped meanwhile; request rejected, repeat it");
+            requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Unavailable, message))));
+        }
+        self.batch = PendingBatch::default();
+        self.load()?;
+        self.batch.line(&JournalLine::Stopped {
+            at: self.values.last_instant.ticks(),
+            queue,
+            mistake: violation.to_string(),
+        });
+        self.break_stopped_promises(now)
+    }
+
+    /// Breaks the promises of stopped queues. Nothing keeps them.
+    pub(crate) fn break_stopped_promises(&mut self, now: Now) -> Result<(), EngineError> {
+        if self.stopped.is_empty() {
+            return Ok(());
+        }
+        let at = now.ticks.max(self.values.last_instant + Span::TICK);
+        self.play(now, at, Round { fault: Some(Fault::Away), ..Round::default() })?;
+        Ok(())
+    }
+
+    /// Returns the problem of a request for a job of a queue, if the queue is stopped.
+    pub(crate) fn stopped_problem(&self, queue: &str) -> Option<Problem> {
+        let mistake = self.stopped.get(queue)?;
+        let message =
+            format!("queue {queue} is stopped: {mistake}; a reload of the configuration tries it again");
+        Some(Problem::new(ProblemCode::Unavailable, message))
+    }
+
+    /// Replaces the policies of stopped queues.
+    pub(crate) fn stop_policies(&self, system: &mut System) {
+        for (queue, driver) in self.setup.queues.iter().zip(system.queues_mut()) {
+            if self.stopped.contains_key(&queue.name) {
+                let policy = queue.policy.build(driver.ledger().machine(), 0);
+                driver.replace(Box::new(StoppedPolicy::in_place_of(policy.ok().as_deref())));
+            }
+        }
+    }
+
+    /// Plays a round on a copy of a queue. Returns the copy, and the effects.
+    pub(crate) fn play_trial(
+        &self,
+        queue: usize,
+        at: Time,
+        mut round: Round,
+    ) -> Result<(System, Vec<Effect>), RequestError> {
+        if let Some(problem) = self.stopped_problem(&self.setup.queues[queue].name) {
+            return Err(problem.into());
+        }
+        let ledger = self.system.queues()[queue].ledger().clone();
+        let mut trial = System::new(vec![self.setup.queues[queue].driver_over(ledger)]);
+        let mut effects = vec![];
+        let played = trial.round(at, &mut round, &mut effects);
+        played.map_err(|violation| EngineError::Violation(Violation { queue, ..violation }))?;
+        Ok((trial, effects))
+    }
+}
+
+/// The policy of a stopped queue. It starts nothing, and takes all promises back.
+struct StoppedPolicy {
+    names_pes: bool,
+    slicing: Option<Slicing>,
+}
+
+impl StoppedPolicy {
+    /// Returns the policy over a ledger as another one keeps it.
+    fn in_place_of(policy: Option<&dyn Policy>) -> StoppedPolicy {
+        StoppedPolicy {
+            names_pes: policy.is_some_and(Policy::names_pes),
+            slicing: policy.and_then(Policy::slices_time),
+        }
+    }
+}
+
+impl Policy for StoppedPolicy {
+    fn name(&self) -> &'static str {
+        "stopped"
+    }
+
+    fn names_pes(&self) -> bool {
+        self.names_pes
+    }
+
+    fn slices_time(&self) -> Option<Slicing> {
+        self.slicing
+    }
+
+    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
+
+    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
+
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let promised = |job: &JobId| {
+            context.ledger().entry(*job).promise.is_some_and(|promise| promise.best < Time::MAX)
+        };
+        let jobs: Vec<JobId> = context.ledger().waiting().filter(promised).collect();
+        for job in jobs {
+            // Without a cause they break at the next one. Nothing starts anyway.
+            let _ = context.break_promise(job, Time::MAX);
+        }
+        Ok(())
+    }
+}
