@@ -48,7 +48,7 @@ fn who_waits_for_a_late_job_waits_on() {
     }
     assert_eq!(life.job(41, second).promise.unwrap().broken, Some(PromiseChangeReason::Overdue));
     // So it is in the daemon after this one.
-    life.begin(42, Absence::default());
+    life.begin(42, &Absence::default());
     assert_eq!(life.actions(second).len(), 0);
     life.end(50, first);
     assert!(launched(&life.actions(second)));
@@ -60,7 +60,7 @@ fn two_queues() -> Life {
     life.setup.queues[0].pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     let pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     life.setup.queues.push(Queue { pool, ..queue("free", "easy") });
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     life
 }
 

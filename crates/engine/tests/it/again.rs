@@ -15,7 +15,7 @@ fn a_job_that_was_cancelled_early_is_ended_by_the_next_daemon_too() {
     life.submit(1, job(1, 20));
     let early = life.submit(1, Submission { no_opportunistic: false, ..job(1, 20) });
     life.ask(2, DaemonRequest::Cancel { job: early, array: false }).unwrap();
-    life.begin(3, Absence::default());
+    life.begin(3, &Absence::default());
     let actions = life.actions(early);
     assert!(matches!(&actions[..], [Action::Kill { .. }]), "{actions:?}");
 }
@@ -37,7 +37,7 @@ fn a_job_that_was_resumed_goes_on_under_the_next_daemon() {
     let victim = life.submit(1, job(1, 20));
     life.submit(5, job(1, 60));
     life.turn(36, vec![]);
-    life.begin(37, Absence::default());
+    life.begin(37, &Absence::default());
     let actions = life.actions(victim);
     assert!(matches!(&actions[..], [Action::BeginWindow { .. }, Action::Continue]), "{actions:?}");
 }
@@ -48,7 +48,7 @@ fn a_job_that_was_suspended_is_stopped_by_the_next_daemon_until_it_goes_on() {
     let victim = life.submit(1, job(1, 20));
     life.submit(5, job(1, 60));
     let before = life.actions(victim);
-    life.begin(6, Absence::default());
+    life.begin(6, &Absence::default());
     let actions = life.actions(victim);
     let [Action::Stop, Action::EndIfOrphaned { end, .. }] = &actions[..] else { panic!("{actions:?}") };
     assert!(
@@ -56,7 +56,7 @@ fn a_job_that_was_suspended_is_stopped_by_the_next_daemon_until_it_goes_on() {
         "{before:?}"
     );
     // It is its turn while nobody is there: it is not stopped first.
-    life.begin(37, Absence::default());
+    life.begin(37, &Absence::default());
     let actions = life.actions(victim);
     assert!(matches!(&actions[..], [Action::BeginWindow { .. }, Action::Continue]), "{actions:?}");
 }
@@ -66,7 +66,7 @@ fn a_longer_window_is_told_by_the_next_daemon() {
     let mut life = Life::new(1, 1);
     let number = life.submit(1, job(1, 20));
     life.ask(2, DaemonRequest::Extend { job: number, by: 50.0 }).unwrap();
-    life.begin(3, Absence::default());
+    life.begin(3, &Absence::default());
     let actions = life.actions(number);
     let [Action::BeginWindow { cpus, end }, Action::Continue] = &actions[..] else { panic!("{actions:?}") };
     assert!(*cpus == [0] && (end.ticks() - seconds(71).ticks()).abs() < 10, "{actions:?}");
@@ -78,7 +78,7 @@ fn a_hand_over_that_is_changed_moves_no_end_of_a_job_that_runs() {
     let number = life.submit(1, job(1, 20));
     let Phase::Running(before) = life.job(2, number).phase else { panic!("it runs") };
     life.cleanup_time(10);
-    life.begin(3, Absence::default());
+    life.begin(3, &Absence::default());
     let Phase::Running(holding) = life.job(4, number).phase else { panic!("it runs") };
     assert_eq!(holding, before);
     life.actions(number);

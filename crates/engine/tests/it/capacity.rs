@@ -97,7 +97,7 @@ fn what_is_gone_is_gone_after_the_configuration_was_read_again_and_for_the_next_
     let moved = start(&mut life, 11, waits);
     life.reread(12);
     assert_eq!((life.status(13).queues[0].cpus, start(&mut life, 13, waits)), (1, moved));
-    life.begin(14, Absence::default());
+    life.begin(14, &Absence::default());
     assert_eq!((life.status(15).queues[0].cpus, start(&mut life, 15, waits)), (1, moved));
     life.turn(20, vec![Input::Online(vec![0, 1])]);
     assert_eq!(life.status(21).queues[0].cpus, 2);

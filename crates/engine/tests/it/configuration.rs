@@ -20,7 +20,7 @@ fn a_policy_that_cannot_keep_the_promises_is_not_taken_over() {
         let second = life.submit(1, job(1, 20));
         let promised = life.job(1, second).promise.unwrap();
         life.setup.queues[0].policy = other.parse().unwrap();
-        life.begin(5, Absence::default());
+        life.begin(5, &Absence::default());
         assert!(policy(&mut life, 5).starts_with("conservative"), "{other}");
         let problem = life.status(5).configuration_problem.unwrap();
         assert!(problem.contains("the promise to job 2"), "{other}: {problem}");
@@ -43,7 +43,7 @@ fn a_promise_that_passed_meanwhile_is_broken_for_that_cause() {
     life.setup.queues[0].policy = "immediate".parse().unwrap();
     let outcome =
         AttemptOutcome::Ended { at: seconds(20), exit: miserly_api::model::Exit::Code(0), by: None };
-    life.begin(60, Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+    life.begin(60, &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
     let view = life.job(61, second);
     assert!(matches!(view.phase, Phase::Running(_)));
     assert_eq!(view.late.unwrap().why, miserly_api::model::PromiseChangeReason::Away);
@@ -58,7 +58,7 @@ fn easy_takes_over_one_promise_and_not_two() {
             life.submit(1, job(1, 20));
         }
         life.setup.queues[0].policy = "easy".parse().unwrap();
-        life.begin(5, Absence::default());
+        life.begin(5, &Absence::default());
         assert_eq!(life.status(5).configuration_problem.is_none(), jobs == 1);
     }
 }
@@ -72,7 +72,7 @@ fn jobs_that_have_ended_hinder_no_configuration() {
         life.setup.queues[0].policy = other.parse().unwrap();
         let outcome =
             AttemptOutcome::Ended { at: seconds(5), exit: miserly_api::model::Exit::Code(0), by: None };
-        life.begin(6, Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+        life.begin(6, &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
         let status = life.status(7);
         assert!(status.configuration_problem.is_none(), "{other}: {status:?}");
         assert!(status.queues[0].policy.starts_with(other.split('(').next().unwrap()));
@@ -86,17 +86,17 @@ fn a_queue_with_jobs_stays_until_they_are_gone() {
     life.setup.queues[0].pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     let pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     life.setup.queues.push(Queue { pool, ..queue("free", "easy") });
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     let held = miserly_api::model::Submission { queue: Some("free".into()), hold: true, ..job(1, 20) };
     let held = life.submit(2, held);
     life.setup.queues.pop();
-    life.begin(3, Absence::default());
+    life.begin(3, &Absence::default());
     let status = life.status(4);
     assert_eq!(status.queues.len(), 2);
     let problem = status.configuration_problem.unwrap();
     assert!(problem.contains(&format!("job {held}")) && problem.contains("\"free\""), "{problem}");
     let cancel = miserly_engine::DaemonRequest::Cancel { job: held, array: false };
     life.ask(5, cancel).unwrap();
-    life.begin(6, Absence::default());
+    life.begin(6, &Absence::default());
     assert_eq!(life.status(7).queues.len(), 1);
 }

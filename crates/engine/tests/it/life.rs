@@ -90,7 +90,7 @@ impl Life {
             actions: RecordedActions::default(),
             turning: Turning::default(),
         };
-        life.begin(0, Absence::default());
+        life.begin(0, &Absence::default());
         life
     }
 
@@ -124,9 +124,9 @@ impl Life {
     }
 
     /// A daemon begins, and the one before it is gone as if it had been killed.
-    pub(crate) fn begin(&mut self, second: i64, meanwhile: Absence) {
+    pub(crate) fn begin(&mut self, second: i64, meanwhile: &Absence) {
         let mut engine = self.opened(second).unwrap();
-        engine.begin(Life::now(second), &meanwhile).unwrap();
+        engine.begin(Life::now(second), meanwhile).unwrap();
         self.engine = Some(engine);
     }
 

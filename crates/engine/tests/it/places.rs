@@ -19,7 +19,7 @@ fn long_for_short() -> (Life, i64, i64) {
 
 /// Returns the reason why the next daemon does not apply its configuration.
 fn refused(life: &mut Life, second: i64) -> String {
-    life.begin(second, Absence::default());
+    life.begin(second, &Absence::default());
     life.status(second).configuration_problem.unwrap_or_default()
 }
 
@@ -40,7 +40,7 @@ fn a_daemon_does_not_take_over_a_policy_that_would_never_let_a_suspended_job_go_
         assert!(message.starts_with(&expect), "{message}");
     }
     life.setup.queues[0].policy = written;
-    life.begin(15, Absence::default());
+    life.begin(15, &Absence::default());
     life.end(18, short);
     assert!(matches!(life.job(19, long).phase, Phase::Running(_)), "nothing was lost");
 }
@@ -60,7 +60,7 @@ fn settings_of_a_policy_may_change_while_a_job_is_suspended_and_its_name_may_not
 fn a_queue_that_comes_takes_no_processor_from_a_job_that_runs() {
     let mut life = Life::new(2, 2);
     life.setup.queues = vec![half("batch", "easy")];
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     let runs = life.submit(2, job(1, 100));
     // The processor that runs the job would be the new queue's: it has the highest.
     life.setup.cpus = vec![0];
@@ -69,7 +69,7 @@ fn a_queue_that_comes_takes_no_processor_from_a_job_that_runs() {
     assert!(refused(&mut life, 4).contains("runs on processor 0, which queue s would have for itself"));
     // Another one is free for it.
     life.setup.cpus = vec![0, 1];
-    life.begin(5, Absence::default());
+    life.begin(5, &Absence::default());
     let other = life.submit(6, Submission { queue: Some("s".into()), ..job(1, 10) });
     let Phase::Running(holding) = life.job(7, other).phase else { panic!("it runs") };
     assert_eq!(holding.cpus, [1]);
@@ -79,13 +79,13 @@ fn a_queue_that_comes_takes_no_processor_from_a_job_that_runs() {
 fn queues_do_not_change_places_under_jobs_on_processors_of_their_own() {
     let mut life = Life::new(2, 2);
     life.setup.queues = vec![half("a", SS), half("b", SS)];
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     let runs = life.submit(2, Submission { queue: Some("a".into()), ..job(1, 100) });
     life.setup.queues.reverse();
     assert_eq!(life.set_up(3).unwrap_err().job, Some(runs));
     assert!(refused(&mut life, 4).contains("is on processors of queue a, which would have others"));
     life.setup.queues.reverse();
-    life.begin(5, Absence::default());
+    life.begin(5, &Absence::default());
 }
 
 #[test]
@@ -106,11 +106,11 @@ fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
     life.turn(1, vec![Input::Online(vec![0])]);
     assert_eq!(life.status(2).queues[0].cpus, 1);
     // Nobody says what is online now.
-    life.begin(3, Absence::default());
+    life.begin(3, &Absence::default());
     assert_eq!(life.status(4).queues[0].cpus, 1, "it is the same pool");
     life.setup.cpus = vec![0, 1, 2];
     life.setup.queues[0].pool = Calendar::constant(Resources::cpus(3).with(Kind::Memory, 1000));
-    life.begin(5, Absence::default());
+    life.begin(5, &Absence::default());
     assert_eq!(life.status(6).queues[0].cpus, 3);
 }
 
@@ -138,7 +138,7 @@ fn a_processor_that_is_lost_under_a_job_is_nobody_elses_until_it_ends() {
     life.end(6, first);
     assert!(matches!(life.job(7, waits).phase, Phase::Queued), "one processor is left, and a job runs on it");
     assert_eq!(cpus_of(&mut life, 8, second), [0]);
-    life.begin(9, Absence::default());
+    life.begin(9, &Absence::default());
     life.end(10, second);
     assert_eq!(cpus_of(&mut life, 11, waits), [0]);
 }

@@ -37,7 +37,7 @@ fn the_window_of_a_job_that_was_never_launched_begins_with_it() {
         let mut life = Life::of_policy(policy, 1, 1);
         let first = life.submit(1, job(1, 20));
         let second = life.submit(2, job(1, 20));
-        life.begin(6, never_ran(first));
+        life.begin(6, &never_ran(first));
         let end = launch(&life.actions(first)).end.unwrap();
         assert_eq!(end, seconds(26), "{policy}: its whole time");
         let view = life.job(7, first);
@@ -77,11 +77,11 @@ fn no_window_goes_beyond_a_deadline() {
     let mut life = Life::new(1, 1);
     let due = |second| Submission { deadline: Some(wall(second)), ..job(1, 20) };
     let first = life.submit(1, due(23));
-    life.begin(6, never_ran(first));
+    life.begin(6, &never_ran(first));
     assert_eq!(launch(&life.actions(first)).end, Some(seconds(23)));
     let mut life = Life::new(1, 1);
     let first = life.submit(1, due(23));
-    life.begin(24, never_ran(first));
+    life.begin(24, &never_ran(first));
     assert!(life.actions(first).iter().all(|action| !matches!(action, Action::Launch(_))));
     let Phase::Failed { message, .. } = life.job(25, first).phase else { panic!("it is not run") };
     assert!(message.contains("deadline"), "{message}");
@@ -230,7 +230,7 @@ fn a_requeue_that_would_miss_the_deadline_is_refused() {
         assert!(problem.message.contains("deadline"), "{}", problem.message);
         assert_eq!(life.actions(first).len(), 0, "{policy}: it runs on");
         assert!(matches!(life.job(16, first).phase, Phase::Running(_)), "{policy}");
-        life.begin(17, Absence::default());
+        life.begin(17, &Absence::default());
         let mut early = Life::of_policy(policy, 1, 1);
         let first = early.submit(1, Submission { deadline: Some(wall(30)), ..job(1, 20) });
         early.ask(5, DaemonRequest::Requeue { job: first, move_promises: false }).unwrap();

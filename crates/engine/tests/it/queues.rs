@@ -13,10 +13,10 @@ fn check(kept_back: Submission) {
     let pool = || Calendar::constant(Resources::cpus(1).with(Kind::Memory, 500));
     life.setup.queues[0].pool = pool();
     life.setup.queues.push(Queue { pool: pool(), ..queue("old", "easy") });
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     let number = life.submit(2, Submission { queue: Some("old".into()), ..kept_back });
     life.setup.queues.pop();
-    life.begin(4, Absence::default());
+    life.begin(4, &Absence::default());
     let message = life.status(4).configuration_problem.unwrap_or_default();
     assert!(message.contains(&format!("job {number} is in queue \"old\", which is gone")), "{message}");
 }

@@ -27,7 +27,7 @@ impl Params for Hasty {
 }
 
 impl Policy for Hasty {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "hasty"
     }
 
@@ -41,7 +41,7 @@ impl Policy for Hasty {
             if context.ledger().entry(job).promise.is_none() {
                 context.promise(job, seconds(100))?;
             }
-            let twice = context.ledger().request(job).estimate.as_secs_f64().round() == 14.0;
+            let twice = context.ledger().request(job).estimate.ticks() / 1_000_000 == 14;
             if let Some(placement) = context.ledger().fit_request(job) {
                 context.start(job, placement.clone(), StartReason::Reserved)?;
                 if twice {
@@ -63,7 +63,7 @@ fn two_queues() -> Life {
         Queue { pool: pool(), policy: hasty, ..queue("hasty", "fcfs") },
         Queue { pool: pool(), ..queue("calm", "miser") },
     ];
-    life.begin(1, Absence::default());
+    life.begin(1, &Absence::default());
     life
 }
 
@@ -121,7 +121,7 @@ fn a_running_job_of_a_stopped_queue_keeps_its_window() {
     let Phase::Running(window) = life.job(4, runs).phase else { panic!("it runs on") };
     assert_eq!(window.end, wall(602));
     // Another daemon gives the policy another chance.
-    life.begin(5, Absence::default());
+    life.begin(5, &Absence::default());
     assert!(life.status(5).queues[0].stopped.is_none());
     assert!(matches!(life.job(5, runs).phase, Phase::Running(_)));
     let again = life.submit(6, of("hasty", job(1, 20)));

@@ -109,7 +109,7 @@ fn the_next_daemon_tells_all_of_them_again_and_lets_nobody_go_by_itself() {
     let mut life = gang("", 2);
     let [one, two] = [1, 2].map(|at| life.submit(at, job(2, 100)));
     let before = turns(&life);
-    life.begin(5, Absence::default());
+    life.begin(5, &Absence::default());
     assert_eq!(turns(&life), before);
     for number in [one, two] {
         let actions = life.actions(number);
@@ -143,7 +143,7 @@ fn on_a_lost_processor_jobs_share_what_is_left() {
     assert!(cpus(&mut life, 6, two).iter().all(|cpu| [0, 2, 3].contains(cpu)), "none on what is gone");
     let next = life.submit(7, job(3, 100));
     assert_eq!((cpus(&mut life, 8, next), slots(&mut life, 8, next).own), (vec![0, 2, 3], 1));
-    life.begin(9, Absence::default());
+    life.begin(9, &Absence::default());
     life.turn(10, vec![Input::Online(vec![0, 1, 2, 3])]);
     assert_eq!([one, two].map(|number| cpus(&mut life, 11, number)), [vec![0, 1], vec![2, 3]]);
 }
@@ -180,7 +180,7 @@ fn with_fewer_slots_than_are_used_nobody_opens_another_one() {
         let four = life.submit(5, job(1, 100));
         assert_eq!(rows(&life), [(0, vec![one]), (1, vec![two]), (2, vec![three, four])], "{packing}");
         let five = life.submit(6, job(1, 100));
-        life.begin(7, Absence::default());
+        life.begin(7, &Absence::default());
         life.end(8, two);
         assert!(matches!(life.job(9, five).phase, Phase::Queued), "{packing}");
         life.end(10, one);
@@ -208,7 +208,7 @@ fn rows_are_united_for_a_job_that_ended_while_there_was_no_daemon() {
     let [one, two, three] = [1, 2, 3].map(|at| life.submit(at, job(2, 100)));
     let outcome = AttemptOutcome::Ended { at: seconds(4), exit: Exit::Code(0), by: None };
     let over = vec![(Attempt { job: one, nth: 1 }, outcome)];
-    life.begin(5, Absence { ended: over, ..Absence::default() });
+    life.begin(5, &Absence { ended: over, ..Absence::default() });
     assert_eq!(rows(&life), [(0, vec![two, three])]);
 }
 
@@ -258,7 +258,7 @@ fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
                 life.turn(second + 1, vec![Input::Online((0..8).collect())]);
             }
             if event % 2 == 0 {
-                restless.begin(second + 1, Absence::default());
+                restless.begin(second + 1, &Absence::default());
                 steady.turn(second + 1, vec![]);
             }
             assert_eq!(rows(&steady), rows(&restless), "{packing}, event {event}");
