@@ -72,9 +72,11 @@ fn with_nested_commands(mut error: clap::Error) -> clap::Error {
 
 /// Returns the commands below `command` that have this name, each as typed after the program.
 fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
-    let below = |child: &clap::Command| match child.get_name() == name {
-        true => vec![name.to_owned()],
-        false => paths_to(child, name).iter().map(|path| format!("{} {path}", child.get_name())).collect(),
+    let below = |child: &clap::Command| {
+        if child.get_name() == name {
+            return vec![name.to_owned()];
+        }
+        paths_to(child, name).iter().map(|path| format!("{} {path}", child.get_name())).collect()
     };
     command.get_subcommands().filter(|child| !child.is_hide_set()).flat_map(below).collect()
 }
