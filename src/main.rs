@@ -28,7 +28,8 @@ use clap::{CommandFactory, Parser};
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| without_hidden_commands(error).exit());
+    let cli =
+        Cli::try_parse().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
     // Those two commands handle signals themselves.
     if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
         clean_up_on_interrupt();
@@ -56,6 +57,28 @@ fn without_hidden_commands(mut error: clap::Error) -> clap::Error {
         error.insert(suggested, ContextValue::Strings(shown));
     }
     error
+}
+
+/// Suggests `workload import` where the unknown command is `import`.
+fn with_nested_commands(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        let nested = paths_to(&Cli::command(), name);
+        if !nested.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nested));
+        }
+    }
+    error
+}
+
+/// Returns the commands below `command` that have this name, each as typed after the program.
+fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
+    let below = |child: &clap::Command| {
+        if child.get_name() == name {
+            return vec![name.to_owned()];
+        }
+        paths_to(child, name).iter().map(|path| format!("{} {path}", child.get_name())).collect()
+    };
+    command.get_subcommands().filter(|child| !child.is_hide_set()).flat_map(below).collect()
 }
 
 /// Installs a handler that removes unfinished files at an interrupt.

@@ -383,6 +383,9 @@ fn jobs_and_commands_that_there_are_not() {
     check("simulat log.swf", "unrecognized subcommand 'simulat'");
     let tips = lab().run("simulat log.swf").stderr;
     assert!(tips.contains("'simulate'") && !tips.contains("shim"), "{tips}");
+    check("import log.swf", "unrecognized subcommand 'import'");
+    let tips = lab().run("import log.swf").stderr;
+    assert!(tips.contains("tip: a similar subcommand exists: 'workload import'"), "{tips}");
     check(
         "reproduce feitelson-1997",
         "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996",

@@ -427,7 +427,10 @@ fn an_experiment_file_is_checked_before_its_runs() {
     refused_before_the_runs(exact, "{ label = \"exact\", load = 1.5 }", "load = 1.5");
     let line = "policy = \"BF\", model = \"exact\" }]";
     refused_before_the_runs(line, "policy = \"BF\", model = \"trace\" }]", "no run has model = trace");
-    refused_before_the_runs("model = \"uniform\" }\n", "model = \"trace\" }\n", "no run has model = trace");
+    let figure = "model = \"uniform\" }\n";
+    refused_before_the_runs(figure, "model = \"trace\" }\n", "no run has model = trace");
+    let less = "model = \"uniform\", less = { policy = \"BF\" } }\n";
+    refused_before_the_runs(figure, less, "let b: less: policy = BF: the runs differ in estimates");
 }
 
 #[test]

@@ -182,3 +182,60 @@ fn the_schedule_does_not_depend_on_the_output() {
     let lines = |name: &str| fs::read_to_string(lab.path(name)).expect("a file").lines().count();
     assert_eq!(lines("out.csv"), 501);
 }
+
+/// Returns the values of a column; empty ones are NaN.
+fn column(table: &str, name: &str) -> Vec<f64> {
+    let place = COLUMNS.split(',').position(|column| column == name).expect("a column");
+    let value = |row: &str| row.split(',').nth(place).expect("a value").parse().unwrap_or(f64::NAN);
+    table.lines().skip(1).map(value).collect()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The figures of a run, computed from its rows as docs/formats.md describes.
+fn figures(table: &str, warmup: f64, procs: f64) -> Vec<(&'static str, f64)> {
+    let of = |name| column(table, name);
+    let (submit, wait, run, end) =
+        (of("submission_time"), of("waiting_time"), of("execution_time"), of("finish_time"));
+    let (first, last) = (submit[0], end.iter().copied().fold(0.0, f64::max));
+    let measured: Vec<usize> = (0..submit.len()).filter(|&row| submit[row] >= first + warmup).collect();
+    let mean_of = |values: &[f64]| mean(measured.iter().map(|&row| values[row]));
+    let bounded: Vec<f64> = wait.iter().zip(&run).map(|(wait, run)| 1.0 + wait / run.max(10.0)).collect();
+    let mut waits: Vec<f64> = measured.iter().map(|&row| wait[row]).collect();
+    waits.sort_by(f64::total_cmp);
+    let work: f64 = run.iter().zip(of("requested_number_of_resources")).map(|(run, procs)| run * procs).sum();
+    vec![
+        ("/jobs/measured", measured.len() as f64),
+        ("/metrics/wait/mean", mean_of(&wait)),
+        ("/metrics/wait/p95", waits[(waits.len() * 95).div_ceil(100) - 1]),
+        ("/metrics/response/mean", mean_of(&of("turnaround_time"))),
+        ("/metrics/slowdown/mean", mean_of(&of("stretch"))),
+        ("/metrics/bounded_slowdown/mean", mean_of(&bounded)),
+        ("/makespan", last - first),
+        ("/utilization", work / (procs * (last - first))),
+    ]
+}
+
+#[test]
+fn the_rows_give_the_figures_of_the_document() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 500 --seed 5 -o log.swf");
+    for (policy, warmup) in [("easy", 0), ("conservative", 7200), ("ss", 7200), ("gang", 0), ("gang", 7200)] {
+        let line = format!(
+            "simulate log.swf -p {policy} --estimates uniform:5 --warmup {warmup} --jobs out.csv --json"
+        );
+        let document = lab.document(&line);
+        let procs = document["settings"]["procs"].as_f64().expect("a number");
+        for (path, figure) in figures(&lab.read("out.csv"), f64::from(warmup), procs) {
+            let expect = document.pointer(path).and_then(serde_json::Value::as_f64).expect(path);
+            // The rows have decimals to the microsecond under gang.
+            assert!(
+                (figure - expect).abs() <= 1e-9 * expect.max(1.0),
+                "{line}: {path} is {expect}, {figure} by the rows"
+            );
+        }
+    }
+}

@@ -19,6 +19,19 @@ fn folder() -> Lab {
     lab
 }
 
+/// Returns the files that a page lets the reader save: the name, and the block below it.
+fn files(page: &str) -> Vec<(&str, &str)> {
+    page.split("Save this as `")
+        .skip(1)
+        .filter_map(|part| {
+            let (name, rest) = part.split_once('`')?;
+            let (_, block) = rest.split_once("```")?;
+            let (_, block) = block.split_once('\n')?;
+            Some((name, block.split_once("```")?.0))
+        })
+        .collect()
+}
+
 /// Returns what a command prints in a shell, with its errors.
 fn printed(lab: &Lab, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_miserly")).parent().expect("a folder");
@@ -53,6 +66,9 @@ fn check(page: &str) {
     let text = fs::read_to_string(&path).expect("a page");
     assert!(text.contains("```console\n$ miserly "), "{page} shows no command");
     let lab = folder();
+    for (name, block) in files(&text) {
+        lab.write(name, block);
+    }
     let renewed = renewed(&text, |command| printed(&lab, command));
     if std::env::var_os("TRYCMD").is_some_and(|mode| mode == "overwrite") {
         fs::write(&path, renewed).expect("a page that can be written");
@@ -82,8 +98,55 @@ fn teach() {
 }
 
 #[test]
+fn reproduce_a_paper() {
+    check("docs/how-to/reproduce-a-paper.md");
+}
+
+/// Returns a page of the project.
+fn read(page: &str) -> String {
+    fs::read_to_string(of_project(page)).expect("a page")
+}
+
+/// The runs need a real log. `.ci/reproduce` compares the report with a run.
+#[test]
+fn excerpts_of_a_report_are_lines_of_it() {
+    let (page, report) =
+        (read("docs/how-to/reproduce-a-paper.md"), read("docs/reproduction/zotkin-2000/report.md"));
+    let excerpts: Vec<&str> =
+        page.split("\n```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("text\n")).collect();
+    assert_eq!(excerpts.len(), 2);
+    for line in excerpts.iter().flat_map(|excerpt| excerpt.lines()) {
+        assert!(report.lines().any(|of_report| of_report == line), "{line}");
+    }
+}
+
+#[test]
+fn the_claims_of_each_paper_are_those_of_its_report() {
+    let page = read("docs/how-to/reproduce-a-paper.md");
+    let numbers = |text: &str| -> Vec<u32> {
+        text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+    };
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once("/report.md) |"));
+    let rows: Vec<(&str, Vec<u32>)> =
+        rows.map(|(paper, row)| (paper.split('`').next().expect("a name"), numbers(row))).collect();
+    assert_eq!(rows.len(), 4);
+    for (paper, row) in rows {
+        let report = read(&format!("docs/reproduction/{paper}/report.md"));
+        let summary = numbers(report.lines().last().expect("a line"));
+        let [hold, _claims, fail, undecided] = summary[..] else { panic!("{paper}: {summary:?}") };
+        assert_eq!(row, [hold, fail, undecided], "{paper}");
+    }
+}
+
+#[test]
 fn trust() {
     check("docs/explanation/trust.md");
+}
+
+#[test]
+fn files_are_the_blocks_below_their_names() {
+    let page = "Save this as `a.toml`.\nText.\n\n```toml\nx = 1\n```\n\n```sh\nnot this\n```\n";
+    assert_eq!(files(page), [("a.toml", "x = 1\n")]);
 }
 
 #[test]

@@ -30,4 +30,4 @@ mod gang;
 
 mod reload;
 
-mod readme;
+mod sessions;

@@ -129,7 +129,10 @@ impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FieldError::Width { found, expected } => {
-                write!(f, "{found} columns where {expected} are expected (a | inside a value?)")
+                write!(
+                    f,
+                    "{found} columns where {expected} are expected (a | in a value? sacct need not print JobName)"
+                )
             }
             FieldError::Value { field, value, expected } => {
                 write!(f, "{field} is {value:?}; expected: {expected}")

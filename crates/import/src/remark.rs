@@ -19,7 +19,7 @@ named_enum! {
 
 described_enum! {
     /// A kind of remark. The kinds that exclude jobs come first.
-    Remark [21], effect: RemarkEffect {
+    Remark [22], effect: RemarkEffect {
         Malformed "malformed" LeftOut
             "a line that is not a valid job",
         Step "step" LeftOut
@@ -58,6 +58,8 @@ described_enum! {
             "had GPUs or other generic resources; the format cannot represent them",
         LocalTime "local_time" Changed
             "times without a zone, read as UTC; see --time-zone, or run sacct with SLURM_TIME_FORMAT=%s",
+        RepeatedHour "repeated_hour" Changed
+            "a local time in an hour that the clock shows twice; the first is used; run sacct with SLURM_TIME_FORMAT=%s",
         Rounded "rounded" Changed
             "times with fractions of seconds, rounded half up",
         Renumbered "renumbered" Changed

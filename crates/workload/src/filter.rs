@@ -42,13 +42,24 @@ pub enum FilterError {
         field: String,
     },
     /// The value is not a whole number.
-    #[error("filter {filter:?}: {value:?} is not a whole number")]
+    #[error("filter {filter:?}: {value:?} is not a whole number{}", name_hint(*field))]
     NotANumber {
         /// Filter.
         filter: String,
+        /// Field.
+        field: Field,
         /// Text to the right of the sign.
         value: String,
     },
+}
+
+/// Returns the option that takes a name, for fields whose numbers can have names in the header.
+fn name_hint(field: Field) -> &'static str {
+    match field {
+        Field::User => "; --user selects users by name",
+        Field::Queue => "; --queue selects queues by name",
+        _ => "",
+    }
 }
 
 fn field_names() -> String {
@@ -84,8 +95,11 @@ impl FromStr for FieldFilter {
             .into_iter()
             .find(|field| field.name() == name)
             .ok_or_else(|| FilterError::NoSuchField { filter: filter(), field: name.into() })?;
-        let value =
-            value.parse().map_err(|_| FilterError::NotANumber { filter: filter(), value: value.into() })?;
+        let value = value.parse().map_err(|_| FilterError::NotANumber {
+            filter: filter(),
+            field,
+            value: value.into(),
+        })?;
         Ok(FieldFilter { field, sign, accepted, value })
     }
 }
@@ -120,6 +134,7 @@ mod tests {
         check("runtime", Err("no comparison"));
         check("runtme<=0", Err("no field \"runtme\""));
         check("runtime<=x", Err("\"x\" is not a whole number"));
+        check("queue!=gpu", Err("\"gpu\" is not a whole number; --queue selects queues by name"));
     }
 
     #[test]

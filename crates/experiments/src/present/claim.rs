@@ -96,8 +96,9 @@ fn difference(
     if figure.take.is_some() || figure.over.is_some() {
         return Err("less cannot be combined with take and over".into());
     }
-    let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
-    let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
+    let mine = results.find(&figure.select)?;
+    let theirs = results.find(less).map_err(|error| format!("less: {error}"))?;
+    let (Found::Runs(mine), Found::Runs(theirs)) = (mine, theirs) else { return Ok(Err(NO_LOG)) };
     let differences = differences(&mine, &theirs, &figure.value)?;
     let figure = match figure.of {
         OfDifference::Mean => Some(differences.mean).filter(|mean| mean.is_finite()),

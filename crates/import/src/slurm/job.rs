@@ -5,7 +5,7 @@ use miserly_workload::swf::{Field, Record};
 
 use super::columns::{AccountingRow, Column};
 use super::state::{FinalState, final_state};
-use super::values::{MemoryUnit, TimeLimit, count, instant, memory, span, time_limit};
+use super::values::{Instant, MemoryUnit, TimeForm, TimeLimit, count, instant, memory, span, time_limit};
 use super::{SlurmOptions, SubmitAt};
 use crate::error::FieldError;
 use crate::number_map::NumberMap;
@@ -145,13 +145,13 @@ impl Times {
         let SlurmOptions { submit_at, ref time_zone, .. } = *options;
         let zone = time_zone.as_ref().unwrap_or(const { &TimeZone::UTC });
         let at = |column| row.parsed(column, "time", |text| instant(text, zone));
-        let (Some((submitted, local)), eligible) = (at(Column::Submit)?, at(Column::Eligible)?) else {
+        let instants = [at(Column::Submit)?, at(Column::Eligible)?, at(Column::Start)?, at(Column::End)?];
+        let [Some(submitted), eligible, start, end] = instants.map(|instant| instant.map(seconds)) else {
             return Ok(None);
         };
-        let (start, end) = (at(Column::Start)?.map(seconds), at(Column::End)?.map(seconds));
+        let has = |form| instants.into_iter().flatten().any(|instant| instant.form == form);
         let elapsed = row.parsed(Column::Elapsed, "span of time", span)?.map(whole);
         let suspended = row.parsed(Column::Suspended, "span of time", span)?.map_or(0, whole);
-        let eligible = eligible.map(seconds);
         let submit = match submit_at {
             SubmitAt::Submit => submitted,
             SubmitAt::Eligible => eligible.unwrap_or(submitted).max(submitted),
@@ -163,7 +163,8 @@ impl Times {
         let begun = if ran { start } else { end };
         let wait = begun.map(|begun| begun - submit);
         let remarks = remarks_if([
-            (local && time_zone.is_none(), Remark::LocalTime),
+            (has(TimeForm::Local) && time_zone.is_none(), Remark::LocalTime),
+            (has(TimeForm::RepeatedLocal), Remark::RepeatedHour),
             (!ran, Remark::NeverStarted),
             (ran && suspended > 0, Remark::Suspended),
             (eligible.is_some_and(|eligible| eligible > submitted), Remark::Delayed),
@@ -176,8 +177,8 @@ impl Times {
     }
 }
 
-fn seconds((seconds, _local): (i64, bool)) -> i64 {
-    seconds
+fn seconds(instant: Instant) -> i64 {
+    instant.seconds
 }
 
 /// Converts milliseconds to seconds, rounded half up.

@@ -177,7 +177,9 @@ fn invalid_lines() {
     refused(&format!("{HEADER}\n"), "a.txt: holds no jobs");
     refused(
         &bad("batch", "a|b"),
-        &format!("a.txt:3: 20 columns where 19 are expected (a | inside a value?); {lenient}"),
+        &format!(
+            "a.txt:3: 20 columns where 19 are expected (a | in a value? sacct need not print JobName); {lenient}"
+        ),
     );
     refused(&bad("1010", "noon"), &format!("a.txt:3: Start is \"noon\"; expected: time; {lenient}"));
     refused(&bad("7", "x"), &format!("a.txt:3: JobIDRaw is \"x\"; expected: job number; {lenient}"));
@@ -196,6 +198,29 @@ fn ids_can_be_kept_and_the_submission_chosen() {
     let log = import(&text, &options).unwrap();
     assert_eq!(lines(&log), ["7 0 5 100 4 100 -1 4 600 1048576 1 500 50 -1 1 1 -1 -1"]);
     assert!(log.comments.contains(&"; UnixStartTime: 1005".to_owned()));
+}
+
+/// Both jobs start at 02:30 by the clock, one of them an hour later. The epoch distinguishes them.
+#[test]
+fn a_repeated_hour_is_counted() {
+    let header = "JobID|Submit|Start|End|AllocCPUS|State";
+    let jobs = |first: &str, second: &str| {
+        format!(
+            "{header}\n7|{first}|{first}|{second}|1|COMPLETED\n8|1729980000|{second}|1730000000|1|COMPLETED\n"
+        )
+    };
+    let local = jobs("2024-10-27T01:30:00", "2024-10-27T02:30:00");
+    let expect = [
+        "1 0 9000 11000 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "2 5400 0 3600 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    ];
+    file(&local, Some("Europe/Berlin"), &expect, &[("repeated_hour", 2)]);
+    let epoch = jobs("1729985400", "1729992600");
+    let later = [
+        "1 0 12600 7400 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "2 5400 0 7200 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    ];
+    file(&epoch, Some("Europe/Berlin"), &later, &[]);
 }
 
 /// Short tasks of an array may differ only in their names.

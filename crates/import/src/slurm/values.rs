@@ -1,7 +1,7 @@
 //! Parsing of Slurm's values: instants, spans, memory.
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use miserly_core::Span;
 use miserly_units::{LONGEST, slurm};
 
@@ -10,18 +10,44 @@ pub(super) fn count(text: &str) -> Option<i64> {
     digits(text).filter(|&number| number < 1_000_000_000)
 }
 
-/// Parses an instant. Returns seconds of the Unix epoch, and whether the text was a local time in
-/// `zone`.
+/// An instant with its written form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instant {
+    /// Seconds of the Unix epoch.
+    pub(super) seconds: i64,
+    pub(super) form: TimeForm,
+}
+
+/// The written form of an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeForm {
+    /// Seconds of the Unix epoch.
+    Epoch,
+    /// A local time.
+    Local,
+    /// A local time that occurs twice, in the night when summer time ends.
+    RepeatedLocal,
+}
+
+/// Parses an instant.
 ///
 /// Digits are seconds, as printed with `SLURM_TIME_FORMAT=%s`. `2024-03-01T12:00:00` is a local
-/// time.
-pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<(i64, bool)> {
-    if let Some(seconds) = digits(text) {
-        return within(seconds).map(|seconds| (seconds, false));
-    }
-    let local: DateTime = text.parse().ok()?;
-    let seconds = local.to_zoned(zone.clone()).ok()?.timestamp().as_second();
-    within(seconds).map(|seconds| (seconds, true))
+/// time in `zone`. Of a local time that occurs twice, the first applies.
+pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<Instant> {
+    let (seconds, form) = match digits(text) {
+        Some(seconds) => (seconds, TimeForm::Epoch),
+        None => local_instant(text.parse().ok()?, zone)?,
+    };
+    within(seconds).map(|seconds| Instant { seconds, form })
+}
+
+fn local_instant(local: DateTime, zone: &TimeZone) -> Option<(i64, TimeForm)> {
+    let ambiguous = zone.to_ambiguous_timestamp(local);
+    let form = match ambiguous.offset() {
+        AmbiguousOffset::Fold { .. } => TimeForm::RepeatedLocal,
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => TimeForm::Local,
+    };
+    Some((ambiguous.compatible().ok()?.as_second(), form))
 }
 
 /// Returns an elapsed time in milliseconds.
@@ -91,12 +117,16 @@ mod tests {
     #[test]
     fn instants() {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let check = |text, expect| assert_eq!(instant(text, &berlin), expect, "{text}");
-        check("1709290800", Some((1_709_290_800, false)));
-        check("2024-03-01T12:00:00", Some((1_709_290_800, true)));
-        check("2024-07-01T12:00:00", Some((1_719_828_000, true)));
-        // This time occurs twice that day; the first one applies.
-        check("2024-10-27T02:30:00", Some((1_729_989_000, true)));
+        let check = |text, expect: Option<(i64, TimeForm)>| {
+            let expect = expect.map(|(seconds, form)| Instant { seconds, form });
+            assert_eq!(instant(text, &berlin), expect, "{text}");
+        };
+        check("1709290800", Some((1_709_290_800, TimeForm::Epoch)));
+        check("2024-03-01T12:00:00", Some((1_709_290_800, TimeForm::Local)));
+        check("2024-07-01T12:00:00", Some((1_719_828_000, TimeForm::Local)));
+        check("2024-10-27T01:59:59", Some((1_729_987_199, TimeForm::Local)));
+        check("2024-10-27T02:30:00", Some((1_729_989_000, TimeForm::RepeatedLocal)));
+        check("2024-10-27T03:00:00", Some((1_729_994_400, TimeForm::Local)));
         for bad in ["-5", "1e9", "noon", "2024-13-01T00:00:00", "99999999999", "1960-01-01T00:00:00"] {
             check(bad, None);
         }
