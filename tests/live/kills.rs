@@ -13,7 +13,7 @@ use rustix::process::{Signal, kill_process};
 use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, queue, rounds, sh, until};
 
 /// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
-const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
+pub(crate) const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
 
 /// What is killed in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +25,10 @@ enum Victim {
 
 /// What the daemon has accepted.
 #[derive(Default)]
-struct Accepted {
-    jobs: Vec<i64>,
+pub(crate) struct Accepted {
+    pub(crate) jobs: Vec<i64>,
     /// Those of them that it was asked to cancel, whether it answered or not.
-    cancelled: BTreeSet<i64>,
+    pub(crate) cancelled: BTreeSet<i64>,
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn kill_a_shim(daemon: &Daemon, draws: &mut Draws) {
 }
 
 /// Every job is over, ran at most once for each of its attempts, and only a restartable one or one that never ran has several.
-fn check(daemon: &Daemon, accepted: &Accepted) {
+pub(crate) fn check(daemon: &Daemon, accepted: &Accepted) {
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     for number in &accepted.jobs {
         assert!(jobs.get(number).is_some_and(|job| is_over(&job.phase)), "job {number} was lost");
@@ -155,7 +155,7 @@ fn check(daemon: &Daemon, accepted: &Accepted) {
 }
 
 /// Every promise stands in the record of its job, with each breach and its cause; and the counts are those of the jobs.
-fn check_promises(daemon: &mut Daemon) {
+pub(crate) fn check_promises(daemon: &mut Daemon) {
     let status = daemon.client().status().expect("a status");
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     daemon.stop();

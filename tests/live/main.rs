@@ -10,6 +10,8 @@ mod same;
 
 mod kills;
 
+mod crash_points;
+
 mod real;
 
 mod damage;

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
+use crate::crash_point::CrashPoint;
 use crate::process::Processes;
 use crate::server::{self, BindError, Service};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
@@ -96,6 +97,7 @@ struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
 
 impl Requester for ReplyChannel {
     fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
+        CrashPoint::BeforeReply.pass();
         // The requester may have gone.
         let _ = self.0.send(reply);
     }

@@ -8,6 +8,8 @@
 
 pub mod clock;
 
+pub mod crash_point;
+
 pub mod store;
 
 pub mod config;

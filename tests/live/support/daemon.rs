@@ -82,6 +82,24 @@ impl Daemon {
     pub(crate) fn start_with(&mut self, options: &[&str]) {
         let child = self.command(options).spawn().expect("a program that starts");
         self.process = Some(child);
+        self.wait_until_ready();
+    }
+
+    /// Starts a daemon that will kill itself at a crash point. It may do so before it answers.
+    pub(crate) fn start_to_crash(&mut self, point: &str) {
+        let mut command = self.command(&[]);
+        let child = command.env(miserly_live::crash_point::VARIABLE, point).spawn();
+        self.process = Some(child.expect("a program that starts"));
+    }
+
+    /// Returns whether the process of the daemon has ended.
+    pub(crate) fn is_dead(&mut self) -> bool {
+        let process = self.process.as_mut().expect("it was started");
+        process.try_wait().expect("a child that can be waited for").is_some()
+    }
+
+    #[track_caller]
+    fn wait_until_ready(&mut self) {
         let socket = self.path("socket");
         let process = self.process.as_mut().expect("it was started");
         until("the daemon answers", SOON, || {

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::message::{Waker, WorkerHandle, WorkerMessage};
 use super::{Home, convert, folder, outcome};
+use crate::crash_point::CrashPoint;
 
 /// The limit of attempts. A launch is retried after the death of its shim only while the job has
 /// fewer attempts.
@@ -113,7 +114,10 @@ impl Worker {
         let latest = wanted.end.map(|_| self.home.clock.now() + wanted.grace);
         let mut pause = FIRST;
         loop {
-            let error = match launch(&self.home.exe, &self.folder(), &spec) {
+            CrashPoint::BeforeLaunch.pass();
+            let launched = launch(&self.home.exe, &self.folder(), &spec);
+            CrashPoint::AfterLaunch.pass();
+            let error = match launched {
                 Ok(shim) => return Some(shim),
                 Err(error) => error,
             };
@@ -253,7 +257,10 @@ impl Worker {
 
     fn send(&self, shim: &mut Shim, command: &ShimCommand) -> Result<(), CommandFailure> {
         let job = self.attempt.job;
-        match shim.request(command) {
+        CrashPoint::BeforeCommand.pass();
+        let reply = shim.request(command);
+        CrashPoint::AfterCommand.pass();
+        match reply {
             Ok(ShimReply::Done(_)) => Ok(()),
             // The job runs until its grace ends, even if its slot does not.
             Ok(ShimReply::Refused(ShimRefusal::Ending))
@@ -280,6 +287,7 @@ impl Worker {
     }
 
     fn report(&self, outcome: AttemptOutcome) {
+        CrashPoint::BeforeReport.pass();
         // The receiver is gone only when the daemon ends. The next daemon finds the end.
         let _ = self.reports.send(Input::AttemptEnded(self.attempt, outcome));
     }
@@ -289,6 +297,7 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(message) = self.messages.recv() {
             if matches!(message, WorkerMessage::Do(Action::Forget)) {
+                CrashPoint::BeforeForget.pass();
                 return super::retire::retire(&self.folder());
             }
         }

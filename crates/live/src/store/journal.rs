@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use miserly_engine::{EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
 use super::{Store, StoreError};
+use crate::crash_point::CrashPoint;
 
 impl Journal for Store {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
@@ -36,7 +37,10 @@ impl Journal for Store {
     }
 
     fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        Ok(Store::commit(self, &batch)?)
+        CrashPoint::BeforeCommit.pass();
+        Store::commit(self, &batch)?;
+        CrashPoint::AfterCommit.pass();
+        Ok(())
     }
 
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
