@@ -235,7 +235,7 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// Returns how tables print on this output.
     pub(crate) fn style(&self) -> TableStyle {
-        TableStyle { width: width(), seconds: self.seconds }
+        TableStyle { width: Some(width()), seconds: self.seconds }
     }
 }
 
@@ -354,7 +354,11 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Prints JSON
+    /// Prints times in seconds of the log, instead of dates
+    #[arg(long)]
+    pub(crate) seconds: bool,
+
+    /// Prints JSON; times are in seconds of the log
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::document::Schema;
-use crate::support::Lab;
+use crate::support::{Lab, Run};
 
 /// Users 1 to `users` in turn, the last of them unknown; each job twice as long as the one before, up to a day.
 fn log(users: i64) -> String {
@@ -61,7 +61,8 @@ fn beyond_twenty_users_the_others_share_a_row() {
     let lab = Lab::with_log(&log(26));
     // The row of the others in each table.
     let others = |command: &str| -> Vec<String> {
-        let text = lab.stdout(command);
+        let output = lab.command(command).env("COLUMNS", "200").output().expect("a program that starts");
+        let text = Run::from_output(&output).stdout;
         let rows = text.lines().filter(|line| line.starts_with("others"));
         rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };

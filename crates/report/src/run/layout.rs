@@ -37,11 +37,16 @@ impl TableStyle {
         wrapped(text, self.text_width()).join("\n")
     }
 
-    /// Returns a name with its value beside it, and a line end. A long value has several lines.
+    /// Returns text beside a head, and a line end. A long text has several lines.
+    pub fn beside(self, head: &str, text: &str) -> String {
+        let indent = head.chars().count();
+        let lines = wrapped(text, self.text_width().saturating_sub(indent).max(NAME_WIDTH));
+        format!("{head}{}\n", lines.join(&format!("\n{:indent$}", "")))
+    }
+
+    /// Returns a name with its value beside it, and a line end.
     pub(super) fn entry(self, name: &str, value: &str) -> String {
-        let lines = wrapped(value, self.text_width().saturating_sub(NAME_WIDTH).max(NAME_WIDTH));
-        let blanks = format!("\n{:NAME_WIDTH$}", "");
-        format!("{name:<NAME_WIDTH$}{}\n", lines.join(&blanks))
+        self.beside(&format!("{name:<NAME_WIDTH$}"), value)
     }
 
     fn text_width(self) -> usize {
