@@ -11,6 +11,7 @@ mod import;
 
 mod live;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
@@ -25,6 +26,7 @@ use miserly_units::{UnitError, parse_duration_from, parse_seconds};
 use miserly_workload::o2k::Month;
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
 
+use crate::colour::{ColourArg, colours};
 use crate::output::width;
 
 pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
@@ -39,6 +41,10 @@ pub(crate) use self::live::{
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// When to use colours: auto is a terminal, unless NO_COLOR or CLICOLOR=0 is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColourArg::Auto)]
+    pub(crate) color: ColourArg,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -235,7 +241,7 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// Returns how tables print on this output.
     pub(crate) fn style(&self) -> TableStyle {
-        TableStyle { width: Some(width()), seconds: self.seconds }
+        TableStyle { width: Some(width()), seconds: self.seconds, colour: colours(&io::stdout()) }
     }
 }
 

@@ -33,6 +33,7 @@ mod batches;
 mod live;
 
 mod examples;
+mod colour;
 mod explain;
 mod links;
 mod site;

@@ -13,6 +13,7 @@ use miserly_api::submit::{Directives, SubmitOptions, directives};
 use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
+use crate::colour::message_head;
 
 /// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
@@ -108,7 +109,7 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
     let Directives { options, warnings } =
         directives(script, &Zoned::now()).map_err(|remark| anyhow::anyhow!("{name}:{remark}"))?;
     for warning in warnings {
-        note!("warning: {name}:{warning}");
+        note!("{} {name}:{warning}", message_head("warning"));
     }
     Ok(options)
 }

@@ -37,7 +37,7 @@ fn watched(effects: &[(i64, Effect)]) -> Watch {
 
 /// Returns the lines of the text between its heading and the jobs that started earlier.
 fn lines(watch: &Watch) -> Vec<String> {
-    let style = TableStyle { width: Some(200), seconds: false };
+    let style = TableStyle { width: Some(200), ..TableStyle::default() };
     let text = watch.story.as_ref().unwrap().text("immediate", None, &Clock::default(), style);
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
     lines.map(|line| line.trim().to_owned()).collect()
