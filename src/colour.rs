@@ -7,13 +7,12 @@ use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use clap::builder::Styles;
 
+/// The value of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColourArg {
-    /// On a terminal
+    // Without rustdoc, which would make the help of every command long.
     Auto,
-    /// In files and pipes too
     Always,
-    /// Nowhere
     Never,
 }
 
@@ -21,11 +20,11 @@ impl ColourArg {
     /// Returns the value of `--color` on a command line. Its other errors are found later.
     pub(crate) fn on_command_line(words: impl Iterator<Item = OsString>) -> ColourArg {
         let words: Vec<OsString> = words.take_while(|word| word != "--").collect();
-        let values = words.iter().enumerate().filter_map(|(at, word)| match word.to_str()? {
+        let mut values = words.iter().enumerate().filter_map(|(at, word)| match word.to_str()? {
             "--color" => words.get(at + 1)?.to_str(),
             word => word.strip_prefix("--color="),
         });
-        values.last().and_then(|value| ColourArg::from_str(value, false).ok()).unwrap_or(ColourArg::Auto)
+        values.next_back().and_then(|value| ColourArg::from_str(value, false).ok()).unwrap_or(ColourArg::Auto)
     }
 
     /// Returns the choice of clap, for errors of the command line and for the help.

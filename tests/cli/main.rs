@@ -32,8 +32,8 @@ mod batches;
 
 mod live;
 
-mod examples;
 mod colour;
+mod examples;
 mod explain;
 mod links;
 mod site;

@@ -31,16 +31,20 @@ pub(super) fn chart(story: &Story, held: &Held, clock: &Clock, width: usize) -> 
     let own = (story.request.number, count(story.request.procs().get()));
     let names = shown.iter().map(|holding| (holding.job, count(holding.procs.get()))).chain([own.clone()]);
     let names: Vec<(String, String)> = names.map(|(job, procs)| (job.to_string(), procs)).collect();
-    let head = Head::new(&names);
-    let bars = width.min(WIDEST).saturating_sub(head.width() + REASON).max(NARROWEST);
+    let columns = Head::new(&names);
+    let bars = width.min(WIDEST).saturating_sub(columns.width() + REASON).max(NARROWEST);
     let axis = Axis::new(submit, start, story.end.map(|(end, _)| end), bars);
-    let mut text = title(shown.len(), others) + &head.line("job", "procs", &" ".repeat(bars), "start");
+    let mut text = title(shown.len(), others) + &columns.line("job", "procs", &" ".repeat(bars), "start");
     for (holding, (job, procs)) in shown.iter().zip(&names) {
-        text +=
-            &head.line(job, procs, &axis.bar(holding), holding.reason.map_or("", |reason| reason.as_str()));
+        text += &columns.line(
+            job,
+            procs,
+            &axis.bar(holding),
+            holding.reason.map_or("", |reason| reason.as_str()),
+        );
     }
-    text += &head.line(&own.0.to_string(), &own.1, &axis.own_bar(story, start), reason.as_str());
-    text += &axis.labels(head.width(), clock);
+    text += &columns.line(&own.0.to_string(), &own.1, &axis.own_bar(story, start), reason.as_str());
+    text += &axis.labels(columns.width(), clock);
     Some(text + LEGEND)
 }
 

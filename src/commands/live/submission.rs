@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use jiff::Zoned;
 use miserly_api::model::Submission;
-use miserly_api::submit::{Directives, SubmitOptions, directives};
+use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
@@ -31,6 +31,12 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     let options = options.or(read_directives(program, &script)?);
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     build(options, texts(arguments)?, Some(script), name)
+}
+
+/// Returns the submission of a job that is never submitted, for a quote.
+pub(super) fn hypothetical(options: SubmitOptions) -> anyhow::Result<Submission> {
+    let environment = Some(Export::parse("NONE").map_err(anyhow::Error::msg)?);
+    build(SubmitOptions { export: environment, ..options }, vec!["true".to_owned()], None, None)
 }
 
 fn build(

@@ -103,6 +103,9 @@ pub struct SettingsDoc {
     pub queues: Vec<u32>,
     /// Factor by which the load was scaled.
     pub scale_load: f64,
+    /// Whether a factor was given, which may be 1. Tables then show it.
+    #[serde(skip)]
+    pub load_is_scaled: bool,
     /// Whether all jobs were submitted at time 0.
     pub offline: bool,
     /// Warm-up in seconds.

@@ -142,7 +142,7 @@ impl TextTable {
     }
 
     fn part(&self, columns: &Range<usize>, tone: &impl Fn(usize, usize) -> Tone) -> String {
-        let heights = self.header.iter().map(|cell| cell.lines().count());
+        let heights = columns.clone().chain([0]).map(|at| self.header[at].lines().count());
         let header = (0..heights.max().unwrap_or_default()).map(|line| {
             self.line(columns, |at| self.header[at].lines().nth(line).unwrap_or_default(), |_| Tone::Plain)
         });

@@ -404,7 +404,7 @@ fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> Str
     }
     if settings.offline {
         text.push_str(", off-line");
-    } else if (settings.scale_load - 1.0).abs() > 0.0 {
+    } else if settings.load_is_scaled {
         text.push_str(&format!(", load x {}", settings.scale_load));
     }
     if settings.warmup > 0 {
