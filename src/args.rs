@@ -11,11 +11,14 @@ mod import;
 
 mod live;
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use miserly_api::submit::memory;
 use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
@@ -25,6 +28,7 @@ use miserly_units::{UnitError, parse_duration_from, parse_seconds};
 use miserly_workload::o2k::Month;
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
 
+use crate::colour::{ColourArg, colours};
 use crate::output::width;
 
 pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
@@ -39,6 +43,17 @@ pub(crate) use self::live::{
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// When to use colours; auto: on a terminal, unless NO_COLOR or CLICOLOR=0 is set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = ColourArg::Auto,
+        display_order = 900
+    )]
+    pub(crate) color: ColourArg,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -49,7 +64,7 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Simulates several policies on the same logs and prints them side by side
     Compare(CompareArgs),
-    /// Estimates how long a job of a given size and time would wait, by policy
+    /// Estimates how long a job of a given size and time would wait, by policy, or asks the daemon
     WaitOf(WaitOfArgs),
     /// Explains the events of one job: submission, reservations, jobs that passed it, start and its reason
     Explain(ExplainArgs),
@@ -235,7 +250,7 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// Returns how tables print on this output.
     pub(crate) fn style(&self) -> TableStyle {
-        TableStyle { width: width(), seconds: self.seconds }
+        TableStyle { width: Some(width()), seconds: self.seconds, colour: colours(&io::stdout()) }
     }
 }
 
@@ -251,8 +266,9 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Adds measures for each group of jobs; repeatable. A category is a range of runtimes and widths
-    #[arg(long, value_name = "KIND", value_parser = grouping())]
+    /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
+    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md)
+    #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<Grouping>,
 
     /// Writes a row for each job: to a .csv with the columns of Batsim, or to a .swf with the simulated fields
@@ -293,8 +309,9 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
 
-    /// Adds measures for each group of jobs; repeatable. A category is a range of runtimes and widths
-    #[arg(long, value_name = "KIND", value_parser = grouping())]
+    /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
+    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md)
+    #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<Grouping>,
 
     /// Writes a .csv with a row for each job into a folder, for each log and policy
@@ -307,17 +324,48 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "miserly wait-of [OPTIONS] <TRACE> <SIZE> <TIME>
+       miserly wait-of [--queue <QUEUE>] [--memory <SIZE>] [--json] --daemon <SIZE> <TIME>")]
 pub(crate) struct WaitOfArgs {
     /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
-    pub(crate) trace: PathBuf,
+    #[arg(required_unless_present = "daemon")]
+    pub(crate) trace: Option<PathBuf>,
 
     /// The processors of the job
-    #[arg(value_name = "SIZE", value_parser = procs(), allow_negative_numbers = true)]
-    pub(crate) size: Procs,
+    #[arg(
+        value_name = "SIZE",
+        value_parser = procs(),
+        allow_negative_numbers = true,
+        required_unless_present = "daemon"
+    )]
+    pub(crate) size: Option<Procs>,
 
     /// The time limit of the job, such as 4h
-    #[arg(value_name = "TIME", value_parser = job_time)]
-    pub(crate) time: Span,
+    #[arg(value_name = "TIME", value_parser = job_time, required_unless_present = "daemon")]
+    pub(crate) time: Option<Span>,
+
+    /// Asks the daemon for the promise to a job of this size and time, if it were submitted now; submits nothing
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["SIZE", "TIME"],
+        conflicts_with_all = SIMULATION_ONLY,
+        help_heading = "Options of a question to the daemon"
+    )]
+    pub(crate) daemon: Option<Vec<String>>,
+
+    /// The memory of the job, such as 8GiB [default: from the queue of the daemon]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = memory,
+        help_heading = "Options of a question to the daemon"
+    )]
+    pub(crate) memory: Option<u64>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", help_heading = "Options of a question to the daemon")]
+    pub(crate) socket: Option<PathBuf>,
 
     /// A policy; repeatable; the default is the set of miserly compare
     #[arg(long, short, value_name = "POLICY")]
@@ -338,6 +386,32 @@ pub(crate) struct WaitOfArgs {
     pub(crate) json: bool,
 }
 
+/// The arguments of `wait-of` that a question to the daemon does not take.
+const SIMULATION_ONLY: [&str; 22] = [
+    "trace",
+    "policy",
+    "samples",
+    "seconds",
+    "procs",
+    "machine",
+    "estimates",
+    "overrun",
+    "event_order",
+    "procs_field",
+    "drop",
+    "lenient",
+    "from",
+    "to",
+    "user",
+    "scale_load",
+    "offline",
+    "warmup",
+    "seed",
+    "preempt_lead_time",
+    "no_opportunistic",
+    "interactive",
+];
+
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
@@ -354,7 +428,11 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Prints JSON
+    /// Prints times in seconds of the log, instead of dates
+    #[arg(long)]
+    pub(crate) seconds: bool,
+
+    /// Prints JSON; times are in seconds of the log
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -545,9 +623,26 @@ pub(crate) struct GenerateArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Returns the parser of a grouping of jobs.
-fn grouping() -> impl TypedValueParser<Value = Grouping> {
-    PossibleValuesParser::new(Grouping::ALL.map(Grouping::as_str)).try_map(|word| word.parse::<Grouping>())
+/// The parser of a grouping of jobs: a name, which the help lists, or ranges.
+#[derive(Clone)]
+struct GroupingParser;
+
+impl TypedValueParser for GroupingParser {
+    type Value = Grouping;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Grouping, clap::Error> {
+        let parse = |word: &str| word.parse::<Grouping>();
+        parse.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Grouping::ALL.into_iter().map(|named| PossibleValue::new(named.as_str()))))
+    }
 }
 
 /// Parses a parameter of a model: its name and its value.

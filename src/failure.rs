@@ -6,6 +6,8 @@ use miserly_api::client::{ClientError, NoSocket};
 use miserly_api::model::ProblemCode;
 use serde_json::{Value, json};
 
+use crate::colour::message_head;
+
 /// The exit code of a command whose arguments or input are wrong.
 const BAD_INPUT: u8 = 2;
 
@@ -30,8 +32,8 @@ fn is_of_daemon(error: &anyhow::Error) -> bool {
 pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => note!("{}", document(job, error)),
-        Some(job) => note!("error: job {job}: {error:#}"),
-        None => note!("error: {error:#}"),
+        Some(job) => note!("{} job {job}: {error:#}", message_head("error")),
+        None => note!("{} {error:#}", message_head("error")),
     }
 }
 

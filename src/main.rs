@@ -5,6 +5,8 @@ mod output;
 
 mod args;
 
+mod colour;
+
 mod commands;
 
 mod run_options;
@@ -23,13 +25,14 @@ mod reference;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
+use crate::colour::ColourArg;
 
 fn main() -> ExitCode {
-    let cli =
-        Cli::try_parse().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
+    let cli = parsed().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
+    cli.color.apply();
     // Those two commands handle signals themselves.
     if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
         clean_up_on_interrupt();
@@ -42,6 +45,14 @@ fn main() -> ExitCode {
             failure::exit_code(&error)
         }
     }
+}
+
+/// Parses the command line. Its errors and its help have colours as `--color` has it.
+fn parsed() -> Result<Cli, clap::Error> {
+    let colour = ColourArg::on_command_line(std::env::args_os().skip(1));
+    let mut command = Cli::command().color(colour.of_clap());
+    Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
+        .map_err(|error| error.format(&mut command))
 }
 
 /// Removes the hidden commands from the suggestions of an error in the command line.

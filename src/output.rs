@@ -19,10 +19,14 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).context("cannot write to standard output")
 }
 
-/// Returns the width of the terminal in characters, or `None` if standard output is not a terminal.
-pub(crate) fn width() -> Option<usize> {
-    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(width.into())
+/// The width of tables that go to a file or a pipe.
+const PIPE_WIDTH: usize = 80;
+
+/// Returns the width of tables in characters: `COLUMNS`, else that of the terminal, else 80.
+pub(crate) fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
+    columns.filter(|&columns| columns > 0).or_else(terminal).unwrap_or(PIPE_WIDTH)
 }
 
 /// Prints a JSON document and a line end.

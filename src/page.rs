@@ -43,7 +43,7 @@ impl ReportFileArgs {
         by: &[Grouping],
     ) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
-        let by = by.iter().map(|by| by.as_str().to_owned()).collect();
+        let by = by.iter().map(ToString::to_string).collect();
         let page = overview(&Overview { command: command(), runs, recorded, by, window: self.window })?;
         let written = AtomicFile::write(path, |output| output.write_all(html(&page).as_bytes()));
         written.with_context(|| format!("--report {}", path.display()))
@@ -55,7 +55,7 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
     }
-    outcome.by.retain(|kind, _| by.iter().any(|wanted| wanted.as_str() == kind));
+    outcome.by.retain(|kind, _| by.iter().any(|wanted| wanted.to_string() == *kind));
 }
 
 /// Returns the command as given, without the folder of the program.

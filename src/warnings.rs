@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use miserly_report::{RunDoc, count};
 
+use crate::colour::message_head;
+
 /// The skip reason of jobs that are wider than the machine.
 const TOO_WIDE: &str = "too_wide";
 
@@ -27,7 +29,7 @@ pub(crate) fn warn<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) -> anyhow::Re
         bail!("{}", warnings.join("; "));
     }
     for warning in warnings {
-        note!("warning: {warning}");
+        note!("{} {warning}", message_head("warning"));
     }
     Ok(())
 }

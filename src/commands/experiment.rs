@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
-use miserly_experiments::papers::{self, PAPERS, Paper};
+use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, write_page};
 use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
@@ -16,9 +16,6 @@ use miserly_sim::Observer;
 use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
-
-/// The page of the archive with the logs of the papers.
-const ARCHIVE: &str = "https://www.cs.huji.ac.il/labs/parallel/workload/logs.html";
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
     match &args.command {

@@ -25,5 +25,5 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
     while !watch.is_over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
     let Some(record) = watch.record() else { bail!("{}: no job was simulated", prepared.trace.name()) };
     let matrix = MatrixDoc::new(&record, args.policy.to_string());
-    if args.json { print_json(&matrix) } else { print(&matrix.text(width())) }
+    if args.json { print_json(&matrix) } else { print(&matrix.text(Some(width()))) }
 }

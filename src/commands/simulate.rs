@@ -1,5 +1,7 @@
 //! `miserly simulate`: one policy on one log.
 
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -111,8 +113,13 @@ pub(crate) fn write_csv(
     let (file, output) = AtomicFile::create(path).with_context(of_output)?;
     let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
     let outcome = setup.outcome(policy, true, &mut [&mut jobs, watch])?;
-    file.commit(jobs.into_inner().into_inner()).with_context(of_output)?;
+    commit(file, jobs.into_inner().into_inner(), &outcome).with_context(of_output)?;
     Ok(outcome)
+}
+
+/// Puts the file of the jobs in its place, unless no job was simulated.
+fn commit(file: AtomicFile, output: BufWriter<File>, outcome: &RunDoc) -> io::Result<()> {
+    if outcome.jobs.simulated > 0 { file.commit(output) } else { Ok(()) }
 }
 
 /// Runs the log and writes the simulated jobs.
@@ -132,7 +139,7 @@ fn with_jobs(
     let records = prepared.records()?;
     let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
     let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
-    file.commit(jobs.into_inner().into_inner()).with_context(of_output)?;
+    commit(file, jobs.into_inner().into_inner(), &outcome).with_context(of_output)?;
     Ok(outcome)
 }
 

@@ -1,6 +1,6 @@
 //! `miserly wait-of`: the wait of a hypothetical job, by policy.
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_report::{PolicyWaitDoc, WaitOfDoc, count, wait_of_table};
@@ -10,13 +10,23 @@ use rayon::prelude::*;
 
 use crate::args::WaitOfArgs;
 use crate::commands::compare::policies_or_default;
+use crate::commands::live::wait_of as ask_daemon;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
-    let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let probe = Probe { procs: args.size, time: args.time };
+    if let Some(job) = &args.daemon {
+        return ask_daemon(args, job);
+    }
+    for (option, given) in [("--memory", args.memory.is_some()), ("--socket", args.socket.is_some())] {
+        ensure!(!given, "{option}: needs --daemon");
+    }
+    let (Some(trace), Some(procs), Some(time)) = (&args.trace, args.size, args.time) else {
+        bail!("give a log, a size and a time, or --daemon with a size and a time");
+    };
+    let setup = prepare(open(trace)?, &args.run, Estimates::default())?;
+    let probe = Probe { procs, time };
     let machine = setup.procs();
     ensure!(probe.procs <= machine, "a job of {} processors: the machine has {machine}", probe.procs);
     let policies = policies_or_default(&args.policy)?;

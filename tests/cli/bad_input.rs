@@ -438,6 +438,14 @@ fn jobs_that_are_left_out_are_warned_of() {
     let run = lab.run("compare log.swf --user 99");
     let none = "error: log.swf: no job to simulate of 4 (4 other_user); change the filters or the machine\n";
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", none));
+    for jobs in ["jobs.csv", "jobs.swf"] {
+        let run = lab.run(&format!("simulate log.swf -p easy --user 99 --jobs {jobs}"));
+        assert_eq!(
+            (run.code, run.stderr.as_str(), lab.path(jobs).exists()),
+            (Some(2), none, false),
+            "{jobs}"
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::document::Schema;
-use crate::support::Lab;
+use crate::support::{Lab, Run};
 
 /// Users 1 to `users` in turn, the last of them unknown; each job twice as long as the one before, up to a day.
 fn log(users: i64) -> String {
@@ -61,7 +61,8 @@ fn beyond_twenty_users_the_others_share_a_row() {
     let lab = Lab::with_log(&log(26));
     // The row of the others in each table.
     let others = |command: &str| -> Vec<String> {
-        let text = lab.stdout(command);
+        let output = lab.command(command).env("COLUMNS", "200").output().expect("a program that starts");
+        let text = Run::from_output(&output).stdout;
         let rows = text.lines().filter(|line| line.starts_with("others"));
         rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
@@ -142,7 +143,7 @@ fn an_experiment_knows_its_words() {
     lab.write("groups.toml", experiment("colour"));
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status";
+    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, or ranges such as procs:1,8,64 or runtime:1h,12h";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
 }
@@ -152,4 +153,38 @@ fn no_group_is_told_where_none_was_asked_for() {
     let run = Lab::with_log(&log(3)).document("simulate log.swf -p easy --json");
     assert_eq!(run.get("by"), None);
     assert_eq!(run["jobs"]["measured"], json!(300));
+}
+
+#[test]
+fn ranges_of_ones_own() {
+    let lab = Lab::with_log(&log(12));
+    let own = ["procs:1,4", "runtime:10min,1h", "procs:1,4+runtime:1h"];
+    let options = own.join(" --by ");
+    let run = lab.document(&format!("simulate log.swf -p easy --json --by {options}"));
+    Schema::load().check(&run);
+    let names = |by| figures(&run, by, "/jobs").into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names("procs:1,4"), ["1p", "2-4p", ">4p"]);
+    assert_eq!(names("runtime:10m,1h"), ["0-10m", "10m-1h", ">1h"]);
+    let both = ["1p 0-1h", "1p >1h", "2-4p 0-1h", "2-4p >1h", ">4p 0-1h", ">4p >1h"];
+    assert_eq!(names("procs:1,4+runtime:1h"), both);
+    // Every tenth job has one processor, and three tenths have two to four.
+    let jobs: Vec<f64> = figures(&run, "procs:1,4", "/jobs").into_iter().map(|(_, jobs)| jobs).collect();
+    assert_eq!(jobs, [30.0, 90.0, 180.0]);
+    let table = lab.stdout("compare log.swf -p easy -p fcfs --by procs:1,4+runtime:1h");
+    assert!(table.contains("\nby procs:1,4+runtime:1h") && table.contains("\n2-4p 0-1h "), "{table}");
+    for (by, problem) in [("procs:4,1", "the bounds must ascend"), ("procs:x", "no number of processors")] {
+        let run = lab.run(&format!("simulate log.swf -p easy --by {by}"));
+        assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_experiment_draws_ranges_of_its_own() {
+    let lab = Lab::with_log(&log(3));
+    let text = experiment("procs:1,4+runtime:60min").replace("runtime-bin:", "procs:1,4+runtime:1h:");
+    assert!(text.contains("by.procs:1,4+runtime:1h:metrics.wait.mean"), "{text}");
+    lab.write("groups.toml", text);
+    let run = lab.run("experiment run groups.toml -o results");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(lab.read("results/report.html").contains("2-4p 0-1h"));
 }

@@ -6,15 +6,15 @@ use trycmd::schema::Bin;
 
 use crate::support::{Lab, of_project};
 
-fn cases() -> TestCases {
+fn cases(columns: &str) -> TestCases {
     let cases = TestCases::new();
-    cases.register_bin("miserly", Bin::Path(env!("CARGO_BIN_EXE_miserly").into())).env("COLUMNS", "100");
+    cases.register_bin("miserly", Bin::Path(env!("CARGO_BIN_EXE_miserly").into())).env("COLUMNS", columns);
     cases
 }
 
 #[test]
 fn pages() {
-    cases().case("tests/cmd/*.md");
+    cases("100").case("tests/cmd/*.md");
 }
 
 /// Blocks marked `console` run; what needs a log that is not in the project is marked `console,ignore`.
@@ -22,7 +22,7 @@ fn pages() {
 fn readme() {
     assert!(of_project("README.md").is_file(), "trycmd passes where a file is missing");
     // Building the program is not tried again.
-    cases().register_bin("cargo", Bin::Ignore).register_bin("git", Bin::Ignore).case("README.md");
+    cases("80").register_bin("cargo", Bin::Ignore).register_bin("git", Bin::Ignore).case("README.md");
 }
 
 /// The manual's table of the orders of the literature has them all, with their formulas.

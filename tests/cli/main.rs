@@ -32,7 +32,9 @@ mod batches;
 
 mod live;
 
+mod colour;
 mod examples;
+mod explain;
 mod links;
 mod site;
 

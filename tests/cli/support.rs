@@ -59,7 +59,7 @@ impl Lab {
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
         command.args(line.split_whitespace()).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env_remove("MISERLY_TRACES");
+        command.env_remove("MISERLY_TRACES").env_remove("COLUMNS");
         command
     }
 

@@ -1,5 +1,8 @@
 //! The papers that can be reproduced: their experiments are shipped with the program.
 
+/// The page of the Parallel Workloads Archive, which has the logs of the papers.
+pub const ARCHIVE: &str = "https://www.cs.huji.ac.il/labs/parallel/workload/logs.html";
+
 /// A paper, with its experiments.
 #[derive(Debug)]
 pub struct Paper {

@@ -29,6 +29,7 @@ impl RunSetup {
             } else {
                 1.0
             },
+            load_is_scaled: matches!(jobs.arrivals, ArrivalScaling::Scaled(_)),
             offline: jobs.arrivals == ArrivalScaling::Offline,
             warmup: *warmup,
             batches: batches.map(BatchSettings::from),

@@ -163,6 +163,7 @@ impl Command {
     pub(crate) fn asks_daemon_for_json(&self) -> bool {
         match self {
             Command::Submit(args) => args.json,
+            Command::WaitOf(args) => args.json && args.daemon.is_some(),
             Command::Queue(args) => args.json,
             Command::Show(JobArgs { json, .. })
             | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,

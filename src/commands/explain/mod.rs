@@ -1,6 +1,12 @@
 //! `miserly explain`: the history of one job.
 
+mod clock;
+
 mod document;
+
+mod gantt;
+
+mod held;
 
 mod story;
 
@@ -9,15 +15,18 @@ mod watch;
 mod why;
 
 use miserly_core::JobNumber;
+use miserly_report::TableStyle;
 use miserly_run::RunSetup;
 use miserly_workload::Estimates;
 use miserly_workload::swf::{Field, LogLine, ReadError};
 
+use self::clock::Clock;
 use self::document::Document;
+use self::gantt::chart;
 use self::watch::Watch;
 
 use crate::args::ExplainArgs;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, width};
 use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
@@ -30,7 +39,10 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&Document::new(&story, args.policy.to_string()));
     }
-    print(&story.text(&args.policy.to_string()))
+    let clock = Clock::new(prepared.dates(), args.seconds);
+    let style = TableStyle { width: Some(width()), seconds: args.seconds, colour: false };
+    let chart = chart(&story, &watch.held, &clock, width());
+    print(&story.text(&args.policy.to_string(), chart.as_deref(), &clock, style))
 }
 
 /// Returns the reason why there is no such job in the run.

@@ -1,10 +1,11 @@
 //! The history of a job, and its text.
 
 use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
-use miserly_report::{count, figure};
+use miserly_report::{TableStyle, count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::duration_rounded;
 
+use super::clock::Clock;
 use super::why::{EndedJob, WaitReason, processors, room_text};
 
 /// The most jobs that are listed as started before this one. Also the most successive changes of
@@ -96,8 +97,8 @@ impl Story {
         })
     }
 
-    /// Returns the history as text.
-    pub(super) fn text(&self, policy: &str) -> String {
+    /// Returns the history as text, with the chart of its wait.
+    pub(super) fn text(&self, policy: &str, chart: Option<&str>, clock: &Clock, style: TableStyle) -> String {
         let request = &self.request;
         let mut text = format!(
             "job {}: {}, estimate {}, under {policy}\n\n",
@@ -105,9 +106,7 @@ impl Story {
             processors(request.procs()),
             duration_rounded(request.estimate)
         );
-        let mut line = |at: Time, what: String| {
-            text.push_str(&format!("{:>12}  {what}\n", seconds(at)));
-        };
+        let mut line = |at: Time, what: String| text.push_str(&dated(&clock.text(at), &what, clock, style));
         let queue = match self.waiting {
             0 => "no job waiting".to_owned(),
             1 => "1 job waiting".to_owned(),
@@ -130,7 +129,7 @@ impl Story {
                 line(event.at, room);
             }
             if moves <= NAMED {
-                line(event.at, event.text(request.submit, started));
+                line(event.at, event.text(request.submit, started, clock));
             } else if !next.is_some_and(Event::moves) {
                 let more = count((moves - NAMED) as u64);
                 let what = event.what_moves();
@@ -142,12 +141,13 @@ impl Story {
             line(end, how.text().to_owned());
         }
         text.push_str(&self.opportunistic.map_or_else(String::new, |done| opportunistic_line(&done)));
-        text.push_str(&self.passers());
-        text.push_str("\nTimes are in seconds of the log.\n");
+        text.push_str(chart.unwrap_or_default());
+        text.push_str(&self.passers(clock, style));
+        text.push_str(&format!("\n{}\n", style.paragraph(&clock.note())));
         text
     }
 
-    fn passers(&self) -> String {
+    fn passers(&self, clock: &Clock, style: TableStyle) -> String {
         if self.passed_by.is_empty() {
             return "\nNo later job started before it.\n".into();
         }
@@ -157,21 +157,18 @@ impl Story {
         };
         let mut text = format!("\nLater jobs that started before it: {passers}\n");
         for passer in self.passed_by.iter().take(NAMED) {
-            text.push_str(&format!(
-                "{:>12}  job {}: {}, estimate {}, {}\n",
-                seconds(passer.start),
+            let what = format!(
+                "job {}: {}, estimate {}, {}",
                 passer.request.number,
                 processors(passer.request.procs()),
                 duration_rounded(passer.request.estimate),
-                passer.reason.as_str().replace('_', " "),
-            ));
+                passer.reason.as_str(),
+            );
+            text.push_str(&dated(&clock.text(passer.start), &what, clock, style));
         }
         if self.passed_by.len() > NAMED {
-            text.push_str(&format!(
-                "{:>12}  and {} more (--json has all)\n",
-                "",
-                self.passed_by.len() - NAMED
-            ));
+            let more = format!("and {} more (--json has all)", self.passed_by.len() - NAMED);
+            text.push_str(&dated("", &more, clock, style));
         }
         text
     }
@@ -194,9 +191,9 @@ impl Event {
 
     /// Returns the text of the event. `submit` is the submission of the job, and `started` whether
     /// it has started before.
-    fn text(&self, submit: Time, started: bool) -> String {
+    fn text(&self, submit: Time, started: bool, clock: &Clock) -> String {
         match self.what {
-            What::Moved(start, kind) => kind.text(start, start - self.at),
+            What::Moved(start, kind) => kind.text(&clock.text(start), start - self.at),
             What::Started(reason) if started => format!("started again {}", reason_text(reason)),
             What::Started(reason) => {
                 format!(
@@ -230,8 +227,8 @@ impl Event {
 }
 
 impl MoveKind {
-    fn text(self, start: Time, until: Span) -> String {
-        let (start, until) = (seconds(start), duration_rounded(until));
+    fn text(self, start: &str, until: Span) -> String {
+        let until = duration_rounded(until);
         match self {
             MoveKind::Promised => format!("promised a start at {start} at the latest, in {until}"),
             MoveKind::Planned => format!("reserved at {start}, in {until} (no promise)"),
@@ -242,9 +239,9 @@ impl MoveKind {
     }
 }
 
-/// Returns the whole seconds of the log before a time.
-fn seconds(time: Time) -> i64 {
-    (time - Time::ZERO).secs()
+/// Returns a line with its instant, broken at the width of the table.
+fn dated(at: &str, what: &str, clock: &Clock, style: TableStyle) -> String {
+    style.beside(&format!("{at:>width$}  ", width = clock.width()), what)
 }
 
 /// Returns the text for the cause of a broken promise.

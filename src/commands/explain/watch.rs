@@ -3,6 +3,7 @@
 use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, System, Time};
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
+use super::held::Held;
 use super::story::{End, Event, MoveKind, Passer, SlotShare, Story, What};
 use super::why::{EndedJob, WaitReason};
 
@@ -12,6 +13,10 @@ pub(super) struct Watch {
     /// Free processors and waiting jobs after the last instant.
     before: (Procs, usize),
     pub(super) story: Option<Story>,
+    /// The jobs that hold processors while it waits.
+    pub(super) held: Held,
+    /// The queue in which it waits, if it does not start at its submission.
+    queue: Option<usize>,
     /// Whether it waits in the queue, or is not submitted yet.
     waits: bool,
     /// The jobs submitted after ours that have not started yet.
@@ -32,6 +37,8 @@ impl Watch {
             job,
             before,
             story: None,
+            held: Held::default(),
+            queue: None,
             waits: true,
             behind: Vec::new(),
             handle: None,
@@ -70,6 +77,7 @@ impl Observer for Watch {
     }
 
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
+        self.held.effect(job, effect);
         let Some(story) = &mut self.story else { return };
         if job != self.job {
             if let Effect::Started { reason, .. } = effect
@@ -122,6 +130,11 @@ impl Observer for Watch {
         let Some(story) = &mut self.story else { return };
         if story.request.submit == now {
             story.reason = WaitReason::of(now, system, self.job);
+            self.queue = queue(system, self.job);
+        }
+        if let Some(queue) = self.queue {
+            let waits = story.start().is_none();
+            self.held.round(now, system.queues()[queue].ledger(), waits);
         }
         let Some(handle) = self.handle else { return };
         let mut ledgers = system.queues().iter().map(Driver::ledger);
@@ -133,6 +146,7 @@ impl Observer for Watch {
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
+        self.held.finished(job);
         if self.ended.0 != job.end {
             self.ended = (job.end, Vec::new());
         }
@@ -153,6 +167,14 @@ impl Observer for Watch {
         }
         Ok(())
     }
+}
+
+/// Returns the queue in which a job waits.
+fn queue(system: &System, number: JobNumber) -> Option<usize> {
+    system.queues().iter().position(|queue| {
+        let ledger = queue.ledger();
+        ledger.waiting().any(|job| ledger.request(job).number == number)
+    })
 }
 
 /// Returns the slots of a time-sliced job with this handle and this number.

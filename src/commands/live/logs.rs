@@ -17,6 +17,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::client;
 use crate::args::LogsArgs;
+use crate::colour::message_head;
 
 pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
@@ -30,7 +31,8 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
         } else {
             "the file is gone"
         };
-        note!("error: job {}: there is no {}: {state}", args.job, output.path.display());
+        let (error, path) = (message_head("error"), output.path.display());
+        note!("{error} job {}: there is no {path}: {state}", args.job);
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)

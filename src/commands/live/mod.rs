@@ -13,6 +13,8 @@ mod places;
 
 mod submit;
 
+mod quote;
+
 mod queue;
 
 mod show;
@@ -46,6 +48,7 @@ pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
+pub(crate) use self::quote::run as wait_of;
 pub(crate) use self::show::run as show;
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;

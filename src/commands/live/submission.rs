@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use jiff::Zoned;
 use miserly_api::model::Submission;
-use miserly_api::submit::{Directives, SubmitOptions, directives};
+use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
+use crate::colour::message_head;
 
 /// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
@@ -30,6 +31,12 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     let options = options.or(read_directives(program, &script)?);
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     build(options, texts(arguments)?, Some(script), name)
+}
+
+/// Returns the submission of a job that is never submitted, for a quote.
+pub(super) fn hypothetical(options: SubmitOptions) -> anyhow::Result<Submission> {
+    let environment = Some(Export::parse("NONE").map_err(anyhow::Error::msg)?);
+    build(SubmitOptions { export: environment, ..options }, vec!["true".to_owned()], None, None)
 }
 
 fn build(
@@ -108,7 +115,7 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
     let Directives { options, warnings } =
         directives(script, &Zoned::now()).map_err(|remark| anyhow::anyhow!("{name}:{remark}"))?;
     for warning in warnings {
-        note!("warning: {name}:{warning}");
+        note!("{} {name}:{warning}", message_head("warning"));
     }
     Ok(options)
 }

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use miserly_api::client::Client;
-use miserly_api::model::{Accepted, Quote, Submitted, Window};
+use miserly_api::model::{Accepted, Submitted, Window};
 
+use super::quote::quoted_text;
 use super::submission::submission;
 use super::text::{counted, local};
 use super::{client, places, print_answer, wait};
@@ -63,14 +64,6 @@ fn prospect_text(job: &Accepted) -> String {
     }
 }
 
-fn promised_text(window: &Window) -> String {
+pub(super) fn promised_text(window: &Window) -> String {
     format!("starts by {}, resources reserved until {} at the latest", local(window.start), local(window.end))
-}
-
-fn quoted_text(quote: &Quote) -> String {
-    let window = |window: &Option<Window>| match window {
-        Some(window) => format!("would be promised now: {}\n", promised_text(window)),
-        None => "would get no promise\n".to_owned(),
-    };
-    quote.windows.iter().map(window).collect()
 }

@@ -173,3 +173,29 @@ fn the_command_line_has_the_options_of_a_script() {
         assert_eq!(lines.filter(|line| line.contains(&option)).count(), 1, "{option}\n{help}");
     }
 }
+
+/// `wait-of --daemon` asks for a quote: nothing is submitted.
+#[test]
+fn the_wait_of_a_job_now() {
+    let daemon = accepting();
+    let text = daemon.stdout("wait-of --daemon 64 4h --queue long --memory 8GiB");
+    let mut lines = text.lines();
+    let promise = "would be promised now: starts by 2026-03-01 10:00:00, resources reserved until 2026-03-01 11:30:00 at the latest";
+    assert_eq!(lines.next(), Some(promise));
+    assert!(lines.any(|line| line.starts_with("waits at most ")), "{text}");
+    let document = parsed(&daemon.stdout("wait-of --json --daemon 1 90"));
+    assert_eq!(document["windows"][0]["start"], "2026-03-01T10:00:00Z");
+    let requests = daemon.requests();
+    assert!(requests.iter().all(|(request, _)| request == "POST /v1/quote"), "{requests:?}");
+    let asked = &requests[0].1;
+    let wanted = json!({"cpus": 64, "time": 14400.0, "queue": "long", "memory": 8_u64 << 30});
+    for (field, value) in wanted.as_object().expect("fields") {
+        assert_eq!(&asked[field], value, "{field}");
+    }
+    daemon.fails("wait-of --daemon 0 4h", 2, "--daemon: 0: the size must be a number of processors");
+    daemon.fails("wait-of --daemon 4 4x", 2, "no unit of time");
+    daemon.fails("wait-of --daemon 4 4h --queue a,b", 2, "--queue: a job has one queue");
+    daemon.fails("wait-of --daemon 4 4h -p easy", 2, "'--daemon <SIZE> <TIME>' cannot be used with");
+    daemon.fails("wait-of log.swf 4 4h --memory 1GiB", 2, "--memory: needs --daemon");
+    daemon.fails("wait-of --daemon 4", 2, "2 values required");
+}

@@ -190,7 +190,7 @@ impl Experiment {
             ChartKind::Series => self.check_figure(&format!("details.series.{path}"), check_list),
             ChartKind::Groups | ChartKind::Heat => {
                 let (groups, measure) = path
-                    .split_once(':')
+                    .rsplit_once(':')
                     .ok_or_else(|| format!("{path:?}: write it as by.category:metrics.wait.mean"))?;
                 self.check_figure(groups, check_list)?;
                 self.check_figure(&format!("{groups}.0.{measure}"), check_number)
@@ -217,7 +217,7 @@ impl Experiment {
         match path.strip_prefix("by.").and_then(|path| path.split('.').next()) {
             None => Ok(()),
             Some(kind) => self.check_recorded(&format!("record.by = [{kind:?}]"), |record| {
-                record.by.iter().any(|by| by == kind)
+                record.groupings().is_ok_and(|by| by.iter().any(|by| by.to_string() == kind))
             }),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use miserly_sim::Grouping;
 use serde_json::Value;
 
 /// The schema of the document of a run.
@@ -50,7 +51,11 @@ fn has(node: &Value, fields: &[&str], fits: &impl Fn(&Value) -> bool) -> bool {
     let Some((first, rest)) = fields.split_first() else { return fits(node) };
     let below = |node: Option<&Value>| node.is_some_and(|node| node.is_object() && has(node, rest, fits));
     let index = first.parse::<usize>().ok();
+    // The only names by a pattern are ranges of the user.
+    let patterns =
+        node["patternProperties"].as_object().filter(|_| matches!(first.parse(), Ok(Grouping::Own(_))));
     below(node["properties"].get(first))
+        || patterns.is_some_and(|patterns| patterns.values().any(|node| below(Some(node))))
         || below(node.get("additionalProperties"))
         || index.is_some_and(|at| below(node["prefixItems"].get(at)) || below(node.get("items")))
 }
@@ -70,6 +75,8 @@ mod tests {
         for path in ["metrics.wait.mean", "by.category.0.metrics.wait.mean", "utilization"] {
             assert_eq!(check_number(path), Ok(()));
         }
+        assert_eq!(check_list("by.procs:1,8+runtime:1h"), Ok(()));
+        assert!(check_list("by.procs:8,1").unwrap_err().contains("has no"));
         assert_eq!(check_scalar("policy"), Ok(()));
         assert_eq!(check_scalar("jobs.started_immediately"), Ok(()));
         assert_eq!(check_list("details.series.waiting"), Ok(()));

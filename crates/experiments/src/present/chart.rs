@@ -242,7 +242,7 @@ fn breakdown<'a>(
 ) -> Result<Option<(&'a Vec<Value>, &'a str)>, String> {
     let (path, measure) = line
         .figure
-        .split_once(':')
+        .rsplit_once(':')
         .ok_or_else(|| format!("{:?}: write it as by.category:metrics.wait.mean", line.figure))?;
     let Some(value) = part(results, &line.runs, path)? else { return Ok(None) };
     let groups = value.as_array().ok_or_else(|| format!("{path:?} is not a breakdown"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_sim::{Batches, EXACT_MOST, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
-use miserly_workload::LineCounts;
+use miserly_workload::{LineCounts, LogDates};
 use serde::Serialize;
 
 use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
@@ -103,6 +103,9 @@ pub struct SettingsDoc {
     pub queues: Vec<u32>,
     /// Factor by which the load was scaled.
     pub scale_load: f64,
+    /// Whether a factor was given, which may be 1. Tables then show it.
+    #[serde(skip)]
+    pub load_is_scaled: bool,
     /// Whether all jobs were submitted at time 0.
     pub offline: bool,
     /// Warm-up in seconds.
@@ -126,6 +129,9 @@ pub struct TraceDoc {
     pub name: String,
     /// SHA-256 of the stored bytes.
     pub sha256: String,
+    /// Dates of the run, for tables and charts. Documents have seconds of the log.
+    #[serde(skip)]
+    pub dates: Option<LogDates>,
 }
 
 /// Counts of the lines and jobs of a log.

@@ -1,7 +1,8 @@
 //! Layout of tables on a terminal.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use std::ops::Range;
+
+use anstyle::{AnsiColor, Style};
 use miserly_units::{duration_rounded, span_of_seconds};
 
 use crate::numbers::{figure, percent};
@@ -16,6 +17,8 @@ pub struct TableStyle {
     pub width: Option<usize>,
     /// Whether times are in seconds, instead of in units for people.
     pub seconds: bool,
+    /// Whether the best and the worst values have colours.
+    pub colour: bool,
 }
 
 /// The kind of a figure, which decides how a table prints it.
@@ -37,11 +40,16 @@ impl TableStyle {
         wrapped(text, self.text_width()).join("\n")
     }
 
-    /// Returns a name with its value beside it, and a line end. A long value has several lines.
+    /// Returns text beside a head, and a line end. A long text has several lines.
+    pub fn beside(self, head: &str, text: &str) -> String {
+        let indent = head.chars().count();
+        let lines = wrapped(text, self.text_width().saturating_sub(indent).max(NAME_WIDTH));
+        format!("{head}{}\n", lines.join(&format!("\n{:indent$}", "")))
+    }
+
+    /// Returns a name with its value beside it, and a line end.
     pub(super) fn entry(self, name: &str, value: &str) -> String {
-        let lines = wrapped(value, self.text_width().saturating_sub(NAME_WIDTH).max(NAME_WIDTH));
-        let blanks = format!("\n{:NAME_WIDTH$}", "");
-        format!("{name:<NAME_WIDTH$}{}\n", lines.join(&blanks))
+        self.beside(&format!("{name:<NAME_WIDTH$}"), value)
     }
 
     fn text_width(self) -> usize {
@@ -64,6 +72,31 @@ impl TableStyle {
     }
 }
 
+/// The emphasis of a cell on a terminal with colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// The best value of a row: bold green.
+    Best,
+    /// The worst value of a row: red.
+    Worst,
+    /// Any other text.
+    #[default]
+    Plain,
+}
+
+impl Tone {
+    /// Returns the text with the escape sequences of its colour.
+    fn paint(self, text: &str) -> String {
+        let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        let style = match self {
+            Tone::Best => colour(AnsiColor::Green).bold(),
+            Tone::Worst => colour(AnsiColor::Red),
+            Tone::Plain => Style::new(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+}
+
 /// A text table: a header, whose cells may have several lines, and rows of the same length.
 pub(super) struct TextTable {
     pub(super) header: Vec<String>,
@@ -76,13 +109,18 @@ impl TextTable {
     /// A table wider than `width` characters is folded: further columns follow below, beside the
     /// first column.
     pub(super) fn table(&self, width: Option<usize>) -> String {
+        self.coloured(width, |_, _| Tone::Plain)
+    }
+
+    /// Formats the table like [`table`](TextTable::table), with a tone for each row and column.
+    pub(super) fn coloured(&self, width: Option<usize>, tone: impl Fn(usize, usize) -> Tone) -> String {
         let parts = self.fold(width.unwrap_or(usize::MAX));
-        let tables: Vec<String> = parts.into_iter().map(|part| self.part(part)).collect();
+        let tables: Vec<String> = parts.into_iter().map(|part| self.part(&part, &tone)).collect();
         tables.join("\n\n")
     }
 
     /// Returns the column ranges of the folded parts, each with at least one column.
-    fn fold(&self, width: usize) -> Vec<std::ops::Range<usize>> {
+    fn fold(&self, width: usize) -> Vec<Range<usize>> {
         let widths: Vec<usize> = (0..self.header.len()).map(|at| self.width(at)).collect();
         let first = widths.first().copied().unwrap_or_default();
         let (mut parts, mut from, mut used) = (Vec::new(), 1, first);
@@ -103,16 +141,38 @@ impl TextTable {
         lines.map(|line| line.chars().count()).max().unwrap_or_default() + if column == 0 { 1 } else { 2 }
     }
 
-    fn part(&self, columns: std::ops::Range<usize>) -> String {
-        let cells = |row: &[String]| -> Vec<String> {
-            row.iter().take(1).chain(&row[columns.clone()]).cloned().collect()
-        };
-        let mut table = Table::new();
-        table.load_style(NOTHING);
-        table.set_header(cells(&self.header));
-        table.add_rows(self.rows.iter().map(|row| cells(row)));
-        align(&mut table);
-        trimmed(&table)
+    fn part(&self, columns: &Range<usize>, tone: &impl Fn(usize, usize) -> Tone) -> String {
+        let heights = columns.clone().chain([0]).map(|at| self.header[at].lines().count());
+        let header = (0..heights.max().unwrap_or_default()).map(|line| {
+            self.line(columns, |at| self.header[at].lines().nth(line).unwrap_or_default(), |_| Tone::Plain)
+        });
+        let rows = self.rows.iter().enumerate();
+        let rows = rows.map(|(row, cells)| self.line(columns, |at| &cells[at], |at| tone(row, at)));
+        header.chain(rows).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns a line without trailing blanks: the first column and those of a range.
+    fn line<'a>(
+        &self,
+        columns: &Range<usize>,
+        cell: impl Fn(usize) -> &'a str,
+        tone: impl Fn(usize) -> Tone,
+    ) -> String {
+        let mut line = cell(0).to_owned();
+        let mut shown = line.chars().count();
+        let mut place = self.width(0);
+        for at in columns.clone() {
+            let text = cell(at).trim_end();
+            // Marks are right-aligned, so a cell without a mark ends with a blank.
+            let end = place + self.width(at) - 1 - (cell(at).chars().count() - text.chars().count());
+            place += self.width(at);
+            if !text.is_empty() {
+                let blanks = end - text.chars().count() - shown;
+                line.push_str(&format!("{:blanks$}{}", "", tone(at).paint(text)));
+                shown = end;
+            }
+        }
+        line
     }
 }
 
@@ -133,22 +193,6 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Aligns names to the left without padding and numbers to the right.
-fn align(table: &mut Table) {
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if index == 0 {
-            column.set_padding((0, 1));
-        } else {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
-/// Returns the table's text without trailing blanks.
-fn trimmed(table: &Table) -> String {
-    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -184,5 +228,13 @@ mod tests {
             );
             assert!(["1", "22", "333"].iter().all(|cell| table.contains(cell)));
         }
+    }
+    #[test]
+    fn a_tone_changes_no_width() {
+        let columns = columns();
+        let tone = |_, column| [Tone::Plain, Tone::Best, Tone::Worst, Tone::Plain][column];
+        let table = columns.coloured(None, tone);
+        let expect = "wait     \x1b[1m\x1b[32m1\x1b[0m      \x1b[31m22\x1b[0m  333";
+        assert_eq!(table.lines().last(), Some(expect));
     }
 }

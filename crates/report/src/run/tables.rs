@@ -2,11 +2,12 @@
 
 use miserly_core::Span;
 use miserly_units::{duration, duration_rounded, span_of_seconds};
+use miserly_workload::LogDates;
 
 use super::details::DifferenceDoc;
 use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc, is_of_schedule};
 use super::group_tables;
-use super::layout::{Quantity, TableStyle, TextTable};
+use super::layout::{Quantity, TableStyle, TextTable, Tone};
 use super::measures::{LABELS, MeasureDoc};
 use super::slicing::{BatchSettings, SlicingDoc};
 use crate::numbers::{count, figure, percent};
@@ -90,7 +91,14 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let header = std::iter::once(String::new()).chain(policies).collect();
     let rows = comparison_rows(outcomes, style);
     let legend = legend_of(&rows, outcomes);
-    let table = TextTable { header, rows }.table(style.width);
+    let worst = if style.colour { worst_columns(outcomes) } else { vec![] };
+    let tone = |row: usize, column: usize| match worst.get(row) {
+        _ if !style.colour => Tone::Plain,
+        _ if column > 0 && rows[row][column].ends_with(BEST) => Tone::Best,
+        Some(worst) if *worst == Some(column) => Tone::Worst,
+        _ => Tone::Plain,
+    };
+    let table = TextTable { header, rows: rows.clone() }.coloured(style.width, tone);
     let legend = legend.map_or_else(String::new, |legend| format!("\n{}\n", style.paragraph(&legend)));
     format!(
         "{}\n{table}\n{legend}{}",
@@ -101,10 +109,19 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
 
 /// Returns the rows of a comparison: the name and a cell for each run.
 pub(super) fn comparison_rows(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Vec<String>> {
-    let rows = ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)));
+    let rows = shown_rows(outcomes);
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
     let kept = std::iter::once("promises kept".to_owned()).chain(kept).collect();
     rows.map(|row| row.cells(outcomes, style)).chain([kept]).collect()
+}
+
+fn shown_rows(outcomes: &[&RunDoc]) -> impl Iterator<Item = &'static ComparisonRow> {
+    ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)))
+}
+
+/// Returns the column of the worst value of each row, if it differs significantly from the best.
+fn worst_columns(outcomes: &[&RunDoc]) -> Vec<Option<usize>> {
+    shown_rows(outcomes).map(|row| Some(row.worst(outcomes)? + 1)).collect()
 }
 
 /// Returns the legend of the marks in these rows; `None` without a mark.
@@ -162,6 +179,21 @@ enum Improvement {
     Higher,
 }
 
+impl Improvement {
+    const fn opposite(self) -> Improvement {
+        match self {
+            Improvement::Lower => Improvement::Higher,
+            Improvement::Higher => Improvement::Lower,
+        }
+    }
+}
+
+/// Returns whether a run has all jobs. A schedule without some of them is not compared with the others.
+fn is_complete(outcomes: &[&RunDoc]) -> impl Fn(&RunDoc) -> bool + use<> {
+    let most = outcomes.iter().map(|outcome| outcome.jobs.measured).max();
+    move |outcome| Some(outcome.jobs.measured) == most
+}
+
 impl ComparisonRow {
     /// Returns whether any run has a positive value.
     fn is_shown(&self, outcomes: &[&RunDoc]) -> bool {
@@ -171,12 +203,8 @@ impl ComparisonRow {
     /// Returns the name and a cell for each run.
     fn cells(&self, outcomes: &[&RunDoc], style: TableStyle) -> Vec<String> {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
-        // A schedule without some of the jobs is not compared with the others.
-        let most = outcomes.iter().map(|outcome| outcome.jobs.measured).max();
-        let complete = |outcome: &RunDoc| Some(outcome.jobs.measured) == most;
-        let compared =
-            values.iter().zip(outcomes).map(|(&value, outcome)| value.filter(|_| complete(outcome)));
-        let compared: Vec<Option<f64>> = compared.collect();
+        let compared = self.compared(outcomes);
+        let complete = is_complete(outcomes);
         let best = self.better.and_then(|better| best(&compared, better));
         let winner = compared.iter().position(|&value| best.is_some() && value == best);
         let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
@@ -188,6 +216,22 @@ impl ComparisonRow {
             format!("{}{mark}", style.figure(self.quantity, value))
         });
         std::iter::once(style.label(self.quantity, self.name)).chain(cells).collect()
+    }
+
+    /// Returns the values that are compared.
+    fn compared(&self, outcomes: &[&RunDoc]) -> Vec<Option<f64>> {
+        let complete = is_complete(outcomes);
+        outcomes.iter().map(|outcome| (self.value)(outcome).filter(|_| complete(outcome))).collect()
+    }
+
+    /// Returns the run with the worst value, if its difference from the best is known to be significant.
+    fn worst(&self, outcomes: &[&RunDoc]) -> Option<usize> {
+        let (better, measure) = (self.better?, self.mean_of?);
+        let compared = self.compared(outcomes);
+        let at = |value: f64| compared.iter().position(|&compared| compared == Some(value));
+        let (winner, last) = (at(best(&compared, better)?)?, at(best(&compared, better.opposite())?)?);
+        let difference = DifferenceDoc::new(outcomes[last], outcomes[winner], measure);
+        (difference.within_noise == Some(false)).then_some(last)
     }
 
     /// Returns the mark of the paired difference from the best run, or a blank for a row without a
@@ -336,18 +380,21 @@ pub(super) fn log_entries(outcome: &RunDoc, outcomes: &[&RunDoc]) -> Vec<(&'stat
         "estimates {}, overrun {}, event order {}, size {}",
         settings.estimates, settings.overrun, settings.event_order, settings.procs_field
     );
-    entries.push(("settings", conventions + &further(settings, drawn)));
+    let dates = outcome.trace.dates.as_ref();
+    entries.push(("settings", conventions + &further(settings, drawn, dates)));
     entries
 }
 
 /// Returns the settings that differ from their defaults.
-fn further(settings: &SettingsDoc, drawn: bool) -> String {
+fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> String {
     let mut text = String::new();
     if drawn {
         text.push_str(&format!(", seed {}", settings.seed));
     }
     for (name, value) in [("from", settings.from), ("to", settings.to)] {
-        text.push_str(&value.map_or_else(String::new, |secs| format!(", {name} {secs} s")));
+        text.push_str(
+            &value.map_or_else(String::new, |secs| format!(", {name} {}", instant_text(secs, dates))),
+        );
     }
     for (name, list) in [("users", &settings.users), ("queues", &settings.queues)] {
         if !list.is_empty() {
@@ -357,7 +404,7 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     }
     if settings.offline {
         text.push_str(", off-line");
-    } else if (settings.scale_load - 1.0).abs() > 0.0 {
+    } else if settings.load_is_scaled {
         text.push_str(&format!(", load x {}", settings.scale_load));
     }
     if settings.warmup > 0 {
@@ -382,6 +429,12 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
         text.push_str(", lenient");
     }
     text
+}
+
+/// Returns `86400 s`, or `86400 s (1996-09-24 15:00)`.
+fn instant_text(secs: i64, dates: Option<&LogDates>) -> String {
+    let date = dates.and_then(|dates| dates.minute(secs));
+    format!("{secs} s{}", date.map_or_else(String::new, |date| format!(" ({date})")))
 }
 
 /// Returns the share of the jobs that started immediately, if it differs from that of the jobs without wait.

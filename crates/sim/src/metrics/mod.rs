@@ -31,7 +31,9 @@ use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
-pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
+pub use groups::{
+    Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality,
+};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use opportunistic::OpportunisticTotals;

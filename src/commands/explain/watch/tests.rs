@@ -4,7 +4,10 @@
 use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
 
+use miserly_report::TableStyle;
+
 use super::*;
+use crate::commands::explain::clock::Clock;
 use crate::commands::explain::document::Document;
 
 const JOB: JobId = JobId(0);
@@ -34,7 +37,8 @@ fn watched(effects: &[(i64, Effect)]) -> Watch {
 
 /// Returns the lines of the text between its heading and the jobs that started earlier.
 fn lines(watch: &Watch) -> Vec<String> {
-    let text = watch.story.as_ref().unwrap().text("immediate");
+    let style = TableStyle { width: Some(200), ..TableStyle::default() };
+    let text = watch.story.as_ref().unwrap().text("immediate", None, &Clock::default(), style);
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
     lines.map(|line| line.trim().to_owned()).collect()
 }

@@ -7,6 +7,7 @@ use miserly_classes::Category;
 use miserly_classes::lsf::Class;
 use miserly_core::{Kind, Request, Span};
 
+use super::own::{OwnGroup, OwnRanges};
 use super::quality::Quality;
 use crate::finished::Finished;
 use crate::job::LoggedStatus;
@@ -33,6 +34,8 @@ pub enum Grouping {
     EstimateCategory,
     /// The end of the job as its log has it.
     Status,
+    /// Ranges that the user chooses, of processors, of actual runtimes, or of both.
+    Own(OwnRanges),
 }
 
 /// A group of jobs. The order is the natural one: small before large, unknown last.
@@ -56,17 +59,25 @@ pub enum GroupKey {
     EstimateCategory(Quality, Category),
     /// Jobs with this end.
     Status(LoggedStatus),
+    /// Ranges that the user chose.
+    Own(OwnGroup),
 }
 
-/// A word that names no [`Grouping`].
+/// A text that is no [`Grouping`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status"
-)]
-pub struct GroupingError(String);
+pub enum GroupingError {
+    /// A word that names none.
+    #[error(
+        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, or ranges such as procs:1,8,64 or runtime:1h,12h"
+    )]
+    Unknown(String),
+    /// Ranges that are wrong, and what is wrong.
+    #[error("{0:?}: {1}; write ranges as procs:1,8,64, as runtime:1h,12h, or as both with a + between them")]
+    Ranges(String, String),
+}
 
 impl Grouping {
-    /// Every grouping.
+    /// Every grouping with a name.
     pub const ALL: [Grouping; 8] = [
         Grouping::Category,
         Grouping::User,
@@ -78,7 +89,9 @@ impl Grouping {
         Grouping::Status,
     ];
 
-    /// Returns the name of the grouping.
+    /// Returns the name of the grouping; `own` for ranges of the user.
+    ///
+    /// The text of those ranges is that of [`Display`](fmt::Display).
     pub const fn as_str(self) -> &'static str {
         match self {
             Grouping::Category => "category",
@@ -89,6 +102,7 @@ impl Grouping {
             Grouping::Estimate => "estimate",
             Grouping::EstimateCategory => "estimate-category",
             Grouping::Status => "status",
+            Grouping::Own(_) => "own",
         }
     }
 
@@ -113,6 +127,7 @@ impl Grouping {
             Grouping::Estimate => GroupKey::Estimate(quality()),
             Grouping::EstimateCategory => GroupKey::EstimateCategory(quality(), category()),
             Grouping::Status => GroupKey::Status(job.status),
+            Grouping::Own(ranges) => GroupKey::Own(ranges.group(job)),
         }
     }
 
@@ -129,6 +144,7 @@ impl Grouping {
                 Quality::ALL.into_iter().flat_map(of).collect()
             }
             Grouping::Status => LoggedStatus::ALL.map(GroupKey::Status).into(),
+            Grouping::Own(ranges) => ranges.all().map(GroupKey::Own).collect(),
             Grouping::User | Grouping::Queue | Grouping::RuntimeBin => Vec::new(),
         }
     }
@@ -171,6 +187,7 @@ impl fmt::Display for GroupKey {
                 write!(f, "{} {category}", quality.as_str())
             }
             (GroupKey::Status(status), _) => f.write_str(status.as_str()),
+            (GroupKey::Own(group), _) => group.fmt(f),
             (GroupKey::BeyondClasses, _) => f.write_str("beyond"),
             (GroupKey::Unknown | GroupKey::Bin(_), _) => f.write_str("unknown"),
         }
@@ -179,7 +196,10 @@ impl fmt::Display for GroupKey {
 
 impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        match self {
+            Grouping::Own(ranges) => ranges.fmt(f),
+            named => f.write_str(named.as_str()),
+        }
     }
 }
 
@@ -188,7 +208,11 @@ impl FromStr for Grouping {
 
     fn from_str(word: &str) -> Result<Grouping, GroupingError> {
         let named = Grouping::ALL.into_iter().find(|grouping| grouping.as_str() == word);
-        named.ok_or_else(|| GroupingError(word.into()))
+        match named {
+            Some(named) => Ok(named),
+            None if word.contains(':') => OwnRanges::parse(word).map(Grouping::Own),
+            None => Err(GroupingError::Unknown(word.into())),
+        }
     }
 }
 

@@ -2,11 +2,14 @@
 
 mod grouping;
 
+mod own;
+
 mod quality;
 
 use std::collections::BTreeMap;
 
 pub use grouping::{GroupKey, Grouping, GroupingError};
+pub use own::{MOST_BOUNDS, OwnGroup, OwnRanges};
 pub use quality::Quality;
 
 use super::distribution::TICKS_PER_SECOND;

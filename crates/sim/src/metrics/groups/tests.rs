@@ -127,11 +127,23 @@ fn naive_name(by: Grouping, job: &Drawn) -> String {
             }
             format!("{}-{}s", range.0, range.1)
         }
+        Grouping::Own(_) => {
+            let width = if procs == 1 {
+                "1p"
+            } else if procs <= 8 {
+                "2-8p"
+            } else {
+                ">8p"
+            };
+            let length = if seconds <= 600.0 { "0-10m" } else { ">10m" };
+            format!("{width} {length}")
+        }
     }
 }
 
 fn grouping() -> impl Strategy<Value = Grouping> {
-    prop::sample::select(Grouping::ALL.to_vec())
+    let own = "procs:1,8+runtime:10min".parse().unwrap();
+    prop::sample::select([&Grouping::ALL[..], &[own]].concat())
 }
 
 proptest! {
