@@ -14,6 +14,8 @@ mod session;
 
 pub mod papers;
 
+mod queue_record;
+
 mod run_result;
 
 pub mod chart_request;

@@ -1,6 +1,6 @@
 //! The looks of the charts on a page of runs: the colours of policies and start reasons, and the bounds of axes.
 
-use miserly_report::chart::{Body, Chart, DataSeries, GanttJob};
+use miserly_report::chart::{Body, Chart, DataSeries, GanttJob, GanttKeys};
 use miserly_report::{RunDoc, percent};
 
 use crate::chart_request::{ChartKind, ChartRequest};
@@ -107,18 +107,18 @@ fn whole_time(chart: &mut Chart) {
     (chart.x.from, chart.x.to) = (times().min_by(f64::total_cmp), times().max_by(f64::total_cmp));
 }
 
-/// Writes the start reasons in words, and returns all of them; none if the jobs have other keys.
-fn in_words(jobs: &mut [GanttJob]) -> Vec<String> {
+/// Writes the start reasons in words, and returns all of them; the most frequent keys if the jobs have other keys.
+fn in_words(jobs: &mut [GanttJob]) -> GanttKeys {
     let word = |key: &str| REASONS.iter().find(|(reason, _)| *reason == key).map(|(_, words)| *words);
     if !jobs.iter().any(|job| word(&job.key).is_some()) {
-        return Vec::new();
+        return GanttKeys::Frequent;
     }
     for job in jobs {
         if let Some(words) = word(&job.key) {
             job.key = words.to_owned();
         }
     }
-    REASONS.iter().map(|(_, words)| (*words).to_owned()).collect()
+    GanttKeys::Listed(REASONS.iter().map(|(_, words)| (*words).to_owned()).collect())
 }
 
 #[cfg(test)]

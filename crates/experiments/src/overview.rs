@@ -185,11 +185,13 @@ impl<'a> Overview<'a> {
         let document = document(outcome);
         let (mut jobs, mut matrix) = (Window::new(window[0], window[1]), matrix_watch(window));
         log.outcome(policy, true, &mut [&mut jobs, &mut matrix])?;
+        let (jobs, queue) = jobs.into_rows();
         let result = RunResult {
             key: &key,
             run: document,
             gantt_window: Some(window),
-            gantt: Some(jobs.rows),
+            gantt: Some(jobs),
+            gantt_queue: Some(queue),
             matrix: matrix.record().as_ref().map(MatrixRows::from_record),
             longest_waits: None,
         };

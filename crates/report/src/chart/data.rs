@@ -105,11 +105,10 @@ pub enum Body {
         to: f64,
         /// Jobs that run in the window. Parts outside it are clipped.
         jobs: Vec<GanttJob>,
-        /// Keys in the order of their colours, which are other colours than those of series.
-        ///
-        /// Charts with the same list have the same colours. If empty, the most frequent keys of this chart have
-        /// the colours of series.
-        keys: Vec<String>,
+        /// Meaning of the colours.
+        keys: GanttKeys,
+        /// Waiting jobs over the window, ascending; drawn below the schedule if any job waits.
+        queue: Vec<QueueStep>,
     },
     /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
     /// use.
@@ -187,6 +186,30 @@ pub enum Ramp {
     },
 }
 
+/// The meaning of the colours of a Gantt chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub enum GanttKeys {
+    /// The most frequent keys of the chart have the colours of series.
+    #[default]
+    Frequent,
+    /// Keys in the order of their colours, which are other colours than those of series. Charts with the same list
+    /// have the same colours.
+    Listed(Vec<String>),
+    /// Nine steps from below to above a neutral one in the middle: changes against another schedule.
+    Diverging(Vec<String>),
+}
+
+/// The waiting jobs from an instant until the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueueStep {
+    /// Instant in seconds.
+    pub at: f64,
+    /// Number of waiting jobs.
+    pub jobs: u64,
+    /// Processors that these jobs request.
+    pub procs: u64,
+}
+
 /// A job on a Gantt chart, or one of its allocations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GanttJob {
@@ -204,7 +227,7 @@ pub struct GanttJob {
     pub user: Option<String>,
     /// Key of the colour and the legend: a user, a category, or the start reason.
     ///
-    /// Seven keys have a colour of their own.
+    /// Seven keys have a colour of their own, or nine on a diverging scale.
     pub key: String,
     /// Position of this allocation and number of allocations, for a job that was moved, suspended
     /// or resized.

@@ -24,6 +24,8 @@ mod heat;
 
 mod gantt;
 
+mod queue;
+
 mod matrix;
 
 mod instant;
@@ -37,7 +39,8 @@ mod colours;
 mod ink;
 
 pub use data::{
-    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, Style,
+    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep,
+    Ramp, Style,
 };
 pub use draw::svg;
 

@@ -23,6 +23,8 @@ pub(crate) enum Readout {
         scale: char,
         keys: Vec<String>,
         jobs: Vec<JobReadout>,
+        /// The waiting jobs below the schedule.
+        queue: Option<QueueReadout>,
     },
     /// Placements in a matrix, to draw it at any instant of the window. `at` is the instant drawn
     /// first.
@@ -69,6 +71,21 @@ pub(crate) struct JobReadout(
     Vec<(u32, u32)>,
     Option<(usize, usize)>,
 );
+
+/// The waiting jobs: from, jobs, processors of each step, and the panels of jobs and of processors.
+#[derive(Serialize)]
+pub(crate) struct QueueReadout {
+    pub(super) steps: Vec<(f64, u64, u64)>,
+    pub(super) panels: Vec<PanelReadout>,
+}
+
+/// A panel of waiting jobs: its place, and the value at its top.
+#[derive(Serialize)]
+pub(crate) struct PanelReadout {
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) high: f64,
+}
 
 /// A job in a matrix: number, submission, user.
 #[derive(Serialize)]

@@ -126,6 +126,8 @@
     return (secs < 0 ? '−' : '') + shown.map(([value, unit]) => `${value}${unit}`).join('');
   }
 
+  const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
+
   class Schedule {
     constructor(svg, data) {
       Object.assign(this, { svg, data, from: data.from, to: data.to });
@@ -136,6 +138,7 @@
       this.numbers = svg.querySelector('.numbers');
       this.ticks = svg.querySelector('.ticks.x');
       this.grid = svg.querySelector('.grid');
+      this.areas = [...svg.querySelectorAll('.queue .area')];
     }
 
     x(secs) {
@@ -195,7 +198,32 @@
       this.jobs.replaceChildren(...thinFirst.map(([key, d]) => drawn('path', { class: key, d: d.join('') })));
       this.numbers.replaceChildren(...labels);
       this.mark();
+      this.waiting();
       this.axis();
+    }
+
+    /** Draws the waiting jobs below the schedule. */
+    waiting() {
+      if (!this.data.queue) return;
+      const { steps, panels } = this.data.queue;
+      const first = Math.max(steps.findLastIndex(([at]) => at <= this.from), 0);
+      const shown = steps.slice(first).filter(([at]) => at < this.to);
+      panels.forEach(({ top, bottom, high }, n) => {
+        const line = shown.map((step) => `H${this.x(step[0]).toFixed(2)}V${(bottom - (step[n + 1] / high) * (bottom - top)).toFixed(2)}`);
+        this.areas[n].setAttribute('d', `M${this.x(this.from)} ${bottom}${line.join('')}H${this.x(this.to)}V${bottom}Z`);
+      });
+    }
+
+    /** The jobs that wait at an instant. */
+    queued(secs) {
+      const { steps } = this.data.queue;
+      const [, jobs, procs] = steps[Math.max(steps.findLastIndex(([at]) => at <= secs), 0)];
+      return `${many(jobs, 'job')} waiting for ${many(procs, 'processor')}\n${time(secs)}`;
+    }
+
+    inQueue(at) {
+      const { left, right } = this.data.plot;
+      return Boolean(this.data.queue) && this.data.queue.panels.some(({ top, bottom }) => inside({ left, right, top, bottom }, at));
     }
 
     /** The class of a job's colour. */
@@ -257,6 +285,7 @@
 
     /** What runs at a place of the drawing. */
     read(at) {
+      if (this.inQueue(at)) return this.queued(this.at(at.x));
       if (!inside(this.data.plot, at)) return '';
       const { procs, slots } = this.data;
       const secs = this.at(at.x);
@@ -402,8 +431,6 @@
   const COLOURS = 6;
   const TOLD = 16;
 
-  const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
-
   class Matrix {
     constructor(svg, data, description) {
       Object.assign(this, { svg, data, description });
@@ -526,7 +553,7 @@
     const copy = svg.cloneNode(true);
     copy.removeAttribute('aria-labelledby');
     copy.querySelectorAll('.ring, .selection').forEach((ring) => ring.remove());
-    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, charts[figure.dataset.chart]?.scale === 'r' ? style + schedule : style));
+    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, ['r', 'd'].includes(charts[figure.dataset.chart]?.scale) ? style + schedule : style));
     const file = new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
     const link = element('a', '', { href: URL.createObjectURL(file), download: `${figure.dataset.chart}.svg` });
     link.click();

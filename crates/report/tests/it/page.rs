@@ -1,6 +1,8 @@
 //! Contents of pages and escaping.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::chart::{
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp,
+};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, TableCell, TableData, html};
 
 use crate::sample;
@@ -131,7 +133,8 @@ pub(crate) fn hostile() -> Page {
             axis(),
             axis(),
             Body::Gantt {
-                keys: vec![],
+                keys: GanttKeys::default(),
+                queue: vec![],
                 procs: 2,
                 hosts: vec![1],
                 slots: 1,

@@ -1,6 +1,8 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::chart::{
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep, Ramp,
+};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
 
@@ -190,7 +192,16 @@ fn gantt() -> Chart {
         "A day of the schedule",
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
-        Body::Gantt { keys: vec![], procs: 100, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: waiting(from, 24),
+            procs: 100,
+            hosts: vec![],
+            slots: 1,
+            from,
+            to,
+            jobs,
+        },
     )
 }
 
@@ -206,8 +217,16 @@ pub(crate) fn matrix() -> Chart {
 fn slots() -> Chart {
     let (jobs, places) = places();
     let jobs = over_time(&jobs, &places, 64);
-    let body =
-        Body::Gantt { keys: vec![], procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
+    let body = Body::Gantt {
+        keys: GanttKeys::default(),
+        queue: vec![],
+        procs: 64,
+        hosts: vec![],
+        slots: 12,
+        from: 0.0,
+        to: 86_400.0,
+        jobs,
+    };
     chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
 }
 
@@ -251,6 +270,15 @@ fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
     (jobs, places)
 }
 
+/// Returns waiting jobs that change every hour.
+fn waiting(from: f64, hours: u32) -> Vec<QueueStep> {
+    let step = |n: u32| {
+        let jobs = u64::from(n * 7 % 12);
+        QueueStep { at: from + f64::from(n) * 3_600.0, jobs, procs: jobs * 9 }
+    };
+    (0..hours).map(step).collect()
+}
+
 /// Five thousand jobs in a window.
 pub(crate) fn crowded() -> Chart {
     let (from, to) = (0.0, 8.0 * 86_400.0);
@@ -262,7 +290,16 @@ pub(crate) fn crowded() -> Chart {
         "Eight crowded days",
         Axis::seconds("time"),
         Axis::linear("processor"),
-        Body::Gantt { keys: vec![], procs: 430, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: waiting(from, 192),
+            procs: 430,
+            hosts: vec![],
+            slots: 1,
+            from,
+            to,
+            jobs,
+        },
     )
 }
 

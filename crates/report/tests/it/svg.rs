@@ -1,7 +1,7 @@
 //! Charts as SVG: appearance, and validity for any data.
 
 use miserly_report::chart::{
-    Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, svg,
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp, svg,
 };
 use proptest::prelude::*;
 
@@ -67,7 +67,8 @@ fn a_schedule() {
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
     let body = |hosts| Body::Gantt {
-        keys: vec![],
+        keys: GanttKeys::default(),
+        queue: vec![],
         procs: 8,
         hosts,
         slots: 1,
@@ -113,7 +114,16 @@ fn a_matrix() {
 fn slots_over_time() {
     let (jobs, places) = figure_9();
     let jobs = sample::over_time(&jobs, &places, 8);
-    let body = Body::Gantt { keys: vec![], procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
+    let body = Body::Gantt {
+        keys: GanttKeys::default(),
+        queue: vec![],
+        procs: 8,
+        hosts: vec![],
+        slots: 3,
+        from: 0.0,
+        to: 200.0,
+        jobs,
+    };
     insta::assert_snapshot!(outline(&chart(Axis::seconds("time"), Axis::linear("processor"), body)));
 }
 
@@ -131,11 +141,21 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: vec![DataSeries::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
-        Body::Gantt { keys: vec![], procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: vec![],
+            procs: 0,
+            hosts: vec![],
+            slots: 1,
+            from: 0.0,
+            to: 0.0,
+            jobs: Vec::new(),
+        },
         Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
         Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
         Body::Gantt {
-            keys: vec![],
+            keys: GanttKeys::default(),
+            queue: vec![],
             procs: 4,
             hosts: vec![2],
             slots: 1,
@@ -331,7 +351,8 @@ fn body() -> impl Strategy<Value = Body> {
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
             |(procs, hosts, slots, from, to, jobs)| Body::Gantt {
-                keys: vec![],
+                keys: GanttKeys::default(),
+                queue: vec![],
                 procs,
                 hosts,
                 slots,

@@ -127,10 +127,15 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     let press = |label: &str| format!("document.querySelector('button[aria-label=\"{label}\"]').click()");
     let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
     let whole = browser.evaluate(labels);
+    // The script draws the same as the page without it, up to rounding.
+    let waiting =
+        "[...document.querySelectorAll('.queue .area')].map((area) => Math.round(area.getTotalLength()))";
+    let all_waiting = browser.evaluate(waiting);
     for _ in 0..6 {
         browser.evaluate(&press("Zoom in"));
     }
     let zoomed = (browser.evaluate(drawn), browser.evaluate(labels));
+    assert_ne!(browser.evaluate(waiting), all_waiting);
     assert_ne!(zoomed.1, whole);
     assert!(browser.evaluate("document.querySelectorAll('.numbers text').length").as_i64() > Some(0));
     browser.evaluate("document.querySelector('svg').scrollIntoView()");
@@ -145,6 +150,11 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     );
     browser.evaluate(&press("Show the whole window"));
     assert_eq!(browser.evaluate(labels), whole);
+    assert_eq!(browser.evaluate(waiting), all_waiting);
+    let panel = browser.evaluate("(() => { const box = document.querySelector('.queue .area').getBoundingClientRect(); return [(box.left + box.right) / 2, box.bottom - 10] })()");
+    browser.mouse("mouseMoved", panel[0].as_f64().unwrap(), panel[1].as_f64().unwrap());
+    let tip = browser.evaluate("document.querySelector('.tip').textContent");
+    assert!(tip.as_str().is_some_and(|text| text.contains("waiting for")), "{tip}");
     assert_eq!(browser.console(), [""; 0]);
 }
 
