@@ -9,7 +9,9 @@ use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::{ReadError, Record, Status};
-use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, Survey, Trace, TraceError};
+use miserly_workload::{
+    ArrivalScaling, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError,
+};
 
 use crate::error::SetupError;
 use crate::log::Log;
@@ -199,7 +201,11 @@ impl RunSetup {
     }
 
     pub(crate) fn trace_doc(&self) -> TraceDoc {
-        TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() }
+        TraceDoc {
+            name: self.name().to_owned(),
+            sha256: self.sha256.clone().unwrap_or_default(),
+            dates: self.dates(),
+        }
     }
 
     fn check_batches(&self, metrics: &Metrics) -> Result<(), SetupError> {
@@ -241,6 +247,14 @@ impl RunSetup {
                 }
             }
         }
+    }
+
+    /// Returns the dates of the run.
+    ///
+    /// Returns `None` if the header has no start, or if the options change the submit times.
+    pub fn dates(&self) -> Option<LogDates> {
+        let logged = self.options.jobs.arrivals == ArrivalScaling::Logged;
+        logged.then(|| LogDates::from_header(&self.survey.header)).flatten()
     }
 
     /// Returns the file name of the log, without folders.

@@ -30,6 +30,8 @@ mod jobs;
 
 mod local_time;
 
+mod dates;
+
 pub mod describe;
 
 pub mod check;
@@ -42,6 +44,7 @@ mod interactive;
 
 pub use check::{CheckReport, check};
 pub use compression::Compression;
+pub use dates::LogDates;
 pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{FieldFilter, FilterError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_sim::{Batches, EXACT_MOST, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
-use miserly_workload::LineCounts;
+use miserly_workload::{LineCounts, LogDates};
 use serde::Serialize;
 
 use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
@@ -126,6 +126,9 @@ pub struct TraceDoc {
     pub name: String,
     /// SHA-256 of the stored bytes.
     pub sha256: String,
+    /// Dates of the run, for tables and charts. Documents have seconds of the log.
+    #[serde(skip)]
+    pub dates: Option<LogDates>,
 }
 
 /// Counts of the lines and jobs of a log.

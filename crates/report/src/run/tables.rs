@@ -2,6 +2,7 @@
 
 use miserly_core::Span;
 use miserly_units::{duration, duration_rounded, span_of_seconds};
+use miserly_workload::LogDates;
 
 use super::details::DifferenceDoc;
 use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc, is_of_schedule};
@@ -336,18 +337,21 @@ pub(super) fn log_entries(outcome: &RunDoc, outcomes: &[&RunDoc]) -> Vec<(&'stat
         "estimates {}, overrun {}, event order {}, size {}",
         settings.estimates, settings.overrun, settings.event_order, settings.procs_field
     );
-    entries.push(("settings", conventions + &further(settings, drawn)));
+    let dates = outcome.trace.dates.as_ref();
+    entries.push(("settings", conventions + &further(settings, drawn, dates)));
     entries
 }
 
 /// Returns the settings that differ from their defaults.
-fn further(settings: &SettingsDoc, drawn: bool) -> String {
+fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> String {
     let mut text = String::new();
     if drawn {
         text.push_str(&format!(", seed {}", settings.seed));
     }
     for (name, value) in [("from", settings.from), ("to", settings.to)] {
-        text.push_str(&value.map_or_else(String::new, |secs| format!(", {name} {secs} s")));
+        text.push_str(
+            &value.map_or_else(String::new, |secs| format!(", {name} {}", instant_text(secs, dates))),
+        );
     }
     for (name, list) in [("users", &settings.users), ("queues", &settings.queues)] {
         if !list.is_empty() {
@@ -382,6 +386,12 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
         text.push_str(", lenient");
     }
     text
+}
+
+/// Returns `86400 s`, or `86400 s (1996-09-24 15:00)`.
+fn instant_text(secs: i64, dates: Option<&LogDates>) -> String {
+    let date = dates.and_then(|dates| dates.minute(secs));
+    format!("{secs} s{}", date.map_or_else(String::new, |date| format!(" ({date})")))
 }
 
 /// Returns the share of the jobs that started immediately, if it differs from that of the jobs without wait.
