@@ -24,6 +24,10 @@ pub mod selector;
 
 mod looks;
 
+mod category;
+
+mod difference;
+
 mod overview;
 
 mod table;

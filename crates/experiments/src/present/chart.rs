@@ -74,7 +74,7 @@ fn axes(chart: &ChartRequest, drawn: &Drawn) -> (Axis, Axis) {
 const LONGEST_ID: usize = 120;
 
 /// Returns a name for files and links.
-fn id(title: &str) -> String {
+pub(crate) fn id(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = title.chars().map(plain).collect();
     let parts: Vec<_> = text.split('-').filter(|part| !part.is_empty()).collect();

@@ -105,6 +105,7 @@ fn stays(row: &Value) -> Option<Vec<GanttJob>> {
         user: row.user.map(|user| user.to_string()),
         key: row.reason.clone(),
         part,
+        note: None,
     };
     if row.stays.is_empty() {
         return Some(vec![part(row.start, row.end, &row.pes, None)]);

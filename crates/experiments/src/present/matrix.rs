@@ -51,6 +51,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             user: job.user,
             key: if place.own { OWN } else { OTHER }.to_owned(),
             part: parts.part(at),
+            note: None,
         })
     });
     Some(Body::Gantt {

@@ -232,6 +232,8 @@ pub struct GanttJob {
     /// Position of this allocation and number of allocations, for a job that was moved, suspended
     /// or resized.
     pub part: Option<(usize, usize)>,
+    /// Line of the tooltip; by default the key.
+    pub note: Option<String>,
 }
 
 /// A job in a matrix.

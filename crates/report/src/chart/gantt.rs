@@ -322,6 +322,7 @@ mod tests {
             user: None,
             key: key.into(),
             part: None,
+            note: None,
         };
         keys.iter().map(job).collect()
     }

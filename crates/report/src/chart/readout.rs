@@ -56,7 +56,7 @@ pub(crate) struct SeriesReadout {
     pub(super) points: Vec<(f64, f64, String, String)>,
 }
 
-/// A job: number, colour, submission, start, end, user, key, processor ranges, and part.
+/// A job: number, colour, submission, start, end, user, note, processor ranges, and part.
 ///
 /// The part is the position of an allocation and the number of allocations of the job.
 #[derive(Serialize)]
@@ -112,7 +112,7 @@ impl JobReadout {
             times[1],
             times[2],
             job.user.clone(),
-            job.key.clone(),
+            job.note.as_ref().unwrap_or(&job.key).clone(),
             job.pes.clone(),
             job.part,
         )

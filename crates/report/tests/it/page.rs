@@ -117,6 +117,7 @@ pub(crate) fn hostile() -> Page {
         user: Some(evil()),
         key: evil(),
         part: Some((1, 2)),
+        note: None,
     };
     let other = GanttJob { number: 2, key: evil() + "2", start: 5.0, end: 9.0, ..job.clone() };
     let place = MatrixPlace { job: 0, slot: 0, own: true, from: 0.0, to: 9.0, pes: vec![(0, 1)] };

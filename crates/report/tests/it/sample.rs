@@ -245,6 +245,7 @@ pub(crate) fn over_time(jobs: &[MatrixJob], places: &[MatrixPlace], procs: u32) 
         user: jobs[place.job].user.clone(),
         key: if place.own { "own" } else { "other" }.into(),
         part: None,
+        note: None,
     };
     places.iter().map(bar).collect()
 }
@@ -328,6 +329,7 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
                 user,
                 key,
                 part: None,
+                note: None,
             });
             time = end;
         }

@@ -60,6 +60,7 @@ fn a_schedule() {
         user: None,
         key: key.into(),
         part: None,
+        note: None,
     };
     let jobs = vec![
         job(1, vec![(0, 3)], 0.0, 60.0, "at once"),
@@ -317,6 +318,7 @@ fn job() -> impl Strategy<Value = GanttJob> {
             user,
             key,
             part: None,
+            note: None,
         },
     )
 }
