@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::clock::LocalClock;
+
 /// A chart: two axes and the data between them.
 ///
 /// ```
@@ -59,6 +61,8 @@ pub enum AxisScale {
     Log,
     /// Seconds since the start of the log, with ticks such as 30m, 2h, 3d.
     Seconds,
+    /// Seconds since the start of the log, with dates.
+    Dates(LocalClock),
     /// Durations in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
     LogSeconds,
     /// Names in this order; value n is the place of name n. Heat maps need two such axes.
@@ -72,6 +76,13 @@ pub enum Body {
     /// ones.
     Lines {
         /// Series in the order of the legend.
+        series: Vec<DataSeries>,
+    },
+    /// Small multiples: a panel for each series, with common axes. At most [`Body::SERIES`] are drawn.
+    ///
+    /// A value at or below zero on a logarithmic axis is at its lower end.
+    Panels {
+        /// Series from the top.
         series: Vec<DataSeries>,
     },
     /// Bars from one value of x to another: histograms and bars by category.
@@ -175,8 +186,6 @@ pub struct Bar {
 /// The mapping from the values of a heat map to colours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Ramp {
-    /// Linear from the least to the greatest value.
-    Linear,
     /// Logarithmic, for positive values.
     Log,
     /// Two colours around a middle: changes against a baseline.

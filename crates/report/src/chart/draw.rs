@@ -9,7 +9,7 @@ use super::gantt::{GanttData, GanttView};
 use super::ink::{LETTERS, Px, allowed};
 use super::matrix::MatrixView;
 use super::readout::Readout;
-use super::{bars, gantt, heat, lines, matrix};
+use super::{bars, gantt, heat, lines, matrix, panels};
 
 /// The drawing of one kind of chart.
 #[derive(Default)]
@@ -91,6 +91,7 @@ const NOTE: f64 = LETTERS * 1.4;
 fn body(chart: &Chart) -> Drawing {
     match &chart.body {
         Body::Lines { series } => lines::draw(chart, series),
+        Body::Panels { series } => panels::draw(chart, series),
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
         Body::Gantt { procs, hosts, slots, from, to, jobs, keys, queue } => {

@@ -42,7 +42,7 @@ impl<'a> PlotFrame<'a> {
     pub(super) fn new(chart: &'a Chart, top: f64, tall: f64, extents: [Option<Extent>; 2]) -> PlotFrame<'a> {
         let (x_bounds, y_bounds) = (chart.x.bounds(extents[0]), chart.y.bounds(extents[1]));
         let (top, bottom) = (top + LETTERS, top + LETTERS + tall);
-        let y_ticks = labelled(&chart.y, y_bounds, 6);
+        let mut y_ticks = labelled(&chart.y, y_bounds, 6);
         let left = LABEL + TICK + widest(&y_ticks).min(NAMES);
         let right = WIDTH - RIGHT;
         let x = AxisMap::new(&chart.x.scale, x_bounds, (left, right));
@@ -52,6 +52,7 @@ impl<'a> PlotFrame<'a> {
             _ => (bottom, top),
         };
         let y = AxisMap::new(&chart.y.scale, y_bounds, y_places);
+        thin_out_rows(&mut y_ticks, &chart.y, &y);
         let mut x_ticks = labelled(&chart.x, x_bounds, 7);
         let foot = if is_slanted(&chart.x, &x_ticks, right - left) {
             widest(&x_ticks).min(NAMES) * SLANT.0 + LETTERS
@@ -95,6 +96,14 @@ impl<'a> PlotFrame<'a> {
             text class="label" text-anchor="middle" transform=(format!("translate({} {}) rotate(-90)", Px(LETTERS), Px(middle))) {
                 (fitted(&self.chart.y.label, self.bottom - self.top + 2.0 * LETTERS))
             }
+        }
+    }
+
+    /// Draws the axes over the data of a panel that is not the lowest one: without labels below.
+    pub(super) fn before_inner(&self) -> Markup {
+        html! {
+            path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
+            g class="ticks y" { @for tick in &self.y_ticks { (self.y_tick(tick)) } }
         }
     }
 
@@ -159,6 +168,22 @@ fn labelled(axis: &Axis, bounds: (f64, f64), count: usize) -> Vec<Tick> {
 fn widest(ticks: &[Tick]) -> f64 {
     let widths = ticks.iter().filter_map(|tick| tick.label.as_deref()).map(text_width);
     widths.fold(0.0, f64::max)
+}
+
+/// Removes labels of numbers on the left that would overlap the one below.
+fn thin_out_rows(ticks: &mut [Tick], axis: &Axis, y: &AxisMap) {
+    if matches!(axis.scale, AxisScale::Category(_)) {
+        return;
+    }
+    let mut free = f64::INFINITY;
+    for tick in ticks.iter_mut().filter(|tick| tick.label.is_some()) {
+        let Some(place) = y.place(tick.at) else { continue };
+        if place > free {
+            tick.label = None;
+        } else {
+            free = place - LETTERS * 1.1;
+        }
+    }
 }
 
 /// Removes labels that would overlap the previous one.

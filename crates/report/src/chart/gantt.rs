@@ -81,6 +81,10 @@ pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, data: &GanttData<'_>) ->
         scale: keys.scale.letter(),
         keys: keys.names(),
         jobs: shown.iter().map(|job| JobReadout::new(job, keys.colour(&job.key))).collect(),
+        clock: match &chart.x.scale {
+            AxisScale::Dates(clock) => Some(clock.clone()),
+            _ => None,
+        },
         queue: queue.map(QueuePanels::into_readout),
     });
     Drawing { marks, foot, notes, readout, description: None }
@@ -127,7 +131,11 @@ fn boundaries(plot: &ProcessorRows<'_>, view: &GanttView<'_>) -> Markup {
 
 /// Returns the chart with the axes of the time window and the machine.
 fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
-    let x = Axis { scale: AxisScale::Seconds, ..chart.x.clone().between(view.from, view.to) };
+    let scale = match &chart.x.scale {
+        dates @ AxisScale::Dates(_) => dates.clone(),
+        _ => AxisScale::Seconds,
+    };
+    let x = Axis { scale, ..chart.x.clone().between(view.from, view.to) };
     let y = match view.slots {
         0 | 1 => Axis { scale: AxisScale::Linear, ..chart.y.clone().between(0.0, f64::from(view.procs)) },
         slots => slots_axis("slot, with its processors", slots),

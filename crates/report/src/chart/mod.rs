@@ -18,6 +18,10 @@ mod draw;
 
 mod lines;
 
+mod panels;
+
+mod clock;
+
 mod bars;
 
 mod heat;
@@ -38,6 +42,7 @@ mod colours;
 
 mod ink;
 
+pub use clock::LocalClock;
 pub use data::{
     Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep,
     Ramp, Style,

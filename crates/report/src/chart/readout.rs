@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::clock::LocalClock;
 use super::data::{AxisScale, GanttJob, MatrixJob, MatrixPlace};
 use super::frame::PlotFrame;
 use super::values::{number, time};
@@ -23,6 +24,8 @@ pub(crate) enum Readout {
         scale: char,
         keys: Vec<String>,
         jobs: Vec<JobReadout>,
+        /// The clock at the machine, for dates.
+        clock: Option<LocalClock>,
         /// The waiting jobs below the schedule.
         queue: Option<QueueReadout>,
     },
@@ -100,6 +103,11 @@ impl Plot {
         let [left, top, right, bottom] = [frame.left, frame.top, frame.right, frame.bottom].map(hundredths);
         Plot { left, top, right, bottom }
     }
+
+    /// Returns the bounds of plots one below the other.
+    pub(super) fn spanning(first: &PlotFrame, last: &PlotFrame) -> Plot {
+        Plot { top: hundredths(first.top), ..Plot::new(last) }
+    }
 }
 
 impl JobReadout {
@@ -152,6 +160,7 @@ pub(super) fn hundredths(value: f64) -> f64 {
 pub(super) fn shown(scale: &AxisScale, value: f64) -> String {
     match scale {
         AxisScale::Seconds | AxisScale::LogSeconds => time(value),
+        AxisScale::Dates(clock) => clock.minute(value),
         AxisScale::Linear | AxisScale::Log => number(value, value.abs() / 1000.0),
         AxisScale::Category(_) => scale.name(value).map_or_else(|| number(value, 1.0), str::to_owned),
     }

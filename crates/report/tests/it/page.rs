@@ -125,11 +125,7 @@ pub(crate) fn hostile() -> Page {
     let bodies = [
         (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
         (names(), axis(), Body::Bars { bins: vec![Bar { from: -0.4, to: 0.4, value: 3.0 }] }),
-        (
-            names(),
-            names(),
-            Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Linear, decimals: 1 },
-        ),
+        (names(), names(), Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Log, decimals: 1 }),
         (
             axis(),
             axis(),

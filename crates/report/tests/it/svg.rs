@@ -39,7 +39,7 @@ fn a_heat_map() {
     let names = |names: [&str; 2]| names.map(String::from).to_vec();
     let body = Body::Heat {
         cells: vec![vec![Some(1.0), None], vec![Some(2.5), Some(f64::NAN)]],
-        ramp: Ramp::Linear,
+        ramp: Ramp::Log,
         decimals: 1,
     };
     insta::assert_snapshot!(outline(&chart(
@@ -141,7 +141,7 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: Vec::new() },
         Body::Lines { series: vec![DataSeries::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
-        Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
+        Body::Heat { cells: Vec::new(), ramp: Ramp::Log, decimals: 0 },
         Body::Gantt {
             keys: GanttKeys::default(),
             queue: vec![],
@@ -339,16 +339,13 @@ fn body() -> impl Strategy<Value = Body> {
         0..20,
     );
     let cells = prop::collection::vec(prop::collection::vec(prop::option::of(value()), 0..6), 0..6);
-    let ramp = prop_oneof![
-        Just(Ramp::Linear),
-        Just(Ramp::Log),
-        value().prop_map(|middle| Ramp::Diverging { middle })
-    ];
+    let ramp = prop_oneof![Just(Ramp::Log), value().prop_map(|middle| Ramp::Diverging { middle })];
     let jobs = prop::collection::vec(job(), 0..20);
     let places = prop::collection::vec(place(), 0..20);
     let hosts = prop::collection::vec(any::<u32>(), 0..4);
     prop_oneof![
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
+        prop::collection::vec(series(), 0..12).prop_map(|series| Body::Panels { series }),
         bins.prop_map(|bins| Body::Bars { bins }),
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
