@@ -7,6 +7,9 @@ use super::ticks::{Tick, decimal_step, time_step};
 
 const DAY: i64 = 86_400;
 
+/// Bound of the seconds of a log.
+const LATEST: f64 = 1e11;
+
 /// Steps of days, and of months, between two ticks.
 const DAYS: [i64; 4] = [1, 2, 5, 10];
 const MONTHS: [i64; 5] = [1, 2, 3, 6, 12];
@@ -61,6 +64,10 @@ impl LocalClock {
 
     /// Returns ticks at round local times from `low` to `high`, with about `count` labels.
     pub(super) fn ticks(&self, (low, high): (f64, f64), count: usize) -> Vec<Tick> {
+        // No log reaches beyond the calendar.
+        if low.abs().max(high.abs()) >= LATEST {
+            return Vec::new();
+        }
         let span = high - low;
         let least = span / count.max(1) as f64;
         if least >= 14.0 * DAY as f64 {
@@ -130,7 +137,7 @@ fn change(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
 /// Returns the whole seconds. Values outside the calendar are clamped.
 #[allow(clippy::cast_possible_truncation)]
 fn seconds(value: f64) -> i64 {
-    value.floor().clamp(-1e14, 1e14) as i64
+    value.floor().clamp(-LATEST, LATEST) as i64
 }
 
 /// Returns the label of a tick: the date at midnight, else the time, with the date if it is the first.

@@ -137,6 +137,12 @@ fn schedule_rules(theme: &Theme, scope: &str) -> String {
     rule("r", &theme.reasons) + &rule("v", &theme.steps) + &rule("d", &theme.changes)
 }
 
+/// Returns the style of an image in the light or the dark theme.
+pub(crate) fn image(dark: bool) -> String {
+    let theme = if dark { &DARK } else { &LIGHT };
+    format!("{}{}{SHAPES}", rules(theme, ""), schedule_rules(theme, ""))
+}
+
 /// Returns the style of all charts on a page.
 ///
 /// The root element may select a theme with `data-theme`. Print is always light.

@@ -5,6 +5,12 @@ use std::fmt;
 /// Letter size in drawing units.
 pub(super) const LETTERS: f64 = 12.0;
 
+/// Factor by which pages enlarge text on narrow screens. Layouts have room for it.
+pub(super) const ENLARGED: f64 = 1.3;
+
+/// Class of a text without room to be enlarged. Narrow screens do not show it.
+pub(super) const TIGHT: &str = "tight";
+
 /// A coordinate with at most two decimals. Non-finite values become zero.
 #[derive(Clone, Copy)]
 pub(super) struct Px(pub(super) f64);

@@ -44,19 +44,20 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
 }
 
 /// Returns notes on omitted series and points.
-pub(super) fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<String> {
-    let undrawn = series.len() - drawing.len();
+fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<String> {
     let points = drawing.iter().flat_map(|series| &series.points);
     let (placed, lost): (Vec<&_>, Vec<&_>) = points.partition(|&&point| has_place(chart, point));
     let lost = if placed.is_empty() { 0 } else { lost.len() as u64 };
-    let notes = [
-        (
-            undrawn > 0,
-            format!("{undrawn} more series are not drawn: at most {} are distinguishable", Body::SERIES),
-        ),
-        (lost > 0, format!("{} points not drawn (not above zero, or not a number)", crate::count(lost))),
-    ];
-    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
+    let lost = (lost > 0)
+        .then(|| format!("{} points not drawn (not above zero, or not a number)", crate::count(lost)));
+    undrawn(series, drawing).into_iter().chain(lost).collect()
+}
+
+/// Returns the note on omitted series.
+pub(super) fn undrawn(series: &[DataSeries], drawing: &[DataSeries]) -> Option<String> {
+    let more = series.len() - drawing.len();
+    (more > 0)
+        .then(|| format!("{more} more series are not drawn: at most {} are distinguishable", Body::SERIES))
 }
 
 fn has_place(chart: &Chart, (x, y): (f64, f64)) -> bool {

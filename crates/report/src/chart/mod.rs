@@ -49,7 +49,9 @@ pub use data::{
 };
 pub use draw::svg;
 
-pub(crate) use colours::{file as file_style, page as page_style, schedule_file as schedule_style};
+pub(crate) use colours::{
+    file as file_style, image as image_style, page as page_style, schedule_file as schedule_style,
+};
 pub(crate) use draw::inline;
 pub(crate) use ink::allowed;
 pub(crate) use readout::Readout;

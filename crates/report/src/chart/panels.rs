@@ -7,7 +7,7 @@ use super::data::{Body, Chart, DataSeries};
 use super::draw::Drawing;
 use super::frame::PlotFrame;
 use super::ink::{LETTERS, Px, SvgPath, fitted};
-use super::lines::{PlotPoint, extents, notes, thinned};
+use super::lines::{PlotPoint, extents, thinned, undrawn};
 use super::readout::{Plot, Readout, SeriesReadout, hundredths, shown};
 use super::values::number;
 
@@ -42,7 +42,7 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
         plot: Plot::spanning(first, last),
         series: drawing.iter().zip(&panels).map(|(series, spots)| readout(chart, series, spots)).collect(),
     };
-    let notes = notes(chart, series, &[]);
+    let notes = undrawn(series, drawing).into_iter().collect();
     Drawing { marks, foot: last.foot(), notes, readout: Some(readout), ..Drawing::default() }
 }
 

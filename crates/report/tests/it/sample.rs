@@ -1,10 +1,13 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
 use miserly_report::chart::{
-    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep, Ramp,
+    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock, MatrixJob, MatrixPlace,
+    QueueStep, Ramp,
 };
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
+use miserly_workload::LogDates;
+use miserly_workload::swf::Header;
 
 pub(crate) fn page() -> Page {
     let charts =
@@ -66,7 +69,20 @@ fn summary() -> Section {
 
 /// One chart of each kind.
 pub(crate) fn charts() -> Vec<Chart> {
-    vec![slowdown(), cdf(), scatter(), queue(), histogram(), heat(), change(), gantt(), matrix(), slots()]
+    vec![
+        slowdown(),
+        cdf(),
+        scatter(),
+        queue(),
+        histogram(),
+        heat(),
+        change(),
+        gantt(),
+        matrix(),
+        slots(),
+        panels(),
+        dated(),
+    ]
 }
 
 fn chart(id: &str, title: &str, x: Axis, y: Axis, body: Body) -> Chart {
@@ -211,6 +227,54 @@ pub(crate) fn matrix() -> Chart {
     let (jobs, places) = places();
     let body = Body::Matrix { procs: 64, from: 0.0, to: 86_400.0, jobs, places };
     chart("matrix", "Slots by processors", Axis::linear("processors"), Axis::linear("slot"), body)
+}
+
+/// Three series in panels, with dates on the axis.
+fn panels() -> Chart {
+    let series = |(n, name): (usize, &str)| {
+        let values = draws(900).skip(n * 300).take(300);
+        let points = (0..300_u32).zip(values).map(|(day, u)| (f64::from(day) * 86_400.0, 40.0 * u)).collect();
+        DataSeries::steps(name, points)
+    };
+    let series = ["EASY", "conservative", "FCFS"].into_iter().enumerate().map(series).collect();
+    let x = dates(0.0, 300.0 * 86_400.0).between(0.0, 300.0 * 86_400.0);
+    chart("panels", "Jobs waiting", x, Axis::log("jobs").between(1.0, 100.0), Body::Panels { series })
+}
+
+/// A schedule with dates and with the colours of changes.
+pub(crate) fn dated() -> Chart {
+    let steps = [
+        "a day earlier",
+        "an hour earlier",
+        "earlier",
+        "",
+        "same",
+        "",
+        "later",
+        "an hour later",
+        "a day later",
+    ];
+    let mut schedule = gantt();
+    schedule.id = "dated".into();
+    if let Body::Gantt { from, to, jobs, keys, .. } = &mut schedule.body {
+        schedule.x = dates(*from, *to);
+        *keys = GanttKeys::Diverging(steps.map(str::to_owned).to_vec());
+        let used = [0, 2, 4, 6, 8];
+        for (n, job) in jobs.iter_mut().enumerate() {
+            job.key = steps[used[n % used.len()]].to_owned();
+            job.note = Some(format!("starts {}", job.key));
+        }
+    }
+    schedule
+}
+
+/// Returns an axis of the dates of a log that starts on 2000-03-14 at 08:00 in Berlin.
+pub(crate) fn dates(from: f64, to: f64) -> Axis {
+    let mut header = Header::default();
+    header.push("; UnixStartTime: 953017200");
+    header.push("; TimeZoneString: Europe/Berlin");
+    let clock = LocalClock::new(&LogDates::from_header(&header).unwrap(), from, to).unwrap();
+    Axis { scale: AxisScale::Dates(clock.clone()), ..Axis::seconds(clock.label(from, to)) }
 }
 
 /// The same over time.

@@ -279,13 +279,14 @@ fn text() -> impl Strategy<Value = String> {
 
 fn axis() -> impl Strategy<Value = Axis> {
     let bound = || prop::option::weighted(0.2, value());
-    (text(), 0..5, prop::collection::vec(text(), 0..5), bound(), bound()).prop_map(
+    (text(), 0..6, prop::collection::vec(text(), 0..5), bound(), bound()).prop_map(
         |(label, kind, names, from, to)| {
             let axis = match kind {
                 0 => Axis::linear(label),
                 1 => Axis::log(label),
                 2 => Axis::seconds(label),
                 3 => Axis::log_seconds(label),
+                4 => sample::dates(-1e6, 1e9),
                 _ => Axis::category(label, names),
             };
             Axis { from, to, ..axis }
