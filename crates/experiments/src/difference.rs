@@ -121,7 +121,7 @@ impl<'a> Difference<'a> {
             *keys = GanttKeys::Diverging(STEPS.map(str::to_owned).to_vec());
             jobs.retain_mut(|job| self.recolour(job, &changes));
         }
-        chart.id = "difference".to_owned();
+        "difference".clone_into(&mut chart.id);
         chart.title = format!("{}: starts against {}", self.b.policy, self.a.policy);
         chart.caption = Some(format!(
             "The jobs on their processors under {}. The colour is the change of the start against {}.",
@@ -133,7 +133,7 @@ impl<'a> Difference<'a> {
     /// Gives a job the colour of its change. Returns `false` if schedule A did not run it.
     fn recolour(&self, job: &mut GanttJob, changes: &BTreeMap<(i64, u64), f64>) -> bool {
         let Some(&change) = changes.get(&(job.number, job.submit.to_bits())) else { return false };
-        job.key = STEPS[step(change)].to_owned();
+        STEPS[step(change)].clone_into(&mut job.key);
         job.note = Some(match words(change) {
             Some(words) => format!("starts {words} than under {}", self.a.policy),
             None => format!("starts as under {}", self.a.policy),

@@ -49,12 +49,11 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
     let logs = overview.logs();
     let results = overview.results(&logs)?;
     let parts = |log: &String| parts(log, overview, &results);
-    let (lead, mut sections) = match &logs[..] {
-        [log] => (overview.verdict(log), parts(log)?),
-        _ => {
-            let section = |log: &String| Ok(joined(log, overview.verdict(log), parts(log)?));
-            (None, logs.iter().map(section).collect::<Result<_, SetupError>>()?)
-        }
+    let (lead, mut sections) = if let [log] = &logs[..] {
+        (overview.verdict(log), parts(log)?)
+    } else {
+        let section = |log: &String| Ok(joined(log, overview.verdict(log), parts(log)?));
+        (None, logs.iter().map(section).collect::<Result<_, SetupError>>()?)
     };
     number_charts(&mut sections);
     Ok(Page { title: overview.title(&logs), lead, sections, provenance: provenance(overview) })

@@ -20,10 +20,13 @@ pub(super) struct QueuePanels {
     panels: [Panel; 2],
 }
 
+/// A value of a step.
+type Quantity = fn(&QueueStep) -> u64;
+
 /// A quantity over time, as an area.
 struct Panel {
     heading: &'static str,
-    value: fn(&QueueStep) -> u64,
+    value: Quantity,
     colour: usize,
     top: f64,
     /// Value at the top.
@@ -37,7 +40,7 @@ impl QueuePanels {
         if steps.iter().all(|step| step.jobs == 0) {
             return None;
         }
-        let kinds: [(&str, fn(&QueueStep) -> u64, usize); 2] =
+        let kinds: [(&str, Quantity, usize); 2] =
             [("jobs waiting", |step| step.jobs, 0), ("processors requested by them", |step| step.procs, 3)];
         let mut top = frame.foot();
         let panels = kinds.map(|(heading, value, colour)| {
@@ -100,7 +103,7 @@ impl Panel {
 }
 
 /// Returns a round number at or above all values.
-fn high(steps: &[QueueStep], value: fn(&QueueStep) -> u64) -> f64 {
+fn high(steps: &[QueueStep], value: Quantity) -> f64 {
     let values = steps.iter().map(|step| value(step) as f64).chain([0.0, 1.0]);
     let axis = Axis::linear("").from_zero();
     let extent = Extent::from_values(&axis, values);
