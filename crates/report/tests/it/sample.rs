@@ -261,7 +261,7 @@ pub(crate) fn dated() -> Chart {
         *keys = GanttKeys::Diverging(steps.map(str::to_owned).to_vec());
         let used = [0, 2, 4, 6, 8];
         for (n, job) in jobs.iter_mut().enumerate() {
-            job.key = steps[used[n % used.len()]].to_owned();
+            steps[used[n % used.len()]].clone_into(&mut job.key);
             job.note = Some(format!("starts {}", job.key));
         }
     }
