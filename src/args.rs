@@ -314,6 +314,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<Grouping>,
 
+    /// Shows on the page which jobs start earlier or later under B than under A [default: easy and the best]
+    ///
+    /// Both are policies of the comparison. The default of A is easy, else the first policy. The default of B is the
+    /// other policy with the shortest mean wait.
+    #[arg(long, value_names = ["A", "B"], num_args = 2, requires = "report")]
+    pub(crate) difference: Vec<PolicySpec>,
+
     /// Writes a .csv with a row for each job into a folder, for each log and policy
     #[arg(long, value_name = "DIR")]
     pub(crate) jobs: Option<PathBuf>,

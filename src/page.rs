@@ -41,10 +41,12 @@ impl ReportFileArgs {
         runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>,
         recorded: Vec<(&RunSetup, &RunDoc)>,
         by: &[Grouping],
+        difference: Option<[String; 2]>,
     ) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let by = by.iter().map(ToString::to_string).collect();
-        let page = overview(&Overview { command: command(), runs, recorded, by, window: self.window })?;
+        let page =
+            overview(&Overview { command: command(), runs, recorded, by, difference, window: self.window })?;
         let written = AtomicFile::write(path, |output| output.write_all(html(&page).as_bytes()));
         written.with_context(|| format!("--report {}", path.display()))
     }

@@ -65,6 +65,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         ensure!(!args.report.is_requested(), "--report: needs one value of {option}");
     }
     let policies = policies_or_default(&args.policy)?;
+    let difference = pair(&args.difference, &policies)?;
     let setups = setups(args)?;
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref())?;
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     });
     let recorded = setups.iter().zip(&schedules);
     let recorded = recorded.filter_map(|(setup, schedules)| Some((setup, schedules.recorded.as_ref()?)));
-    args.report.write(of_page.collect(), recorded.collect(), &args.by)?;
+    args.report.write(of_page.collect(), recorded.collect(), &args.by, difference)?;
     let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);
@@ -94,6 +95,18 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns the names of the two policies of `--difference`, which must be among the compared ones.
+fn pair(chosen: &[PolicySpec], policies: &[PolicySpec]) -> anyhow::Result<Option<[String; 2]>> {
+    let names: Vec<String> = chosen.iter().map(PolicySpec::to_string).collect();
+    let Ok([a, b]) = <[String; 2]>::try_from(names) else { return Ok(None) };
+    ensure!(a != b, "--difference: the policies {a} and {b} are the same; name two");
+    for name in [&a, &b] {
+        let compared = policies.iter().any(|policy| policy.to_string() == *name);
+        ensure!(compared, "--difference: policy {name} is not compared; add it with --policy");
+    }
+    Ok(Some([a, b]))
 }
 
 /// Runs every policy on every log, on all cores.

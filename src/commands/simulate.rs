@@ -79,7 +79,7 @@ fn simulate(
     let shown = !args.json || args.report.is_requested();
     let recorded = if shown { prepared.recorded()? } else { None };
     let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
-    args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by)?;
+    args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
     Ok(Simulated { prepared, outcome, recorded })
 }

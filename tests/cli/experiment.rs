@@ -492,7 +492,9 @@ fn a_page_of_runs_has_the_verdict_the_marks_and_the_recorded_schedule() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, verdict) = printed.split_once("verdict: ").expect("a verdict");
     let verdict = words(verdict.split("\n\n").next().unwrap_or_default());
-    assert!(page.contains(&format!("<p class=\"lead\">{verdict}</p>")), "{verdict}");
+    // On a page, a percent sign stays with its number.
+    let lead = verdict.replace(" %", "\u{a0}%");
+    assert!(page.contains(&format!("<p class=\"lead\">{lead}</p>")), "{lead}");
     assert!(page.contains("<th scope=\"col\" class=\"number\">recorded</th>"));
     let mean = printed.lines().find(|line| line.starts_with("wait, mean")).expect("a row");
     for cell in mean.split_whitespace().skip(2) {
@@ -501,10 +503,80 @@ fn a_page_of_runs_has_the_verdict_the_marks_and_the_recorded_schedule() {
     assert!(page.contains("* best of the row") && page.contains("<h2>By user</h2>"));
     let periods: Vec<&str> = page.match_indices("\"from\":").map(|(at, _)| &page[at..at + 40]).collect();
     let period = |text: &&str| text.split(",\"scale\"").next().map(str::to_owned);
-    assert_eq!(periods.len(), 2);
-    assert_eq!(period(&periods[0]), period(&periods[1]));
+    // A schedule for each policy, and their difference.
+    assert_eq!(periods.len(), 3);
+    assert!(periods.iter().all(|one| period(one) == period(&periods[0])));
     assert!(page.contains(">started immediately</text>"));
     assert!(!page.contains("not above zero"));
+}
+
+/// The page compares two schedules job by job. The sums of its text are those of the jobs' rows.
+#[test]
+fn a_page_shows_the_difference_of_two_schedules() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 300 -o made.swf");
+    let policies = "-p fcfs -p easy -p conservative";
+    lab.stdout(&format!(
+        "compare made.swf {policies} --difference conservative fcfs --report page.html --jobs rows"
+    ));
+    let page = lab.read("page.html");
+    let starts = |policy: &str| -> Vec<(String, f64)> {
+        let text = lab.read(&format!("rows/made-{policy}.csv"));
+        let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let column = |name: &str| head.iter().position(|column| *column == name).unwrap();
+        let (job, start) = (column("job_id"), column("starting_time"));
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            (cells[job].to_owned(), cells[start].parse().unwrap())
+        };
+        text.lines().skip(1).map(row).collect()
+    };
+    let (before, after) = (starts("conservative"), starts("fcfs"));
+    assert_eq!((before.len(), after.len()), (300, 300));
+    let changes: Vec<f64> =
+        after.iter().map(|(job, start)| start - before.iter().find(|(of, _)| of == job).unwrap().1).collect();
+    let number = |holds: fn(&f64) -> bool| changes.iter().filter(|change| holds(change)).count();
+    let (earlier, later) = (number(|change| *change < 0.0), number(|change| *change > 0.0));
+    assert!(later > 0);
+    let text =
+        format!("Under fcfs instead of conservative, {earlier} jobs start earlier, {later} start later");
+    assert!(page.contains(&text), "{text}");
+    assert!(
+        page.contains("id=\"chart-difference\"") && page.contains("id=\"chart-change-of-the-mean-wait\"")
+    );
+    assert!(page.contains("The jobs with the largest changes of the start."));
+    // By default against easy, and nothing for a single policy.
+    lab.stdout("compare made.swf -p fcfs -p easy --report page.html");
+    assert!(lab.read("page.html").contains("Under fcfs instead of easy, "));
+    lab.stdout("simulate made.swf -p easy --report page.html");
+    assert!(!lab.read("page.html").contains("Difference of two schedules"));
+    for (options, message) in [
+        ("--difference fcfs sorted", "policy sorted is not compared; add it with --policy"),
+        ("--difference fcfs fcfs", "the policies fcfs and fcfs are the same"),
+    ] {
+        let run = lab.run(&format!("compare made.swf {policies} {options} --report page.html"));
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+/// A log with a start has dates, in its own time zone.
+#[test]
+fn a_page_has_the_dates_of_the_log() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 300 -o made.swf");
+    lab.stdout("simulate made.swf -p easy --report page.html");
+    assert!(lab.read("page.html").contains(">time of the log</text>"));
+    let log = lab
+        .read("made.swf")
+        .replace("; UnixStartTime: 0", "; UnixStartTime: 953017200\n; TimeZoneString: Europe/Berlin");
+    lab.write("dated.swf", &log);
+    lab.stdout("simulate dated.swf -p easy --report page.html");
+    let page = lab.read("page.html");
+    assert!(page.contains(">date in 2000, Europe/Berlin</text>"));
+    assert!(!page.contains(">time of the log</text>"));
+    lab.stdout("simulate dated.swf -p easy --scale-load 1.1 --report page.html");
+    assert!(lab.read("page.html").contains(">time of the log</text>"));
 }
 
 #[test]

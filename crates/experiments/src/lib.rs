@@ -14,6 +14,8 @@ mod session;
 
 pub mod papers;
 
+mod queue_record;
+
 mod run_result;
 
 pub mod chart_request;
@@ -21,6 +23,10 @@ pub mod chart_request;
 pub mod selector;
 
 mod looks;
+
+mod category;
+
+mod difference;
 
 mod overview;
 

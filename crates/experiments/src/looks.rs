@@ -1,6 +1,6 @@
 //! The looks of the charts on a page of runs: the colours of policies and start reasons, and the bounds of axes.
 
-use miserly_report::chart::{Body, Chart, DataSeries, GanttJob};
+use miserly_report::chart::{AxisScale, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock};
 use miserly_report::{RunDoc, percent};
 
 use crate::chart_request::{ChartKind, ChartRequest};
@@ -45,12 +45,30 @@ impl Looks<'_> {
         }
         match request.kind {
             ChartKind::Steps => self.distribution(chart, request),
-            ChartKind::Series => whole_time(chart),
+            ChartKind::Series => {
+                whole_time(chart);
+                in_panels(chart);
+            }
             ChartKind::Groups => groups_without_wait(chart),
             // The section says what is drawn.
             ChartKind::Gantt => chart.title.clone_from(&request.lines[0].label),
             _ => {}
         }
+        self.dates(chart);
+    }
+
+    /// Shows dates on a time axis if the log has them.
+    fn dates(&self, chart: &mut Chart) {
+        let bounds = match &chart.body {
+            Body::Gantt { from, to, .. } => Some((*from, *to)),
+            _ => chart.x.from.zip(chart.x.to).filter(|_| chart.x.scale == AxisScale::Seconds),
+        };
+        let dates = self.outcomes.iter().find_map(|outcome| outcome.trace.dates.as_ref());
+        let (Some((from, to)), Some(dates)) = (bounds, dates) else { return };
+        // The jobs of a window may be submitted long before it.
+        let Some(clock) = LocalClock::new(dates, from - BEFORE, to + BEFORE) else { return };
+        chart.x.label = clock.label(from, to);
+        chart.x.scale = AxisScale::Dates(clock);
     }
 
     /// Fits the axes of a distribution. The jobs at or below the least value are a step at the left edge.
@@ -100,25 +118,50 @@ fn groups_without_wait(chart: &mut Chart) {
     chart.caption = Some("A mean wait below 1s, or none, is drawn at 1s.".to_owned());
 }
 
-/// Ends the time axis at the data.
+/// Time around a window in which dates are exact, in seconds: 60 days.
+const BEFORE: f64 = 60.0 * 86_400.0;
+
+/// Greatest ratio of the largest values of two series on a linear axis.
+const LINEAR: f64 = 10.0;
+
+/// Draws each of several series in a panel of its own, with common axes.
+///
+/// More than two curves that vary fast hide each other. If the largest values are far apart, the axis is logarithmic.
+fn in_panels(chart: &mut Chart) {
+    let Body::Lines { series } = &mut chart.body else { return };
+    let series = if series.len() > 2 { std::mem::take(series) } else { return };
+    let greatest = series.iter().map(|series| series.points.iter().map(|point| point.1).fold(0.0, f64::max));
+    let used = greatest.filter(|value| *value > 0.0);
+    let (least, most) =
+        used.fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
+    if most > LINEAR * least && least > LEAST {
+        chart.y.scale = AxisScale::Log;
+        chart.y.from = Some(LEAST);
+        chart.caption = Some("Logarithmic axis: values up to 1 are at the lower edge.".to_owned());
+    }
+    chart.body = Body::Panels { series };
+}
+
+/// Ends the time axis at the data, and starts the other axis at zero.
 fn whole_time(chart: &mut Chart) {
     let Body::Lines { series } = &chart.body else { return };
     let times = || series.iter().flat_map(|series| &series.points).map(|point| point.0);
+    chart.y = chart.y.clone().from_zero();
     (chart.x.from, chart.x.to) = (times().min_by(f64::total_cmp), times().max_by(f64::total_cmp));
 }
 
-/// Writes the start reasons in words, and returns all of them; none if the jobs have other keys.
-fn in_words(jobs: &mut [GanttJob]) -> Vec<String> {
+/// Writes the start reasons in words, and returns all of them; the most frequent keys if the jobs have other keys.
+fn in_words(jobs: &mut [GanttJob]) -> GanttKeys {
     let word = |key: &str| REASONS.iter().find(|(reason, _)| *reason == key).map(|(_, words)| *words);
     if !jobs.iter().any(|job| word(&job.key).is_some()) {
-        return Vec::new();
+        return GanttKeys::Frequent;
     }
     for job in jobs {
         if let Some(words) = word(&job.key) {
             job.key = words.to_owned();
         }
     }
-    REASONS.iter().map(|(_, words)| (*words).to_owned()).collect()
+    GanttKeys::Listed(REASONS.iter().map(|(_, words)| (*words).to_owned()).collect())
 }
 
 #[cfg(test)]

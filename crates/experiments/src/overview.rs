@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 
 use miserly_core::Time;
 use miserly_policies::PolicySpec;
+use miserly_report::chart::Ramp;
 use miserly_report::page::{Block, Page, Section};
-use miserly_report::{RunDoc, group_blocks, summary_blocks, verdict};
+use miserly_report::{GroupDoc, RunDoc, group_blocks, summary_blocks, verdict};
 use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::category::{CATEGORY, CategoryGrid};
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
+use crate::difference::{Difference, Starts, default_pair};
 use crate::experiment::{Axes, Index, IndexedRun};
 use crate::looks::Looks;
-use crate::present::{blocks, number_charts};
+use crate::present::{blocks, chart_id, number_charts};
 use crate::results::{Results, at};
 use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
 use crate::selector::Selector;
@@ -32,6 +35,8 @@ pub struct Overview<'a> {
     pub recorded: Vec<(&'a RunSetup, &'a RunDoc)>,
     /// The breakdowns to show as tables.
     pub by: Vec<String>,
+    /// The two policies whose schedules are compared job by job; else the ones of [`default_pair`].
+    pub difference: Option<[String; 2]>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
@@ -44,9 +49,11 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
     let logs = overview.logs();
     let results = overview.results(&logs)?;
     let parts = |log: &String| parts(log, overview, &results);
-    let (lead, mut sections) = match &logs[..] {
-        [log] => (overview.verdict(log), parts(log)),
-        _ => (None, logs.iter().map(|log| joined(log, overview.verdict(log), parts(log))).collect()),
+    let (lead, mut sections) = if let [log] = &logs[..] {
+        (overview.verdict(log), parts(log)?)
+    } else {
+        let section = |log: &String| Ok(joined(log, overview.verdict(log), parts(log)?));
+        (None, logs.iter().map(section).collect::<Result<_, SetupError>>()?)
     };
     number_charts(&mut sections);
     Ok(Page { title: overview.title(&logs), lead, sections, provenance: provenance(overview) })
@@ -60,7 +67,7 @@ fn joined(log: &str, verdict: Option<String>, parts: Vec<Section>) -> Section {
 }
 
 /// Returns the sections of a log.
-fn parts(log: &str, overview: &Overview<'_>, results: &Results) -> Vec<Section> {
+fn parts(log: &str, overview: &Overview<'_>, results: &Results) -> Result<Vec<Section>, SetupError> {
     let outcomes = overview.outcomes(log);
     let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes) };
     let charts = charts(log, overview).into_iter().filter_map(|(heading, charts)| {
@@ -72,7 +79,45 @@ fn parts(log: &str, overview: &Overview<'_>, results: &Results) -> Vec<Section> 
         let blocks = group_blocks(&by, &outcomes);
         (!blocks.is_empty()).then(|| Section { heading: format!("By {}", by.replace('-', " ")), blocks })
     });
-    std::iter::once(summary).chain(charts).chain(tables).collect()
+    let difference = difference(log, overview, results)?;
+    let grids = category_grids(&overview.runs_of(log).map(|(.., outcome)| *outcome).collect::<Vec<_>>());
+    Ok(std::iter::once(summary).chain(grids).chain(charts).chain(difference).chain(tables).collect())
+}
+
+/// Returns the bounded slowdown of a single run by category. Several runs have heat maps with a column each.
+fn category_grids(outcomes: &[&RunDoc]) -> Option<Section> {
+    let [run] = outcomes else { return None };
+    let groups = run.by.get(CATEGORY)?;
+    let values: [fn(&GroupDoc) -> Option<f64>; 3] = [
+        |group| group.metrics.bounded_slowdown.mean,
+        |group| group.metrics.bounded_slowdown.p95,
+        |group| group.metrics.bounded_slowdown.max,
+    ];
+    let chart = |(row, value): (&Row, _)| {
+        let grid = CategoryGrid::new(groups, value)?;
+        Some(Block::Chart(grid.chart(&chart_id(row.0), row.0, None, Ramp::Log)))
+    };
+    let blocks: Vec<Block> = CATEGORIES.iter().zip(values).filter_map(chart).collect();
+    (!blocks.is_empty()).then(|| Section { heading: BY_CATEGORY_HEADING.into(), blocks })
+}
+
+/// Returns the difference of two schedules of a log; nothing with a single policy.
+fn difference(log: &str, overview: &Overview<'_>, results: &Results) -> Result<Option<Section>, SetupError> {
+    let Some(pair) = overview.pair(log) else { return Ok(None) };
+    let starts = |(setup, policy, _): &(&RunSetup, &PolicySpec, &RunDoc)| {
+        let mut starts = Starts::default();
+        setup.outcome(policy, false, &mut [&mut starts])?;
+        Ok(starts)
+    };
+    let starts: Vec<Starts> = pair.par_iter().map(starts).collect::<Result<_, SetupError>>()?;
+    let Ok(starts) = <[Starts; 2]>::try_from(starts) else { return Ok(None) };
+    let of_b = request(&SCHEDULES[1], log, SCHEDULES[1].0, &[pair[1].1.to_string()]);
+    let schedule = drawn(&of_b, log, overview, results).into_iter().find_map(|block| match block {
+        Block::Chart(chart) => Some(chart),
+        _ => None,
+    });
+    let blocks = Difference::new(pair.map(|(.., outcome)| outcome), starts).blocks(schedule);
+    Ok(Some(Section { heading: "Difference of two schedules".into(), blocks }))
 }
 
 impl<'a> Overview<'a> {
@@ -112,6 +157,16 @@ impl<'a> Overview<'a> {
 
     fn recorded_of(&self, log: &str) -> Option<&'a RunDoc> {
         self.recorded.iter().find(|(of, _)| self.name(of) == log).map(|(_, recorded)| *recorded)
+    }
+
+    /// Returns the two runs of a log whose schedules are compared.
+    fn pair(&self, log: &str) -> Option<[(&'a RunSetup, &'a PolicySpec, &'a RunDoc); 2]> {
+        let runs: Vec<_> = self.runs_of(log).copied().collect();
+        let outcomes: Vec<&RunDoc> = runs.iter().map(|(.., outcome)| *outcome).collect();
+        let default = || default_pair(&outcomes).map(|pair| pair.map(str::to_owned));
+        let [a, b] = self.difference.clone().or_else(default)?;
+        let run = |name: &str| runs.iter().find(|(_, policy, _)| policy.to_string() == name).copied();
+        Some([run(&a)?, run(&b)?])
     }
 
     fn verdict(&self, log: &str) -> Option<String> {
@@ -185,11 +240,13 @@ impl<'a> Overview<'a> {
         let document = document(outcome);
         let (mut jobs, mut matrix) = (Window::new(window[0], window[1]), matrix_watch(window));
         log.outcome(policy, true, &mut [&mut jobs, &mut matrix])?;
+        let (jobs, queue) = jobs.into_rows();
         let result = RunResult {
             key: &key,
             run: document,
             gantt_window: Some(window),
-            gantt: Some(jobs.rows),
+            gantt: Some(jobs),
+            gantt_queue: Some(queue),
             matrix: matrix.record().as_ref().map(MatrixRows::from_record),
             longest_waits: None,
         };
@@ -238,9 +295,6 @@ fn day_around(middle: f64) -> [i64; 2] {
     [from as i64, (from + WINDOW) as i64]
 }
 
-/// The breakdown that pages always have.
-const CATEGORY: &str = "category";
-
 /// Returns a chart in the looks of a page of runs; nothing if the runs do not have its figure.
 fn drawn(chart: &ChartRequest, log: &str, overview: &Overview<'_>, results: &Results) -> Vec<Block> {
     let looks = Looks { policies: overview.policies(), outcomes: overview.outcomes(log) };
@@ -276,6 +330,9 @@ const DISTRIBUTIONS: [Row; 3] = [
         [("runtime", Scale::LogTime), ("mean wait", Scale::LogTime)],
     ),
 ];
+
+/// The heading of the charts by category.
+const BY_CATEGORY_HEADING: &str = "Bounded slowdown by category";
 
 /// The heat maps, with a column for each policy.
 const CATEGORIES: [Row; 3] = [
@@ -330,7 +387,7 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<(&'static str, Vec<ChartReq
     });
     vec![
         ("Waits and slowdowns", distributions),
-        ("Bounded slowdown by category", categories),
+        (BY_CATEGORY_HEADING, categories),
         ("Over time", of_all(&OVER_TIME)),
         ("Schedules", of_one.collect()),
     ]

@@ -9,6 +9,8 @@ use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, Pla
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::queue_record::{QueueRecord, QueueRow};
+
 /// The stored result of a run.
 #[derive(Serialize)]
 pub(crate) struct RunResult<'a> {
@@ -19,6 +21,9 @@ pub(crate) struct RunResult<'a> {
     pub(crate) gantt_window: Option<[i64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gantt: Option<Vec<GanttRow>>,
+    /// The waiting jobs in that window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gantt_queue: Option<Vec<QueueRow>>,
     /// The matrix in that window, where the policy slices time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) matrix: Option<MatrixRows>,
@@ -129,17 +134,23 @@ pub(crate) fn document(outcome: &RunDoc) -> Value {
     document
 }
 
-/// Collects the jobs that run in a window of time.
+/// Collects the jobs that run or wait in a window of time.
 pub(crate) struct Window {
     from: Time,
     to: Time,
     pub(crate) rows: Vec<GanttRow>,
+    queue: QueueRecord,
 }
 
 impl Window {
     /// From and to in the log's seconds.
     pub(crate) fn new(from: i64, to: i64) -> Window {
-        Window { from: time(from), to: time(to), rows: Vec::new() }
+        Window { from: time(from), to: time(to), rows: Vec::new(), queue: QueueRecord::default() }
+    }
+
+    /// Returns the jobs and the waiting jobs of the window.
+    pub(crate) fn into_rows(self) -> (Vec<GanttRow>, Vec<QueueRow>) {
+        (self.rows, self.queue.rows(self.from))
     }
 }
 
@@ -147,6 +158,9 @@ impl Observer for Window {
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         // A job that was put back into the queue was on the machine before its last start.
         let began = job.allocations.first().map_or(job.start, |stay| stay.from);
+        if job.request.submit < self.to && began > self.from.max(job.request.submit) {
+            self.queue.add(&job.request, self.from, began);
+        }
         if began < self.to && job.end > self.from {
             let stay = |stay: &Allocation| StayRow {
                 start: secs(stay.from),
@@ -217,6 +231,6 @@ fn time(secs: i64) -> Time {
     Time::from_secs(secs).unwrap_or(Time::MAX)
 }
 
-fn secs(time: Time) -> f64 {
+pub(crate) fn secs(time: Time) -> f64 {
     (time - Time::ZERO).as_secs_f64()
 }

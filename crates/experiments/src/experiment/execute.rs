@@ -72,12 +72,13 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     };
     let outcome =
         outcome.map_err(|error| ExperimentError::Run { run: name(&run.axes), error: Box::new(error) })?;
-    let gantt = window.map(|window| window.rows);
+    let (gantt, gantt_queue) = window.map(Window::into_rows).unzip();
     let result = RunResult {
         key: &run.key,
         run: document(&outcome),
         gantt_window: run.record.gantt,
         gantt,
+        gantt_queue,
         matrix: matrix.and_then(MatrixWatch::record).as_ref().map(MatrixRows::from_record),
         longest_waits: waits.map(LongestWaits::pairs),
     };

@@ -74,7 +74,7 @@ fn axes(chart: &ChartRequest, drawn: &Drawn) -> (Axis, Axis) {
 const LONGEST_ID: usize = 120;
 
 /// Returns a name for files and links.
-fn id(title: &str) -> String {
+pub(crate) fn id(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = title.chars().map(plain).collect();
     let parts: Vec<_> = text.split('-').filter(|part| !part.is_empty()).collect();
@@ -266,7 +266,9 @@ fn heat(chart: &ChartRequest, results: &Results) -> DrawnLines {
     let cells: Vec<Vec<Option<f64>>> =
         rows.iter().map(|name| lines.iter().map(|line| cell(name, line)).collect()).collect();
     let counts = cells.iter().flatten().flatten().all(|value| value.fract() == 0.0);
-    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: usize::from(!counts) };
+    let negative = cells.iter().flatten().flatten().any(|value| *value < 0.0);
+    let ramp = if negative { Ramp::Diverging { middle: 0.0 } } else { Ramp::Log };
+    let body = Body::Heat { cells, ramp, decimals: usize::from(!counts) };
     let columns: Vec<String> = lines.into_iter().map(|(line, ..)| line.label.clone()).collect();
     let none = columns.is_empty();
     Ok(((!none).then_some(Drawn { body, columns, rows }), missing))

@@ -1,6 +1,6 @@
 //! The jobs of a recorded window on the processors of the hosts.
 
-use miserly_report::chart::{Body, GanttJob};
+use miserly_report::chart::{Body, GanttJob, GanttKeys, QueueStep};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::drawn::Drawn;
 use crate::chart_request::LineRequest;
 use crate::present::lines::part;
 use crate::present::matrix;
+use crate::queue_record::QueueRow;
 use crate::results::Results;
 use crate::run_result::{GanttRow, StayRow};
 use crate::selector::Selector;
@@ -26,7 +27,8 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
         |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
     let hosts = hosts(select, results);
     let body = Body::Gantt {
-        keys: vec![],
+        keys: GanttKeys::default(),
+        queue: queue(select, results),
         procs: u32::try_from(procs).unwrap_or(u32::MAX),
         hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
         slots: 1,
@@ -35,6 +37,13 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
         jobs: rows.iter().filter_map(stays).flatten().collect(),
     };
     Ok(Some(Drawn::from(body)))
+}
+
+/// Returns the waiting jobs of the recorded window; none if they were not recorded.
+fn queue(select: &Selector, results: &Results) -> Vec<QueueStep> {
+    let rows = part(results, select, "gantt_queue").ok().flatten();
+    let rows = rows.and_then(|rows| Vec::<QueueRow>::deserialize(rows).ok());
+    rows.unwrap_or_default().into_iter().map(QueueStep::from).collect()
 }
 
 /// More names than a caption takes.
@@ -96,6 +105,7 @@ fn stays(row: &Value) -> Option<Vec<GanttJob>> {
         user: row.user.map(|user| user.to_string()),
         key: row.reason.clone(),
         part,
+        note: None,
     };
     if row.stays.is_empty() {
         return Some(vec![part(row.start, row.end, &row.pes, None)]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_report::chart::{Body, GanttJob, MatrixJob, MatrixPlace};
+use miserly_report::chart::{Body, GanttJob, GanttKeys, MatrixJob, MatrixPlace};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -51,9 +51,19 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             user: job.user,
             key: if place.own { OWN } else { OTHER }.to_owned(),
             part: parts.part(at),
+            note: None,
         })
     });
-    Some(Body::Gantt { keys: vec![], procs, hosts: vec![], slots, from, to, jobs: drawn.collect() })
+    Some(Body::Gantt {
+        keys: GanttKeys::default(),
+        queue: vec![],
+        procs,
+        hosts: vec![],
+        slots,
+        from,
+        to,
+        jobs: drawn.collect(),
+    })
 }
 
 /// The names of the two kinds of places.

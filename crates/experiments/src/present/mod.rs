@@ -14,7 +14,7 @@ mod table;
 
 mod lines;
 
-pub(crate) use chart::blocks;
+pub(crate) use chart::{blocks, id as chart_id};
 use std::collections::BTreeMap;
 
 use miserly_report::page::{Block, Page, Section};

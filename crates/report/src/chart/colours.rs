@@ -24,6 +24,8 @@ struct Theme {
     reasons: [&'static str; 8],
     /// Steps of an ordered value of a job, from low to high.
     steps: [&'static str; 5],
+    /// Changes of a job from below to above the neutral one. Numbers on all of them are readable.
+    changes: [&'static str; SHADES],
 }
 
 /// Number of shades of a heat map. Each cell prints its value, so shades only guide the eye.
@@ -49,6 +51,9 @@ const LIGHT: Theme = Theme {
     on_shade: "#fff",
     reasons: ["#1f7a6d", "#7d3fb0", "#64707d", "#a8326d", "#8a5a2b", "#66741c", "#8f959c", "#31363c"],
     steps: ["#6ba5d0", "#4a8fc4", "#2a72b2", "#12569c", "#08386f"],
+    changes: [
+        "#08386f", "#12569c", "#2a72b2", "#5a94c4", "#868c94", "#c17c3a", "#b5601a", "#9c4200", "#6b2a00",
+    ],
 };
 
 const DARK: Theme = Theme {
@@ -66,6 +71,9 @@ const DARK: Theme = Theme {
     on_shade: "#0d1013",
     reasons: ["#63d2c2", "#c7a6f5", "#93a0ae", "#f08fc0", "#d9a877", "#c6d46a", "#6f7880", "#e3e7eb"],
     steps: ["#4f8dbd", "#76aad3", "#9dc6e6", "#c8e1f5", "#f2f8fd"],
+    changes: [
+        "#dff0ff", "#a5d4f7", "#76b4e4", "#4f8dbd", "#757d86", "#bd7a34", "#dd8a45", "#ffb681", "#ffe0c7",
+    ],
 };
 
 /// Rules that are independent of the theme.
@@ -126,7 +134,13 @@ fn schedule_rules(theme: &Theme, scope: &str) -> String {
         let rule = |(n, colour): (usize, &&str)| format!("{scope}.chart .job.{class}{n}{{fill:{colour}}}");
         colours.iter().enumerate().map(rule).collect::<String>()
     };
-    rule("r", &theme.reasons) + &rule("v", &theme.steps)
+    rule("r", &theme.reasons) + &rule("v", &theme.steps) + &rule("d", &theme.changes)
+}
+
+/// Returns the style of an image in the light or the dark theme.
+pub(crate) fn image(dark: bool) -> String {
+    let theme = if dark { &DARK } else { &LIGHT };
+    format!("{}{}{SHAPES}", rules(theme, ""), schedule_rules(theme, ""))
 }
 
 /// Returns the style of all charts on a page.

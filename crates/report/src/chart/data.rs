@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::clock::LocalClock;
+
 /// A chart: two axes and the data between them.
 ///
 /// ```
@@ -59,6 +61,8 @@ pub enum AxisScale {
     Log,
     /// Seconds since the start of the log, with ticks such as 30m, 2h, 3d.
     Seconds,
+    /// Seconds since the start of the log, with dates.
+    Dates(LocalClock),
     /// Durations in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
     LogSeconds,
     /// Names in this order; value n is the place of name n. Heat maps need two such axes.
@@ -72,6 +76,13 @@ pub enum Body {
     /// ones.
     Lines {
         /// Series in the order of the legend.
+        series: Vec<DataSeries>,
+    },
+    /// Small multiples: a panel for each series, with common axes. At most [`Body::SERIES`] are drawn.
+    ///
+    /// A value at or below zero on a logarithmic axis is at its lower end.
+    Panels {
+        /// Series from the top.
         series: Vec<DataSeries>,
     },
     /// Bars from one value of x to another: histograms and bars by category.
@@ -105,11 +116,10 @@ pub enum Body {
         to: f64,
         /// Jobs that run in the window. Parts outside it are clipped.
         jobs: Vec<GanttJob>,
-        /// Keys in the order of their colours, which are other colours than those of series.
-        ///
-        /// Charts with the same list have the same colours. If empty, the most frequent keys of this chart have
-        /// the colours of series.
-        keys: Vec<String>,
+        /// Meaning of the colours.
+        keys: GanttKeys,
+        /// Waiting jobs over the window, ascending; drawn below the schedule if any job waits.
+        queue: Vec<QueueStep>,
     },
     /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
     /// use.
@@ -176,8 +186,6 @@ pub struct Bar {
 /// The mapping from the values of a heat map to colours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Ramp {
-    /// Linear from the least to the greatest value.
-    Linear,
     /// Logarithmic, for positive values.
     Log,
     /// Two colours around a middle: changes against a baseline.
@@ -185,6 +193,30 @@ pub enum Ramp {
         /// Neutral value.
         middle: f64,
     },
+}
+
+/// The meaning of the colours of a Gantt chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub enum GanttKeys {
+    /// The most frequent keys of the chart have the colours of series.
+    #[default]
+    Frequent,
+    /// Keys in the order of their colours, which are other colours than those of series. Charts with the same list
+    /// have the same colours.
+    Listed(Vec<String>),
+    /// Nine steps from below to above a neutral one in the middle: changes against another schedule.
+    Diverging(Vec<String>),
+}
+
+/// The waiting jobs from an instant until the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueueStep {
+    /// Instant in seconds.
+    pub at: f64,
+    /// Number of waiting jobs.
+    pub jobs: u64,
+    /// Processors that these jobs request.
+    pub procs: u64,
 }
 
 /// A job on a Gantt chart, or one of its allocations.
@@ -204,11 +236,13 @@ pub struct GanttJob {
     pub user: Option<String>,
     /// Key of the colour and the legend: a user, a category, or the start reason.
     ///
-    /// Seven keys have a colour of their own.
+    /// Seven keys have a colour of their own, or nine on a diverging scale.
     pub key: String,
     /// Position of this allocation and number of allocations, for a job that was moved, suspended
     /// or resized.
     pub part: Option<(usize, usize)>,
+    /// Line of the tooltip; by default the key.
+    pub note: Option<String>,
 }
 
 /// A job in a matrix.

@@ -3,13 +3,13 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::colours;
-use super::data::{Body, Chart};
+use super::data::{Body, Chart, GanttKeys};
 use super::frame::WIDTH;
-use super::gantt::GanttView;
+use super::gantt::{GanttData, GanttView};
 use super::ink::{LETTERS, Px, allowed};
 use super::matrix::MatrixView;
 use super::readout::Readout;
-use super::{bars, gantt, heat, lines, matrix};
+use super::{bars, gantt, heat, lines, matrix, panels};
 
 /// The drawing of one kind of chart.
 #[derive(Default)]
@@ -45,7 +45,9 @@ pub fn svg(chart: &Chart) -> String {
 /// Returns the style of a file of this chart.
 fn style(chart: &Chart) -> String {
     match &chart.body {
-        Body::Gantt { keys, .. } if !keys.is_empty() => colours::file() + &colours::schedule_file(),
+        Body::Gantt { keys, .. } if *keys != GanttKeys::Frequent => {
+            colours::file() + &colours::schedule_file()
+        }
         _ => colours::file(),
     }
 }
@@ -89,11 +91,12 @@ const NOTE: f64 = LETTERS * 1.4;
 fn body(chart: &Chart) -> Drawing {
     match &chart.body {
         Body::Lines { series } => lines::draw(chart, series),
+        Body::Panels { series } => panels::draw(chart, series),
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
-        Body::Gantt { procs, hosts, slots, from, to, jobs, keys } => {
+        Body::Gantt { procs, hosts, slots, from, to, jobs, keys, queue } => {
             let view = GanttView { procs: *procs, hosts, slots: *slots, from: *from, to: *to };
-            gantt::draw(chart, &view, jobs, keys)
+            gantt::draw(chart, &view, &GanttData { jobs, keys, queue })
         }
         Body::Matrix { procs, from, to, jobs, places } => {
             matrix::draw(chart, &MatrixView { procs: *procs, from: *from, to: *to, jobs, places })

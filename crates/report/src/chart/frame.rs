@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::data::{Axis, AxisScale, Chart};
-use super::ink::{LETTERS, Px, fitted, text_width};
+use super::ink::{ENLARGED, LETTERS, Px, TIGHT, fitted, text_width};
 use super::scale::{AxisMap, Extent};
 use super::ticks::{Tick, ticks};
 
@@ -28,6 +28,8 @@ pub(super) struct PlotFrame<'a> {
     pub(super) x: AxisMap,
     pub(super) y: AxisMap,
     x_ticks: Vec<Tick>,
+    /// Whether the label of each x tick has no room to be enlarged.
+    tight: Vec<bool>,
     y_ticks: Vec<Tick>,
     pub(super) left: f64,
     pub(super) right: f64,
@@ -42,8 +44,8 @@ impl<'a> PlotFrame<'a> {
     pub(super) fn new(chart: &'a Chart, top: f64, tall: f64, extents: [Option<Extent>; 2]) -> PlotFrame<'a> {
         let (x_bounds, y_bounds) = (chart.x.bounds(extents[0]), chart.y.bounds(extents[1]));
         let (top, bottom) = (top + LETTERS, top + LETTERS + tall);
-        let y_ticks = labelled(&chart.y, y_bounds, 6);
-        let left = LABEL + TICK + widest(&y_ticks).min(NAMES);
+        let mut y_ticks = labelled(&chart.y, y_bounds, 6);
+        let left = LABEL + TICK + y_room(&chart.y, &y_ticks);
         let right = WIDTH - RIGHT;
         let x = AxisMap::new(&chart.x.scale, x_bounds, (left, right));
         let y_places = match chart.y.scale {
@@ -52,6 +54,7 @@ impl<'a> PlotFrame<'a> {
             _ => (bottom, top),
         };
         let y = AxisMap::new(&chart.y.scale, y_bounds, y_places);
+        thin_out_rows(&mut y_ticks, &chart.y, &y);
         let mut x_ticks = labelled(&chart.x, x_bounds, 7);
         let foot = if is_slanted(&chart.x, &x_ticks, right - left) {
             widest(&x_ticks).min(NAMES) * SLANT.0 + LETTERS
@@ -59,7 +62,20 @@ impl<'a> PlotFrame<'a> {
             thin_out(&mut x_ticks, &x);
             LETTERS
         };
-        PlotFrame { chart, x, y, x_ticks, y_ticks, left, right, top, bottom, foot: TICK + foot + LABEL }
+        let tight = tight(&x_ticks, &x);
+        PlotFrame {
+            chart,
+            x,
+            y,
+            x_ticks,
+            tight,
+            y_ticks,
+            left,
+            right,
+            top,
+            bottom,
+            foot: TICK + foot + LABEL,
+        }
     }
 
     /// Returns the lower end of the labels.
@@ -87,14 +103,24 @@ impl<'a> PlotFrame<'a> {
         let x_room = self.right - self.left;
         html! {
             path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
-            g class="ticks x" { @for tick in &self.x_ticks { (self.x_tick(tick)) } }
-            g class="ticks y" { @for tick in &self.y_ticks { (self.y_tick(tick)) } }
+            g class=(ticks_class(&self.chart.x, "ticks x")) {
+                @for (tick, tight) in self.x_ticks.iter().zip(&self.tight) { (self.x_tick(tick, *tight)) }
+            }
+            g class=(ticks_class(&self.chart.y, "ticks y")) { @for tick in &self.y_ticks { (self.y_tick(tick)) } }
             text class="label" text-anchor="middle" x=(Px(f64::midpoint(self.left, self.right))) y=(Px(self.foot() - 4.0)) {
                 (fitted(&self.chart.x.label, x_room))
             }
-            text class="label" text-anchor="middle" transform=(format!("translate({} {}) rotate(-90)", Px(LETTERS), Px(middle))) {
+            text class="label" text-anchor="middle" transform=(format!("translate({} {}) rotate(-90)", Px(LETTERS * 1.2), Px(middle))) {
                 (fitted(&self.chart.y.label, self.bottom - self.top + 2.0 * LETTERS))
             }
+        }
+    }
+
+    /// Draws the axes over the data of a panel that is not the lowest one: without labels below.
+    pub(super) fn before_inner(&self) -> Markup {
+        html! {
+            path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
+            g class="ticks y" { @for tick in &self.y_ticks { (self.y_tick(tick)) } }
         }
     }
 
@@ -115,7 +141,7 @@ impl<'a> PlotFrame<'a> {
         places.filter(|&place| (place - self.left).abs() > 0.5 && (place - self.bottom).abs() > 0.5).collect()
     }
 
-    fn x_tick(&self, tick: &Tick) -> Markup {
+    fn x_tick(&self, tick: &Tick, tight: bool) -> Markup {
         let x = self.x.place(tick.at).unwrap_or(self.left);
         let long = if tick.label.is_some() { 5.0 } else { 3.0 };
         let slanted = self.foot > TICK + LETTERS + LABEL;
@@ -126,7 +152,7 @@ impl<'a> PlotFrame<'a> {
                 @if slanted {
                     text text-anchor="end" transform=(format!("translate({} {}) rotate(-{})", Px(x + 4.0), Px(y), SLANT.1)) { (fitted(label, NAMES)) }
                 } @else {
-                    text text-anchor="middle" x=(Px(x)) y=(Px(y)) { (label) }
+                    text class=[tight.then_some(TIGHT)] text-anchor="middle" x=(Px(x)) y=(Px(y)) { (label) }
                 }
             }
         }
@@ -159,6 +185,51 @@ fn labelled(axis: &Axis, bounds: (f64, f64), count: usize) -> Vec<Tick> {
 fn widest(ticks: &[Tick]) -> f64 {
     let widths = ticks.iter().filter_map(|tick| tick.label.as_deref()).map(text_width);
     widths.fold(0.0, f64::max)
+}
+
+/// Returns the class of the ticks of an axis. Names are enlarged less than numbers.
+fn ticks_class(axis: &Axis, class: &'static str) -> String {
+    let names = if matches!(axis.scale, AxisScale::Category(_)) { " names" } else { "" };
+    format!("{class}{names}")
+}
+
+/// Returns the width of the labels on the left, with room to enlarge numbers.
+fn y_room(axis: &Axis, ticks: &[Tick]) -> f64 {
+    match axis.scale {
+        AxisScale::Category(_) => widest(ticks).min(NAMES),
+        _ => (widest(ticks) * ENLARGED).min(NAMES),
+    }
+}
+
+/// Returns for each tick whether its label would overlap the previous one if it were enlarged.
+fn tight(ticks: &[Tick], x: &AxisMap) -> Vec<bool> {
+    let mut free = f64::NEG_INFINITY;
+    let mut is_tight = |tick: &Tick| {
+        let (Some(label), Some(place)) = (&tick.label, x.place(tick.at)) else { return false };
+        let half = text_width(label) * ENLARGED / 2.0;
+        let tight = place - half < free || place + half > WIDTH;
+        if !tight {
+            free = place + half + 6.0;
+        }
+        tight
+    };
+    ticks.iter().map(&mut is_tight).collect()
+}
+
+/// Removes labels of numbers on the left that would overlap the one below.
+fn thin_out_rows(ticks: &mut [Tick], axis: &Axis, y: &AxisMap) {
+    if matches!(axis.scale, AxisScale::Category(_)) {
+        return;
+    }
+    let mut free = f64::INFINITY;
+    for tick in ticks.iter_mut().filter(|tick| tick.label.is_some()) {
+        let Some(place) = y.place(tick.at) else { continue };
+        if place > free {
+            tick.label = None;
+        } else {
+            free = place - LETTERS * 1.4;
+        }
+    }
 }
 
 /// Removes labels that would overlap the previous one.

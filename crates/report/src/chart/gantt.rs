@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
-use super::colours;
-use super::data::{Axis, AxisScale, Chart, GanttJob};
+use super::colours::{self, SHADES};
+use super::data::{Axis, AxisScale, Chart, GanttJob, GanttKeys, QueueStep};
 use super::draw::Drawing;
 use super::frame::PlotFrame;
 use super::ink::{Px, SvgPath};
 use super::legend::{Legend, LegendEntry};
 use super::matrix::{drawable, job_key, number_in, slots_axis, with_axes};
+use super::queue::QueuePanels;
 use super::readout::{JobReadout, Plot, Readout};
 use super::scale::Extent;
 
@@ -37,18 +38,26 @@ impl GanttView<'_> {
     }
 }
 
-pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob], keys: &[String]) -> Drawing {
+/// The content of a Gantt chart.
+pub(super) struct GanttData<'a> {
+    pub(super) jobs: &'a [GanttJob],
+    pub(super) keys: &'a GanttKeys,
+    pub(super) queue: &'a [QueueStep],
+}
+
+pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, data: &GanttData<'_>) -> Drawing {
     let (slots, notes) = drawable(view.slots);
     let view = &GanttView { slots, ..*view };
     let chart = &bounded(chart, view);
     let shown: Vec<&GanttJob> =
-        jobs.iter().filter(|job| job.start < view.to && job.end > view.from).collect();
-    let keys = if keys.is_empty() { ColourKeys::new(&shown) } else { ColourKeys::fixed(keys, &shown) };
+        data.jobs.iter().filter(|job| job.start < view.to && job.end > view.from).collect();
+    let keys = ColourKeys::of(data.keys, &shown);
     let legend = Legend::new(keys.entries());
     let tall = (view.lines() * TALL.2).clamp(TALL.0, TALL.1);
     let frame = PlotFrame::new(chart, legend.tall, tall, [None::<Extent>, None]);
     let plot = ProcessorRows { frame: &frame, per_slot: (view.slots > 1).then_some(f64::from(view.procs)) };
     let drawable = view.procs > 0 && view.from < view.to && !shown.is_empty();
+    let queue = drawable.then(|| QueuePanels::new(&frame, data.queue, (view.from, view.to))).flatten();
     let marks = html! {
         @if drawable {
             (legend.draw())
@@ -57,21 +66,28 @@ pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob], keys:
             (boundaries(&plot, view))
             g class="numbers" { @for job in &shown { (number(&plot, job)) } }
             (frame.before())
+            @if let Some(queue) = &queue { (queue.draw(&frame)) }
         } @else {
             (frame.empty())
         }
     };
+    let foot = queue.as_ref().map_or(frame.foot(), QueuePanels::foot);
     let readout = drawable.then(|| Readout::Gantt {
         plot: Plot::new(&frame),
         procs: view.procs,
         slots: view.slots.max(1),
         from: view.from,
         to: view.to,
-        scale: if keys.used.is_some() { 'r' } else { 's' },
+        scale: keys.scale.letter(),
         keys: keys.names(),
         jobs: shown.iter().map(|job| JobReadout::new(job, keys.colour(&job.key))).collect(),
+        clock: match &chart.x.scale {
+            AxisScale::Dates(clock) => Some(clock.clone()),
+            _ => None,
+        },
+        queue: queue.map(QueuePanels::into_readout),
     });
-    Drawing { marks, foot: frame.foot(), notes, readout, description: None }
+    Drawing { marks, foot, notes, readout, description: None }
 }
 
 /// Maximum number of host boundaries. More would hide the jobs.
@@ -115,7 +131,11 @@ fn boundaries(plot: &ProcessorRows<'_>, view: &GanttView<'_>) -> Markup {
 
 /// Returns the chart with the axes of the time window and the machine.
 fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
-    let x = Axis { scale: AxisScale::Seconds, ..chart.x.clone().between(view.from, view.to) };
+    let scale = match &chart.x.scale {
+        dates @ AxisScale::Dates(_) => dates.clone(),
+        _ => AxisScale::Seconds,
+    };
+    let x = Axis { scale, ..chart.x.clone().between(view.from, view.to) };
     let y = match view.slots {
         0 | 1 => Axis { scale: AxisScale::Linear, ..chart.y.clone().between(0.0, f64::from(view.procs)) },
         slots => slots_axis("slot, with its processors", slots),
@@ -127,11 +147,55 @@ fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
 struct ColourKeys<'a> {
     named: Vec<&'a str>,
     others: usize,
+    scale: ColourScale,
     /// The colours in use, with a given list of keys.
     used: Option<BTreeSet<usize>>,
 }
 
+/// The colours of the jobs of a Gantt chart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum ColourScale {
+    Series,
+    Reasons,
+    Diverging,
+}
+
+impl ColourScale {
+    /// Returns the letter before the number of a colour in its class.
+    fn letter(self) -> char {
+        match self {
+            ColourScale::Series => 's',
+            ColourScale::Reasons => 'r',
+            ColourScale::Diverging => 'd',
+        }
+    }
+
+    /// Returns the number of keys with a colour of their own. The others share the next colour.
+    fn named(self) -> usize {
+        if self == ColourScale::Diverging { SHADES } else { NAMED }
+    }
+
+    /// Returns the class of a colour.
+    fn class(self, colour: usize) -> &'static str {
+        match self {
+            ColourScale::Series => colours::series(colour),
+            ColourScale::Reasons => colours::reason(colour),
+            ColourScale::Diverging => colours::diverging(colour),
+        }
+    }
+}
+
 impl<'a> ColourKeys<'a> {
+    fn of(keys: &'a GanttKeys, jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
+        match keys {
+            GanttKeys::Listed(keys) if !keys.is_empty() => {
+                ColourKeys::fixed(keys, jobs, ColourScale::Reasons)
+            }
+            GanttKeys::Diverging(keys) => ColourKeys::fixed(keys, jobs, ColourScale::Diverging),
+            _ => ColourKeys::new(jobs),
+        }
+    }
+
     fn new(jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
         let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
         for job in jobs {
@@ -142,13 +206,13 @@ impl<'a> ColourKeys<'a> {
         let others = keys.len().saturating_sub(NAMED);
         let mut named: Vec<&str> = keys.into_iter().take(NAMED).map(|(key, _)| key).collect();
         named.sort_unstable();
-        ColourKeys { named, others, used: None }
+        ColourKeys { named, others, scale: ColourScale::Series, used: None }
     }
 
     /// Returns colours by the position in a list. Keys beyond it share the colour after its last one.
-    fn fixed(keys: &'a [String], jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
-        let named: Vec<&str> = keys.iter().map(String::as_str).take(NAMED).collect();
-        let mut colours = ColourKeys { named, others: 0, used: Some(BTreeSet::new()) };
+    fn fixed(keys: &'a [String], jobs: &[&'a GanttJob], scale: ColourScale) -> ColourKeys<'a> {
+        let named: Vec<&str> = keys.iter().map(String::as_str).take(scale.named()).collect();
+        let mut colours = ColourKeys { named, others: 0, scale, used: Some(BTreeSet::new()) };
         let used: BTreeSet<usize> = jobs.iter().map(|job| colours.colour(&job.key)).collect();
         let unnamed: BTreeSet<&str> =
             jobs.iter().map(|job| job.key.as_str()).filter(|key| !colours.named.contains(key)).collect();
@@ -159,18 +223,18 @@ impl<'a> ColourKeys<'a> {
 
     /// Returns the colour of a key: its own, or the shared one.
     fn colour(&self, key: &str) -> usize {
-        self.named.iter().position(|named| *named == key).unwrap_or(NAMED)
+        self.named.iter().position(|named| *named == key).unwrap_or(self.scale.named())
     }
 
     /// Returns the class of a colour.
     fn class(&self, colour: usize) -> &'static str {
-        if self.used.is_some() { colours::reason(colour) } else { colours::series(colour) }
+        self.scale.class(colour)
     }
 
     /// Returns the name of each colour.
     fn names(&self) -> Vec<String> {
         let named = self.named.iter().map(|&key| key.to_owned());
-        let unused = std::iter::repeat_n(String::new(), NAMED.saturating_sub(self.named.len()));
+        let unused = std::iter::repeat_n(String::new(), self.scale.named().saturating_sub(self.named.len()));
         let rest = (self.others > 0).then(|| format!("{} others", self.others));
         named.chain(unused).chain(rest).collect()
     }
@@ -186,7 +250,7 @@ impl<'a> ColourKeys<'a> {
     }
 }
 
-/// Keys with a colour of their own. The others share the next colour.
+/// Number of keys with a colour of their own, unless the scale is diverging.
 const NAMED: usize = 7;
 
 /// The rectangles of one colour.
@@ -266,6 +330,7 @@ mod tests {
             user: None,
             key: key.into(),
             part: None,
+            note: None,
         };
         keys.iter().map(job).collect()
     }
@@ -283,7 +348,7 @@ mod tests {
     fn keys_of_a_list_have_its_colours_and_always_a_legend() {
         let list = ["a", "b", "c"].map(str::to_owned);
         let jobs = jobs(&["c", "c"]);
-        let keys = ColourKeys::fixed(&list, &jobs.iter().collect::<Vec<_>>());
+        let keys = ColourKeys::fixed(&list, &jobs.iter().collect::<Vec<_>>(), ColourScale::Reasons);
         assert_eq!((keys.colour("a"), keys.colour("c"), keys.class(2)), (0, 2, "r2"));
         let names: Vec<String> = keys.entries().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["c"]);

@@ -6,7 +6,7 @@ use super::colours::{self, SHADES};
 use super::data::{AxisScale, Chart, Ramp};
 use super::draw::Drawing;
 use super::frame::PlotFrame;
-use super::ink::{LETTERS, Px, text_width};
+use super::ink::{ENLARGED, LETTERS, Px, text_width};
 use super::values::with_decimals;
 
 /// Height of a row.
@@ -36,7 +36,7 @@ pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decima
             None => (frame.empty()),
             Some(shades) => {
                 @for &(row, column, value) in &inside {
-                    (grid.cell(row, column, value.map(|value| (shades.class(value), with_decimals(value, decimals))), &title(rows, columns, row, column)))
+                    (grid.cell(row, column, value.map(|value| (shades.class(value), printed(value, decimals))), &title(rows, columns, row, column)))
                 }
                 (frame.before())
             }
@@ -51,6 +51,11 @@ fn names(scale: &AxisScale) -> &[String] {
         AxisScale::Category(names) => names,
         _ => &[],
     }
+}
+
+/// Returns the printed value of a cell. Thousands have no decimals.
+fn printed(value: f64, decimals: usize) -> String {
+    with_decimals(value, if value.abs() >= 1_000.0 { 0 } else { decimals })
 }
 
 fn title(rows: &[String], columns: &[String], row: usize, column: usize) -> String {
@@ -75,7 +80,7 @@ impl Grid {
                     title { (title) ": " (text) }
                 }
                 @if text_width(&text) <= self.wide {
-                    text text-anchor="middle" x=(Px(left + self.wide / 2.0)) y=(Px(top + self.tall / 2.0 + LETTERS * 0.35)) { (text) }
+                    text class=[(text_width(&text) * ENLARGED > self.wide).then_some("small")] text-anchor="middle" x=(Px(left + self.wide / 2.0)) y=(Px(top + self.tall / 2.0 + LETTERS * 0.35)) { (text) }
                 }
             }
         }
@@ -97,6 +102,8 @@ impl Shades {
         let fit =
             |value: f64| if log { value.max(f64::MIN_POSITIVE).ln() } else { value.clamp(-1e300, 1e300) };
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut values = values.peekable();
+        values.peek()?;
         for value in values.filter(|&value| !log || value > 0.0).map(fit) {
             (low, high) = (low.min(value), high.max(value));
         }
@@ -135,14 +142,13 @@ mod tests {
 
     #[test]
     fn shades_follow_the_ramp() {
-        check(Ramp::Linear, &[1.0, 50.0, 100.0], "q0 q4 q8");
         check(Ramp::Log, &[1.0, 10.0, 100.0, 0.0], "q0 q4 q8 q0");
         check(Ramp::Diverging { middle: 1.0 }, &[0.5, 1.0, 3.0], "d3 d4 d8");
-        check(Ramp::Linear, &[7.0], "q4");
+        check(Ramp::Log, &[7.0], "q4");
     }
 
     #[test]
     fn without_values_there_are_no_shades() {
-        assert!(Shades::new(Ramp::Linear, std::iter::empty()).is_none());
+        assert!(Shades::new(Ramp::Diverging { middle: 0.0 }, std::iter::empty()).is_none());
     }
 }

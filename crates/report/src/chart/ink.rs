@@ -5,6 +5,12 @@ use std::fmt;
 /// Letter size in drawing units.
 pub(super) const LETTERS: f64 = 12.0;
 
+/// Factor by which pages enlarge text on narrow screens. Layouts have room for it.
+pub(super) const ENLARGED: f64 = 1.3;
+
+/// Class of a text without room to be enlarged. Narrow screens do not show it.
+pub(super) const TIGHT: &str = "tight";
+
 /// A coordinate with at most two decimals. Non-finite values become zero.
 #[derive(Clone, Copy)]
 pub(super) struct Px(pub(super) f64);
@@ -38,6 +44,14 @@ impl SvgPath {
             _ => next(Px(x), Px(y)),
         };
         SvgPath(places.iter().enumerate().map(piece).collect())
+    }
+
+    /// Returns the area below steps, from `foot` on, up to `right`.
+    pub(super) fn area(places: &[(f64, f64)], foot: f64, right: f64) -> SvgPath {
+        let Some(&(left, _)) = places.first() else { return SvgPath::default() };
+        let steps = places.iter().map(|&(x, y)| format!("H{}V{}", Px(x), Px(y)));
+        let steps: String = steps.collect();
+        SvgPath(format!("M{} {}{steps}H{}V{}Z", Px(left), Px(foot), Px(right), Px(foot)))
     }
 
     /// Returns dots: strokes of zero length with round ends.
@@ -124,6 +138,7 @@ mod tests {
         let places = [(1.0, 2.0), (3.0, 4.5)];
         assert_eq!(SvgPath::along(&places).to_string(), "M1 2L3 4.5");
         assert_eq!(SvgPath::steps(&places).to_string(), "M1 2H3V4.5");
+        assert_eq!(SvgPath::area(&places, 9.0, 5.0).to_string(), "M1 9H1V2H3V4.5H5V9Z");
         assert_eq!(SvgPath::dots(&places).to_string(), "M1 2h0M3 4.5h0");
     }
 

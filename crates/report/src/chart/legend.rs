@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::frame::WIDTH;
-use super::ink::{LETTERS, Px, fitted, text_width};
+use super::ink::{ENLARGED, LETTERS, Px, fitted, text_width};
 
 const ROW: f64 = LETTERS * 1.5;
 const KEY: f64 = 26.0;
@@ -29,8 +29,8 @@ impl Legend {
         let (mut x, mut row) = (LEFT, 0);
         let mut placed = Vec::new();
         for entry in entries {
-            let name = fitted(&entry.name, WIDTH - 2.0 * LEFT - KEY);
-            let wide = KEY + text_width(&name) + GAP;
+            let name = fitted(&entry.name, (WIDTH - 2.0 * LEFT - KEY) / ENLARGED);
+            let wide = KEY + text_width(&name) * ENLARGED + GAP;
             if x > LEFT && x + wide > WIDTH {
                 (x, row) = (LEFT, row + 1);
             }

@@ -45,25 +45,26 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
 
 /// Returns notes on omitted series and points.
 fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<String> {
-    let undrawn = series.len() - drawing.len();
     let points = drawing.iter().flat_map(|series| &series.points);
     let (placed, lost): (Vec<&_>, Vec<&_>) = points.partition(|&&point| has_place(chart, point));
     let lost = if placed.is_empty() { 0 } else { lost.len() as u64 };
-    let notes = [
-        (
-            undrawn > 0,
-            format!("{undrawn} more series are not drawn: at most {} are distinguishable", Body::SERIES),
-        ),
-        (lost > 0, format!("{} points not drawn (not above zero, or not a number)", crate::count(lost))),
-    ];
-    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
+    let lost = (lost > 0)
+        .then(|| format!("{} points not drawn (not above zero, or not a number)", crate::count(lost)));
+    undrawn(series, drawing).into_iter().chain(lost).collect()
+}
+
+/// Returns the note on omitted series.
+pub(super) fn undrawn(series: &[DataSeries], drawing: &[DataSeries]) -> Option<String> {
+    let more = series.len() - drawing.len();
+    (more > 0)
+        .then(|| format!("{more} more series are not drawn: at most {} are distinguishable", Body::SERIES))
 }
 
 fn has_place(chart: &Chart, (x, y): (f64, f64)) -> bool {
     chart.x.scale.has(x) && chart.y.scale.has(y)
 }
 
-fn extents(chart: &Chart, series: &[DataSeries]) -> [Option<Extent>; 2] {
+pub(super) fn extents(chart: &Chart, series: &[DataSeries]) -> [Option<Extent>; 2] {
     let points = || series.iter().flat_map(|series| &series.points);
     let bands = || series.iter().flat_map(|series| &series.band);
     let xs = points().map(|point| point.0).chain(bands().map(|band| band.0));
@@ -73,9 +74,9 @@ fn extents(chart: &Chart, series: &[DataSeries]) -> [Option<Extent>; 2] {
 
 /// A point: its place and its value.
 #[derive(Clone, Copy)]
-struct PlotPoint {
-    place: (f64, f64),
-    value: (f64, f64),
+pub(super) struct PlotPoint {
+    pub(super) place: (f64, f64),
+    pub(super) value: (f64, f64),
 }
 
 /// Returns the points on the drawing within the x range, thinned to the resolution of a screen.
@@ -121,7 +122,7 @@ fn apart(mut spots: Vec<PlotPoint>) -> Vec<PlotPoint> {
 }
 
 /// Keeps at most four points per half unit of x: first, last, lowest and highest.
-fn thinned(spots: &[PlotPoint]) -> Vec<PlotPoint> {
+pub(super) fn thinned(spots: &[PlotPoint]) -> Vec<PlotPoint> {
     #[allow(clippy::cast_possible_truncation)]
     let column = |spot: &PlotPoint| (spot.place.0 * 2.0).floor() as i32;
     let mut kept = Vec::new();

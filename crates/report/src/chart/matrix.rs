@@ -6,7 +6,7 @@ use super::colours;
 use super::data::{Axis, AxisScale, Body, Chart, MatrixJob, MatrixPlace};
 use super::draw::Drawing;
 use super::frame::PlotFrame;
-use super::ink::{LETTERS, Px, SvgPath, text_width};
+use super::ink::{ENLARGED, LETTERS, Px, SvgPath, TIGHT, text_width};
 use super::instant::MatrixSnapshot;
 use super::legend::{Legend, LegendEntry};
 use super::readout::{MatrixJobReadout, MatrixPlaceReadout, Plot, Readout};
@@ -120,10 +120,12 @@ pub(super) fn job_key(class: &str) -> Markup {
 /// Draws the number of a job in a rectangle (left, top, width, height), if it fits.
 pub(super) fn number_in(rect: Option<[f64; 4]>, number: i64) -> Markup {
     let number = number.to_string();
+    let wide = text_width(&number) * ENLARGED + 4.0;
+    let tight = rect.is_some_and(|rect| rect[2] <= wide || rect[3] <= LETTERS * ENLARGED);
     let room = rect.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);
     html! {
         @if let Some([left, top, wide, tall]) = room {
-            text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
+            text class=[tight.then_some(TIGHT)] text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
         }
     }
 }

@@ -18,11 +18,17 @@ mod draw;
 
 mod lines;
 
+mod panels;
+
+mod clock;
+
 mod bars;
 
 mod heat;
 
 mod gantt;
+
+mod queue;
 
 mod matrix;
 
@@ -36,12 +42,16 @@ mod colours;
 
 mod ink;
 
+pub use clock::LocalClock;
 pub use data::{
-    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, Style,
+    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep,
+    Ramp, Style,
 };
 pub use draw::svg;
 
-pub(crate) use colours::{file as file_style, page as page_style, schedule_file as schedule_style};
+pub(crate) use colours::{
+    file as file_style, image as image_style, page as page_style, schedule_file as schedule_style,
+};
 pub(crate) use draw::inline;
 pub(crate) use ink::allowed;
 pub(crate) use readout::Readout;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::clock::LocalClock;
 use super::data::{AxisScale, GanttJob, MatrixJob, MatrixPlace};
 use super::frame::PlotFrame;
 use super::values::{number, time};
@@ -23,6 +24,10 @@ pub(crate) enum Readout {
         scale: char,
         keys: Vec<String>,
         jobs: Vec<JobReadout>,
+        /// The clock at the machine, for dates.
+        clock: Option<LocalClock>,
+        /// The waiting jobs below the schedule.
+        queue: Option<QueueReadout>,
     },
     /// Placements in a matrix, to draw it at any instant of the window. `at` is the instant drawn
     /// first.
@@ -54,7 +59,7 @@ pub(crate) struct SeriesReadout {
     pub(super) points: Vec<(f64, f64, String, String)>,
 }
 
-/// A job: number, colour, submission, start, end, user, key, processor ranges, and part.
+/// A job: number, colour, submission, start, end, user, note, processor ranges, and part.
 ///
 /// The part is the position of an allocation and the number of allocations of the job.
 #[derive(Serialize)]
@@ -70,6 +75,21 @@ pub(crate) struct JobReadout(
     Option<(usize, usize)>,
 );
 
+/// The waiting jobs: from, jobs, processors of each step, and the panels of jobs and of processors.
+#[derive(Serialize)]
+pub(crate) struct QueueReadout {
+    pub(super) steps: Vec<(f64, u64, u64)>,
+    pub(super) panels: Vec<PanelReadout>,
+}
+
+/// A panel of waiting jobs: its place, and the value at its top.
+#[derive(Serialize)]
+pub(crate) struct PanelReadout {
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) high: f64,
+}
+
 /// A job in a matrix: number, submission, user.
 #[derive(Serialize)]
 pub(crate) struct MatrixJobReadout(i64, f64, Option<String>);
@@ -83,6 +103,11 @@ impl Plot {
         let [left, top, right, bottom] = [frame.left, frame.top, frame.right, frame.bottom].map(hundredths);
         Plot { left, top, right, bottom }
     }
+
+    /// Returns the bounds of plots one below the other.
+    pub(super) fn spanning(first: &PlotFrame, last: &PlotFrame) -> Plot {
+        Plot { top: hundredths(first.top), ..Plot::new(last) }
+    }
 }
 
 impl JobReadout {
@@ -95,7 +120,7 @@ impl JobReadout {
             times[1],
             times[2],
             job.user.clone(),
-            job.key.clone(),
+            job.note.as_ref().unwrap_or(&job.key).clone(),
             job.pes.clone(),
             job.part,
         )
@@ -135,6 +160,7 @@ pub(super) fn hundredths(value: f64) -> f64 {
 pub(super) fn shown(scale: &AxisScale, value: f64) -> String {
     match scale {
         AxisScale::Seconds | AxisScale::LogSeconds => time(value),
+        AxisScale::Dates(clock) => clock.minute(value),
         AxisScale::Linear | AxisScale::Log => number(value, value.abs() / 1000.0),
         AxisScale::Category(_) => scale.name(value).map_or_else(|| number(value, 1.0), str::to_owned),
     }

@@ -30,6 +30,7 @@ pub(super) fn ticks(scale: &AxisScale, (low, high): (f64, f64), count: usize) ->
     match scale {
         AxisScale::Linear => regular(low, high, decimal_step(high - low, count), number),
         AxisScale::Seconds => regular(low, high, time_step(high - low, count), |at, _| time(at)),
+        AxisScale::Dates(clock) => clock.ticks((low, high), count),
         AxisScale::Log => decades(low, high, count),
         AxisScale::LogSeconds => lengths(low, high, count),
         AxisScale::Category(names) => names
@@ -44,7 +45,7 @@ pub(super) fn ticks(scale: &AxisScale, (low, high): (f64, f64), count: usize) ->
 pub(super) fn round_out(scale: &AxisScale, low: f64, high: f64) -> (f64, f64) {
     let step = match scale {
         AxisScale::Log | AxisScale::LogSeconds => return (round_below(low), round_above(high)),
-        AxisScale::Seconds => time_step(high - low, 6),
+        AxisScale::Seconds | AxisScale::Dates(_) => time_step(high - low, 6),
         AxisScale::Linear | AxisScale::Category(_) => decimal_step(high - low, 6),
     };
     ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
@@ -52,7 +53,7 @@ pub(super) fn round_out(scale: &AxisScale, low: f64, high: f64) -> (f64, f64) {
 
 /// Returns the least of 1, 2, 5 times a power of ten that divides `span` into at most `count`
 /// parts.
-fn decimal_step(span: f64, count: usize) -> f64 {
+pub(super) fn decimal_step(span: f64, count: usize) -> f64 {
     round_above(span / count.max(1) as f64)
 }
 
@@ -72,7 +73,7 @@ fn decade_below(value: f64) -> f64 {
     10_f64.powf((value.max(1e-300).log10() + 1e-12).floor())
 }
 
-fn time_step(span: f64, count: usize) -> f64 {
+pub(super) fn time_step(span: f64, count: usize) -> f64 {
     let least = span / count.max(1) as f64;
     match STEPS.into_iter().find(|&step| step >= least) {
         Some(_) if least <= 0.5 => decimal_step(span, count),

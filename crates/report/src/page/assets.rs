@@ -42,12 +42,15 @@ fn checksum(text: &str) -> String {
 struct Embedded<'a> {
     style: String,
     schedule: String,
+    /// Styles of images in the light and in the dark theme.
+    themes: [String; 2],
     charts: &'a Figures,
 }
 
 /// Returns the data as JSON that cannot end its HTML element.
 pub(super) fn embedded(charts: &Figures) -> String {
-    let embedded = Embedded { style: chart::file_style(), schedule: chart::schedule_style(), charts };
+    let themes = [false, true].map(chart::image_style);
+    let embedded = Embedded { style: chart::file_style(), schedule: chart::schedule_style(), themes, charts };
     // Plain data with text keys cannot fail to serialise.
     serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c")
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
+use super::html::unbroken;
 use crate::chart::{self, Chart, Readout};
 
 /// The charts drawn so far.
@@ -29,8 +30,8 @@ impl Figures {
                     }
                 }
                 div class="scroll" tabindex="0" role="region" aria-labelledby=(label) { (PreEscaped(drawing.svg)) }
-                @if let Some(caption) = &chart.caption { p class="caption" { (caption) } }
-                @if let Some(description) = &description { p class="description" { (description) } }
+                @if let Some(caption) = &chart.caption { p class="caption" { (unbroken(caption)) } }
+                @if let Some(description) = &description { p class="description" { (unbroken(description)) } }
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::chart::allowed;
 ///
 /// The same page gives the same bytes. Every text is escaped, and the page forbids the browser to
 /// run or load anything else. Without scripts only conveniences are missing: tooltips, zoom, theme
-/// selection, and saving of charts.
+/// selection, and saving of charts as files.
 pub fn html(page: &Page) -> String {
     let mut figures = Figures::default();
     let parts: Vec<Markup> =
@@ -32,7 +32,7 @@ pub fn html(page: &Page) -> String {
             body {
                 header {
                     h1 { (page.title) }
-                    @if let Some(lead) = &page.lead { p class="lead" { (lead) } }
+                    @if let Some(lead) = &page.lead { p class="lead" { (unbroken(lead)) } }
                 }
                 (contents(page))
                 main { @for part in &parts { (part) } }
@@ -100,7 +100,12 @@ fn block(block: &Block, heading: &str, figures: &mut Figures) -> Markup {
 
 fn paragraphs(text: &str) -> Markup {
     let text = text.replace("\r\n", "\n");
-    markup! { @for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) { p { (part.trim()) } } }
+    markup! { @for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) { p { (unbroken(part.trim())) } } }
+}
+
+/// Returns the text without a line break before a percent sign.
+pub(super) fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// Renders each claim with its verdict in words as well as in colour.
@@ -116,8 +121,8 @@ fn claims(claims: &[Claim]) -> Markup {
                 @let (class, sign, words) = verdict(claim.verdict);
                 li {
                     p class={ "verdict " (class) } { span aria-hidden="true" { (sign) } " " (words) }
-                    p { (claim.text) }
-                    @if !claim.figures.is_empty() { p class="figures" { (claim.figures) } }
+                    p { (unbroken(&claim.text)) }
+                    @if !claim.figures.is_empty() { p class="figures" { (unbroken(&claim.figures)) } }
                 }
             }
         }

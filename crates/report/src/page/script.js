@@ -3,7 +3,7 @@
 (() => {
   'use strict';
 
-  const { style, schedule, charts } = JSON.parse(document.getElementById('charts').textContent);
+  const { style, schedule, themes, charts } = JSON.parse(document.getElementById('charts').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
 
   /** An element of HTML with its text. */
@@ -35,9 +35,13 @@
     set(theme) { try { localStorage.setItem('miserly-theme', theme); } catch { /* It lasts as long as the page does. */ } },
   };
 
+  const root = document.documentElement;
+  const dark = () => (root.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+
+  /** Whether the text of charts is enlarged, as in the style. */
+  const narrow = () => matchMedia('screen and (max-width: 40rem)').matches;
+
   function themeSwitch() {
-    const root = document.documentElement;
-    const dark = () => (root.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
     const known = memory.get();
     if (known === 'dark' || known === 'light') root.dataset.theme = known;
     const press = () => {
@@ -126,6 +130,25 @@
     return (secs < 0 ? '−' : '') + shown.map(([value, unit]) => `${value}${unit}`).join('');
   }
 
+  const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
+
+  // ---- Dates, as the drawing prints them.
+
+  const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+  /** From a second of the log to the local clock. */
+  function shift(clock, secs) {
+    const known = clock.shifts.findLast(([from]) => from <= secs) || clock.shifts[0];
+    return known[1];
+  }
+
+  /** The parts of a local time: date, time, month and day. */
+  function parts(local) {
+    const text = new Date(Math.floor(local) * 1000).toISOString();
+    const [date, rest] = text.split('T');
+    return { date, time: rest.slice(0, rest.startsWith('00', 6) ? 5 : 8), day: `${Number(date.slice(-2))} ${MONTHS[Number(date.slice(-5, -3)) - 1]}` };
+  }
+
   class Schedule {
     constructor(svg, data) {
       Object.assign(this, { svg, data, from: data.from, to: data.to });
@@ -136,6 +159,7 @@
       this.numbers = svg.querySelector('.numbers');
       this.ticks = svg.querySelector('.ticks.x');
       this.grid = svg.querySelector('.grid');
+      this.areas = [...svg.querySelectorAll('.queue .area')];
     }
 
     x(secs) {
@@ -175,6 +199,7 @@
     draw() {
       const paths = new Map();
       const labels = [];
+      const size = narrow() ? 16 : 12;
       for (const job of this.data.jobs) {
         const [number, , , start, end, , , pes] = job;
         if (end <= this.from || start >= this.to) continue;
@@ -189,13 +214,61 @@
           if (!tallest || bottom - top > tallest.tall) tallest = { tall: bottom - top, y: (top + bottom) / 2 + 4.2 };
         }
         const text = String(number);
-        if (tallest && tallest.tall > 12 && right - left > text.length * 7 + 4) labels.push(drawn('text', { 'text-anchor': 'middle', x: (left + right) / 2, y: tallest.y }, text));
+        if (tallest && tallest.tall > size && right - left > text.length * size * 0.6 + 4) labels.push(drawn('text', { 'text-anchor': 'middle', x: (left + right) / 2, y: tallest.y }, text));
       }
       const thinFirst = [...paths].sort(([one], [other]) => (one < other ? 1 : -1));
       this.jobs.replaceChildren(...thinFirst.map(([key, d]) => drawn('path', { class: key, d: d.join('') })));
       this.numbers.replaceChildren(...labels);
       this.mark();
+      this.waiting();
       this.axis();
+    }
+
+    /** An instant: its date, or the time of the log. */
+    instant(secs) {
+      const { clock } = this.data;
+      if (!clock) return time(secs);
+      const { date, time: clockTime } = parts(secs + shift(clock, secs));
+      return `${date} ${clockTime}`;
+    }
+
+    /** The ticks of the axis: their places in seconds of the log, and their texts. */
+    instants(step) {
+      const { clock } = this.data;
+      const first = clock ? shift(clock, this.from) : 0;
+      const found = [];
+      for (let at = Math.ceil((this.from + first) / step) * step; at - first <= this.to + 7200; at += step) {
+        const secs = clock ? at - shift(clock, at - first) : at;
+        if (secs > this.to) break;
+        const { day, time: clockTime } = clock ? parts(at) : {};
+        const dated = at % 86400 === 0 ? day : found.length ? clockTime : `${day} ${clockTime}`;
+        found.push([secs, clock ? dated : time(at)]);
+      }
+      return found;
+    }
+
+    /** Draws the waiting jobs below the schedule. */
+    waiting() {
+      if (!this.data.queue) return;
+      const { steps, panels } = this.data.queue;
+      const first = Math.max(steps.findLastIndex(([at]) => at <= this.from), 0);
+      const shown = steps.slice(first).filter(([at]) => at < this.to);
+      panels.forEach(({ top, bottom, high }, n) => {
+        const line = shown.map((step) => `H${this.x(step[0]).toFixed(2)}V${(bottom - (step[n + 1] / high) * (bottom - top)).toFixed(2)}`);
+        this.areas[n].setAttribute('d', `M${this.x(this.from)} ${bottom}${line.join('')}H${this.x(this.to)}V${bottom}Z`);
+      });
+    }
+
+    /** The jobs that wait at an instant. */
+    queued(secs) {
+      const { steps } = this.data.queue;
+      const [, jobs, procs] = steps[Math.max(steps.findLastIndex(([at]) => at <= secs), 0)];
+      return `${many(jobs, 'job')} waiting for ${many(procs, 'processor')}\n${this.instant(secs)}`;
+    }
+
+    inQueue(at) {
+      const { left, right } = this.data.plot;
+      return Boolean(this.data.queue) && this.data.queue.panels.some(({ top, bottom }) => inside({ left, right, top, bottom }, at));
     }
 
     /** The class of a job's colour. */
@@ -243,12 +316,17 @@
 
     axis() {
       const { top, bottom, left } = this.data.plot;
-      const step = STEPS.find((candidate) => candidate >= (this.to - this.from) / 6) || 86400 * Math.ceil((this.to - this.from) / 518400);
+      const step = STEPS.find((candidate) => candidate >= (this.to - this.from) / 7) || 86400 * Math.ceil((this.to - this.from) / 604800);
       const marks = [];
       const lines = [...this.grid.children].filter((line) => line.getAttribute('x1') !== line.getAttribute('x2'));
-      for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
+      const letter = narrow() ? 10 : 7;
+      let free = -Infinity;
+      for (const [at, text] of this.instants(step)) {
         const x = this.x(at);
-        marks.push(drawn('line', { x1: x, x2: x, y1: bottom, y2: bottom + 5 }), drawn('text', { 'text-anchor': 'middle', x, y: bottom + 18.8 }, time(at)));
+        const half = (text.length * letter) / 2;
+        const fits = x - half > free;
+        if (fits) free = x + half + 6;
+        marks.push(drawn('line', { x1: x, x2: x, y1: bottom, y2: bottom + 5 }), drawn('text', { 'text-anchor': 'middle', x, y: bottom + 18.8 }, fits ? text : ''));
         if (x - left > 0.5) lines.push(drawn('line', { x1: x, x2: x, y1: top, y2: bottom }));
       }
       this.ticks.replaceChildren(...marks);
@@ -257,6 +335,7 @@
 
     /** What runs at a place of the drawing. */
     read(at) {
+      if (this.inQueue(at)) return this.queued(this.at(at.x));
       if (!inside(this.data.plot, at)) return '';
       const { procs, slots } = this.data;
       const secs = this.at(at.x);
@@ -265,11 +344,11 @@
       const holds = ([, , , start, end, , , pes], slack) => start - slack <= secs && secs < end + slack && pes.some(([low, high]) => low <= pe && pe <= high);
       const job = this.data.jobs.find((one) => holds(one, 0)) || this.data.jobs.find((one) => holds(one, near));
       const slot = slots > 1 ? `slot ${Math.floor(pe / procs)}, ` : '';
-      if (!job) return `${slot}processor ${pe % procs}, free\n${time(secs)}`;
+      if (!job) return `${slot}processor ${pe % procs}, free\n${this.instant(secs)}`;
       const [number, , submit, start, end, user, key, pes, part] = job;
       const wide = pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
       const who = user === null ? '' : `, user ${user}`;
-      return `${slot}job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
+      return `${slot}job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${this.instant(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${this.instant(start)} to ${this.instant(end)}`;
     }
   }
 
@@ -323,12 +402,12 @@
       const entry = drawn('g', { transform: `translate(${x} 9)` });
       entry.append(drawn('rect', { class: `job ${look}`, x: 2, y: -6, width: 18, height: 12 }), drawn('text', { x: 26, y: 4.2 }, name));
       row.append(entry);
-      x += 26 + name.length * 7 + 12;
+      x += 26 + name.length * (narrow() ? 9 : 7) + 8;
     }
     return row;
   }
 
-  function gantt(svg, data, tools) {
+  function gantt(svg, data, tools, hint) {
     const schedule = new Schedule(svg, data);
     const length = () => schedule.to - schedule.from;
     const middle = () => (schedule.from + schedule.to) / 2;
@@ -348,9 +427,10 @@
       search.reportValidity();
     });
     const colour = element('select', '', { 'aria-label': 'Colour of the jobs' });
-    for (const [value, text] of [['reason', 'colour: reason'], ['user', 'colour: user'], ['size', 'colour: size'], ['slowdown', 'colour: slowdown']]) colour.append(element('option', text, { value }));
+    for (const [value, text] of [['reason', data.scale === 'd' ? 'colour: change' : 'colour: reason'], ['user', 'colour: user'], ['size', 'colour: size'], ['slowdown', 'colour: slowdown']]) colour.append(element('option', text, { value }));
     colour.addEventListener('change', () => schedule.paint(colour.value));
     tools.append(search, ...(svg.querySelector('.legend') ? [colour] : []));
+    hint.textContent = 'Drag: zoom. Shift-drag: move. Double click: zoom in.';
     svg.classList.add('zoom');
     let held = null;
     let due = 0;
@@ -401,8 +481,6 @@
 
   const COLOURS = 6;
   const TOLD = 16;
-
-  const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
 
   class Matrix {
     constructor(svg, data, description) {
@@ -522,15 +600,51 @@
 
   // ---- A chart as a file of its own, as it is shown now.
 
-  function save(figure, svg) {
+  /** The drawing as a document with this style. */
+  function documentOf(figure, svg, css) {
     const copy = svg.cloneNode(true);
     copy.removeAttribute('aria-labelledby');
     copy.querySelectorAll('.ring, .selection').forEach((ring) => ring.remove());
-    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, charts[figure.dataset.chart]?.scale === 'r' ? style + schedule : style));
-    const file = new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
-    const link = element('a', '', { href: URL.createObjectURL(file), download: `${figure.dataset.chart}.svg` });
+    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, css));
+    return new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
+  }
+
+  function download(file, name) {
+    const link = element('a', '', { href: URL.createObjectURL(file), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  function save(figure, svg) {
+    const css = ['r', 'd'].includes(charts[figure.dataset.chart]?.scale) ? style + schedule : style;
+    download(documentOf(figure, svg, css), `${figure.dataset.chart}.svg`);
+  }
+
+  /** Pixels of an image for each unit of the drawing. */
+  const PIXELS = 3;
+
+  /** Saves the chart as an image in the theme of the page. */
+  async function saveImage(figure, svg) {
+    const url = URL.createObjectURL(documentOf(figure, svg, themes[dark() ? 1 : 0]));
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const { width, height } = svg.viewBox.baseVal;
+    const canvas = element('canvas', '', { width: Math.round(width * PIXELS), height: Math.round(height * PIXELS) });
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(url);
+    canvas.toBlob((file) => file && download(file, `${figure.dataset.chart}.png`), 'image/png');
+  }
+
+  /** Prints the chart alone. The browser's dialog can save it as PDF. */
+  function printOne(figure) {
+    figure.classList.add('printed');
+    root.classList.add('one');
+    addEventListener('afterprint', () => {
+      figure.classList.remove('printed');
+      root.classList.remove('one');
+    }, { once: true });
+    print();
   }
 
   themeSwitch();
@@ -539,13 +653,19 @@
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
     const svg = figure.querySelector('svg');
     const tools = element('div', '', { class: 'tools' });
+    const hint = element('span', '', { class: 'hint' });
     const description = figure.querySelector('.description');
     const data = charts[figure.dataset.chart];
-    if (data && data.kind === 'gantt') gantt(svg, data, tools);
+    if (data && data.kind === 'gantt') gantt(svg, data, tools, hint);
     else if (data && data.kind === 'matrix') matrix(svg, data, tools, description);
     else if (data) points(svg, data);
     else titles(svg);
-    tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
+    tools.append(
+      button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)),
+      button('PNG', 'Save this chart as a PNG image', () => saveImage(figure, svg)),
+      button('PDF', 'Print this chart, or save it as PDF', () => printOne(figure)),
+    );
+    if (hint.textContent) tools.append(hint);
     // What changes in length with every event must not move what leads to them.
     if (description) description.before(tools);
     else figure.append(tools);

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::data::{Emphasis, TableCell, TableData};
+use super::html::unbroken;
 
 pub(super) fn table(data: &TableData) -> Markup {
     let label = data.caption.as_deref().unwrap_or("Table");
@@ -10,7 +11,7 @@ pub(super) fn table(data: &TableData) -> Markup {
         // In the tab order, so that the keyboard can scroll it.
         div class="scroll" tabindex="0" role="region" aria-label=(label) {
             table {
-                @if let Some(caption) = &data.caption { caption { (caption) } }
+                @if let Some(caption) = &data.caption { caption { (unbroken(caption)) } }
                 thead {
                     @for (n, row) in data.header.iter().enumerate() { (head(data, row, n + 1 == data.header.len())) }
                 }
@@ -62,9 +63,9 @@ fn body_cell(column: usize, cell: &TableCell) -> Markup {
     let classes = Some(classes.trim()).filter(|classes| !classes.is_empty());
     html! {
         @if column == 0 && !cell.numeric {
-            th scope="row" class=[classes] { (cell.text) }
+            th scope="row" class=[classes] { (unbroken(&cell.text)) }
         } @else {
-            td class=[classes] { (cell.text) }
+            td class=[classes] { (unbroken(&cell.text)) }
         }
     }
 }

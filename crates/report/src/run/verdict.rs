@@ -16,6 +16,9 @@ const CATEGORY: &str = "category";
 /// A group with a smaller share of the jobs is too small for a verdict.
 const LEAST_SHARE: f64 = 0.01;
 
+/// Least ratio of two longest waits that the verdict names.
+const MUCH: f64 = 1.5;
+
 /// Returns the verdict on the mean wait: the best policy, its distance to the baseline, the significance, and the
 /// group of jobs that waits longer.
 ///
@@ -39,15 +42,16 @@ pub fn verdict(recorded: Option<&RunDoc>, runs: &[&RunDoc]) -> Option<String> {
     let change = change(best_wait, other_wait);
     let name = baseline_name(recorded, baseline);
     let sure = significance(best, baseline);
-    let mut text = format!(
-        "{} has the shortest mean wait: {}, {change} than {name} ({}). {sure}",
-        best.policy,
-        time(best_wait),
-        time(other_wait)
-    );
-    if let Some(pays) = who_pays(best, baseline) {
+    let (wait, other) = (time(best_wait), time(other_wait));
+    let mut text = if runs.len() > 1 {
+        format!("{} has the shortest mean wait: {wait}, {change} than {name} ({other}). {sure}", best.policy)
+    } else {
+        format!("The mean wait under {} is {wait}, {change} than in {name} ({other}). {sure}", best.policy)
+    };
+    let ranked: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
+    for sentence in who_pays(best, baseline).into_iter().chain(longest_wait(best, &ranked)) {
         text.push(' ');
-        text.push_str(&pays);
+        text.push_str(&sentence);
     }
     Some(text)
 }
@@ -89,6 +93,23 @@ fn significance(best: &RunDoc, baseline: &RunDoc) -> &'static str {
             "The significance is unknown: consecutive batches of jobs are correlated, or there are too few jobs."
         }
     }
+}
+
+/// Returns the sentence about the longest wait, if another run has a much shorter one.
+fn longest_wait(best: &RunDoc, runs: &[&RunDoc]) -> Option<String> {
+    let longest = |run: &RunDoc| run.metrics.wait.max;
+    let others = runs.iter().filter_map(|run| Some((longest(run)?, *run)));
+    let (shortest, other) = others.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let price = longest(best)?;
+    (shortest > 0.0 && price > MUCH * shortest).then(|| {
+        format!(
+            "The price is the longest wait: {}, {:.1} times that of {} ({}).",
+            time(price),
+            price / shortest,
+            other.policy,
+            time(shortest)
+        )
+    })
 }
 
 /// Returns the sentence about the group that loses the most time in all.

@@ -1,6 +1,6 @@
 //! A chart's drawing as a reader has it: an outline of its elements, and positions by the labels of its axes.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, svg};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, svg};
 use roxmltree::{Document, Node};
 
 use crate::svg::path;
@@ -128,10 +128,12 @@ fn jobs_are_where_their_processors_and_their_time_are() {
         user: None,
         key: number.to_string(),
         part: None,
+        note: None,
     };
     let jobs = vec![job(1, (0, 3), 0.0, 60.0), job(2, (4, 6), 30.0, 90.0), job(3, (7, 7), 70.0, 120.0)];
     let body = Body::Gantt {
-        keys: vec![],
+        keys: GanttKeys::default(),
+        queue: vec![],
         procs: 8,
         hosts: vec![],
         slots: 1,

@@ -1,6 +1,8 @@
 //! Contents of pages and escaping.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::chart::{
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp,
+};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, TableCell, TableData, html};
 
 use crate::sample;
@@ -115,6 +117,7 @@ pub(crate) fn hostile() -> Page {
         user: Some(evil()),
         key: evil(),
         part: Some((1, 2)),
+        note: None,
     };
     let other = GanttJob { number: 2, key: evil() + "2", start: 5.0, end: 9.0, ..job.clone() };
     let place = MatrixPlace { job: 0, slot: 0, own: true, from: 0.0, to: 9.0, pes: vec![(0, 1)] };
@@ -122,16 +125,13 @@ pub(crate) fn hostile() -> Page {
     let bodies = [
         (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
         (names(), axis(), Body::Bars { bins: vec![Bar { from: -0.4, to: 0.4, value: 3.0 }] }),
-        (
-            names(),
-            names(),
-            Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Linear, decimals: 1 },
-        ),
+        (names(), names(), Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Log, decimals: 1 }),
         (
             axis(),
             axis(),
             Body::Gantt {
-                keys: vec![],
+                keys: GanttKeys::default(),
+                queue: vec![],
                 procs: 2,
                 hosts: vec![1],
                 slots: 1,

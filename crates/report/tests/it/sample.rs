@@ -1,8 +1,13 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::chart::{
+    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock, MatrixJob, MatrixPlace,
+    QueueStep, Ramp,
+};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
+use miserly_workload::LogDates;
+use miserly_workload::swf::Header;
 
 pub(crate) fn page() -> Page {
     let charts =
@@ -64,7 +69,20 @@ fn summary() -> Section {
 
 /// One chart of each kind.
 pub(crate) fn charts() -> Vec<Chart> {
-    vec![slowdown(), cdf(), scatter(), queue(), histogram(), heat(), change(), gantt(), matrix(), slots()]
+    vec![
+        slowdown(),
+        cdf(),
+        scatter(),
+        queue(),
+        histogram(),
+        heat(),
+        change(),
+        gantt(),
+        matrix(),
+        slots(),
+        panels(),
+        dated(),
+    ]
 }
 
 fn chart(id: &str, title: &str, x: Axis, y: Axis, body: Body) -> Chart {
@@ -190,7 +208,16 @@ fn gantt() -> Chart {
         "A day of the schedule",
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
-        Body::Gantt { keys: vec![], procs: 100, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: waiting(from, 24),
+            procs: 100,
+            hosts: vec![],
+            slots: 1,
+            from,
+            to,
+            jobs,
+        },
     )
 }
 
@@ -202,12 +229,68 @@ pub(crate) fn matrix() -> Chart {
     chart("matrix", "Slots by processors", Axis::linear("processors"), Axis::linear("slot"), body)
 }
 
+/// Three series in panels, with dates on the axis.
+fn panels() -> Chart {
+    let series = |(n, name): (usize, &str)| {
+        let values = draws(900).skip(n * 300).take(300);
+        let points = (0..300_u32).zip(values).map(|(day, u)| (f64::from(day) * 86_400.0, 40.0 * u)).collect();
+        DataSeries::steps(name, points)
+    };
+    let series = ["EASY", "conservative", "FCFS"].into_iter().enumerate().map(series).collect();
+    let x = dates(0.0, 300.0 * 86_400.0).between(0.0, 300.0 * 86_400.0);
+    chart("panels", "Jobs waiting", x, Axis::log("jobs").between(1.0, 100.0), Body::Panels { series })
+}
+
+/// A schedule with dates and with the colours of changes.
+pub(crate) fn dated() -> Chart {
+    let steps = [
+        "a day earlier",
+        "an hour earlier",
+        "earlier",
+        "",
+        "same",
+        "",
+        "later",
+        "an hour later",
+        "a day later",
+    ];
+    let mut schedule = gantt();
+    schedule.id = "dated".into();
+    if let Body::Gantt { from, to, jobs, keys, .. } = &mut schedule.body {
+        schedule.x = dates(*from, *to);
+        *keys = GanttKeys::Diverging(steps.map(str::to_owned).to_vec());
+        let used = [0, 2, 4, 6, 8];
+        for (n, job) in jobs.iter_mut().enumerate() {
+            steps[used[n % used.len()]].clone_into(&mut job.key);
+            job.note = Some(format!("starts {}", job.key));
+        }
+    }
+    schedule
+}
+
+/// Returns an axis of the dates of a log that starts on 2000-03-14 at 08:00 in Berlin.
+pub(crate) fn dates(from: f64, to: f64) -> Axis {
+    let mut header = Header::default();
+    header.push("; UnixStartTime: 953017200");
+    header.push("; TimeZoneString: Europe/Berlin");
+    let clock = LocalClock::new(&LogDates::from_header(&header).unwrap(), from, to).unwrap();
+    Axis { scale: AxisScale::Dates(clock.clone()), ..Axis::seconds(clock.label(from, to)) }
+}
+
 /// The same over time.
 fn slots() -> Chart {
     let (jobs, places) = places();
     let jobs = over_time(&jobs, &places, 64);
-    let body =
-        Body::Gantt { keys: vec![], procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
+    let body = Body::Gantt {
+        keys: GanttKeys::default(),
+        queue: vec![],
+        procs: 64,
+        hosts: vec![],
+        slots: 12,
+        from: 0.0,
+        to: 86_400.0,
+        jobs,
+    };
     chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
 }
 
@@ -226,6 +309,7 @@ pub(crate) fn over_time(jobs: &[MatrixJob], places: &[MatrixPlace], procs: u32) 
         user: jobs[place.job].user.clone(),
         key: if place.own { "own" } else { "other" }.into(),
         part: None,
+        note: None,
     };
     places.iter().map(bar).collect()
 }
@@ -251,6 +335,15 @@ fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
     (jobs, places)
 }
 
+/// Returns waiting jobs that change every hour.
+fn waiting(from: f64, hours: u32) -> Vec<QueueStep> {
+    let step = |n: u32| {
+        let jobs = u64::from(n * 7 % 12);
+        QueueStep { at: from + f64::from(n) * 3_600.0, jobs, procs: jobs * 9 }
+    };
+    (0..hours).map(step).collect()
+}
+
 /// Five thousand jobs in a window.
 pub(crate) fn crowded() -> Chart {
     let (from, to) = (0.0, 8.0 * 86_400.0);
@@ -262,7 +355,16 @@ pub(crate) fn crowded() -> Chart {
         "Eight crowded days",
         Axis::seconds("time"),
         Axis::linear("processor"),
-        Body::Gantt { keys: vec![], procs: 430, hosts: vec![], slots: 1, from, to, jobs },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: waiting(from, 192),
+            procs: 430,
+            hosts: vec![],
+            slots: 1,
+            from,
+            to,
+            jobs,
+        },
     )
 }
 
@@ -291,6 +393,7 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
                 user,
                 key,
                 part: None,
+                note: None,
             });
             time = end;
         }

@@ -1,7 +1,7 @@
 //! Charts as SVG: appearance, and validity for any data.
 
 use miserly_report::chart::{
-    Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, svg,
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp, svg,
 };
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn a_heat_map() {
     let names = |names: [&str; 2]| names.map(String::from).to_vec();
     let body = Body::Heat {
         cells: vec![vec![Some(1.0), None], vec![Some(2.5), Some(f64::NAN)]],
-        ramp: Ramp::Linear,
+        ramp: Ramp::Log,
         decimals: 1,
     };
     insta::assert_snapshot!(outline(&chart(
@@ -60,6 +60,7 @@ fn a_schedule() {
         user: None,
         key: key.into(),
         part: None,
+        note: None,
     };
     let jobs = vec![
         job(1, vec![(0, 3)], 0.0, 60.0, "at once"),
@@ -67,7 +68,8 @@ fn a_schedule() {
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
     let body = |hosts| Body::Gantt {
-        keys: vec![],
+        keys: GanttKeys::default(),
+        queue: vec![],
         procs: 8,
         hosts,
         slots: 1,
@@ -113,7 +115,16 @@ fn a_matrix() {
 fn slots_over_time() {
     let (jobs, places) = figure_9();
     let jobs = sample::over_time(&jobs, &places, 8);
-    let body = Body::Gantt { keys: vec![], procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
+    let body = Body::Gantt {
+        keys: GanttKeys::default(),
+        queue: vec![],
+        procs: 8,
+        hosts: vec![],
+        slots: 3,
+        from: 0.0,
+        to: 200.0,
+        jobs,
+    };
     insta::assert_snapshot!(outline(&chart(Axis::seconds("time"), Axis::linear("processor"), body)));
 }
 
@@ -130,12 +141,22 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: Vec::new() },
         Body::Lines { series: vec![DataSeries::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
-        Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
-        Body::Gantt { keys: vec![], procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Heat { cells: Vec::new(), ramp: Ramp::Log, decimals: 0 },
+        Body::Gantt {
+            keys: GanttKeys::default(),
+            queue: vec![],
+            procs: 0,
+            hosts: vec![],
+            slots: 1,
+            from: 0.0,
+            to: 0.0,
+            jobs: Vec::new(),
+        },
         Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
         Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
         Body::Gantt {
-            keys: vec![],
+            keys: GanttKeys::default(),
+            queue: vec![],
             procs: 4,
             hosts: vec![2],
             slots: 1,
@@ -258,13 +279,14 @@ fn text() -> impl Strategy<Value = String> {
 
 fn axis() -> impl Strategy<Value = Axis> {
     let bound = || prop::option::weighted(0.2, value());
-    (text(), 0..5, prop::collection::vec(text(), 0..5), bound(), bound()).prop_map(
+    (text(), 0..6, prop::collection::vec(text(), 0..5), bound(), bound()).prop_map(
         |(label, kind, names, from, to)| {
             let axis = match kind {
                 0 => Axis::linear(label),
                 1 => Axis::log(label),
                 2 => Axis::seconds(label),
                 3 => Axis::log_seconds(label),
+                4 => sample::dates(-1e6, 1e9),
                 _ => Axis::category(label, names),
             };
             Axis { from, to, ..axis }
@@ -297,6 +319,7 @@ fn job() -> impl Strategy<Value = GanttJob> {
             user,
             key,
             part: None,
+            note: None,
         },
     )
 }
@@ -317,21 +340,19 @@ fn body() -> impl Strategy<Value = Body> {
         0..20,
     );
     let cells = prop::collection::vec(prop::collection::vec(prop::option::of(value()), 0..6), 0..6);
-    let ramp = prop_oneof![
-        Just(Ramp::Linear),
-        Just(Ramp::Log),
-        value().prop_map(|middle| Ramp::Diverging { middle })
-    ];
+    let ramp = prop_oneof![Just(Ramp::Log), value().prop_map(|middle| Ramp::Diverging { middle })];
     let jobs = prop::collection::vec(job(), 0..20);
     let places = prop::collection::vec(place(), 0..20);
     let hosts = prop::collection::vec(any::<u32>(), 0..4);
     prop_oneof![
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
+        prop::collection::vec(series(), 0..12).prop_map(|series| Body::Panels { series }),
         bins.prop_map(|bins| Body::Bars { bins }),
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
             |(procs, hosts, slots, from, to, jobs)| Body::Gantt {
-                keys: vec![],
+                keys: GanttKeys::default(),
+                queue: vec![],
                 procs,
                 hosts,
                 slots,

@@ -17,10 +17,12 @@ const SPOILT: &str = r"
     [...document.querySelectorAll('figure[data-chart]')].filter((figure) => {
         const svg = figure.querySelector('svg');
         const paper = svg.getBoundingClientRect();
-        const marks = svg.querySelectorAll('.line,.dots,.bars rect,.cell rect,.job');
+        const marks = svg.querySelectorAll('.line,.area,.dots,.bars rect,.cell rect,.job');
         const drawn = [...marks].some((mark) => mark.getBBox().width > 0 && mark.getBBox().height > 0);
         const outside = [...svg.querySelectorAll('text')].filter((text) => {
             const box = text.getBoundingClientRect();
+            // A narrow screen hides labels without room.
+            if (box.width === 0) return false;
             return box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 1 || box.bottom > paper.bottom + 1;
         });
         const filled = [...svg.querySelectorAll('.line,.dots,.axis')].some((line) => getComputedStyle(line).fill !== 'none');
@@ -127,10 +129,15 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     let press = |label: &str| format!("document.querySelector('button[aria-label=\"{label}\"]').click()");
     let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
     let whole = browser.evaluate(labels);
+    // The script draws the same as the page without it, up to rounding.
+    let waiting =
+        "[...document.querySelectorAll('.queue .area')].map((area) => Math.round(area.getTotalLength()))";
+    let all_waiting = browser.evaluate(waiting);
     for _ in 0..6 {
         browser.evaluate(&press("Zoom in"));
     }
     let zoomed = (browser.evaluate(drawn), browser.evaluate(labels));
+    assert_ne!(browser.evaluate(waiting), all_waiting);
     assert_ne!(zoomed.1, whole);
     assert!(browser.evaluate("document.querySelectorAll('.numbers text').length").as_i64() > Some(0));
     browser.evaluate("document.querySelector('svg').scrollIntoView()");
@@ -145,6 +152,11 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     );
     browser.evaluate(&press("Show the whole window"));
     assert_eq!(browser.evaluate(labels), whole);
+    assert_eq!(browser.evaluate(waiting), all_waiting);
+    let panel = browser.evaluate("(() => { const box = document.querySelector('.queue .area').getBoundingClientRect(); return [(box.left + box.right) / 2, box.bottom - 10] })()");
+    browser.mouse("mouseMoved", panel[0].as_f64().unwrap(), panel[1].as_f64().unwrap());
+    let tip = browser.evaluate("document.querySelector('.tip').textContent");
+    assert!(tip.as_str().is_some_and(|text| text.contains("waiting for")), "{tip}");
     assert_eq!(browser.console(), [""; 0]);
 }
 
@@ -319,6 +331,70 @@ fn a_chart_can_be_saved() {
     assert_eq!(text(&saved, "style"), text(&written, "style"));
     assert_eq!(text(&saved, "title"), Some("Slowdown against R".into()));
     assert_eq!(browser.console(), [""; 0]);
+}
+
+/// The image has the theme of the page, and needs nothing that the page forbids.
+#[test]
+fn a_chart_can_be_saved_as_an_image() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::dated())));
+    browser.evaluate("(() => { const real = URL.createObjectURL; URL.createObjectURL = (file) => { window.saved = file; return real.call(URL, file) } })()");
+    browser.evaluate("document.querySelector('button[aria-label*=PNG]').click()");
+    let image = browser.evaluate("(async () => { for (let n = 0; n < 100 && window.saved?.type !== 'image/png'; n++) await new Promise((done) => setTimeout(done, 50)); const image = await createImageBitmap(saved); const canvas = document.createElement('canvas'); canvas.width = image.width; canvas.height = image.height; const context = canvas.getContext('2d'); context.drawImage(image, 0, 0); const pixels = context.getImageData(0, 0, image.width, image.height).data; const colours = new Set(); for (let at = 0; at < pixels.length; at += 4) colours.add(pixels.slice(at, at + 3).join()); return [image.width, pixels[0], colours.has('8,56,111'), colours.has('107,42,0')] })()");
+    assert_eq!(image, serde_json::json!([1920, 255, true, true]));
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+#[test]
+fn a_chart_can_be_printed_alone() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(700, "light");
+    browser.load(&html(&sample::page()));
+    let seen = "[...document.querySelectorAll('h1, h2, p, table, figure')].filter((one) => one.getBoundingClientRect().height > 0).map((one) => one.id || one.localName)";
+    let all = browser.evaluate(seen);
+    browser.evaluate("window.print = () => {}");
+    browser.evaluate("document.querySelector('#chart-slowdown button[aria-label*=PDF]').click()");
+    browser.print();
+    assert_eq!(browser.evaluate(seen), serde_json::json!(["chart-slowdown", "p"]));
+    browser.evaluate("dispatchEvent(new Event('afterprint'))");
+    browser.look(700, "light");
+    assert_eq!(browser.evaluate(seen), all);
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+/// The script writes the same dates as the drawing, and the tooltip has them.
+#[test]
+fn a_schedule_has_dates() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::dated())));
+    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
+    let drawn = browser.evaluate(labels);
+    assert!(drawn.as_str().is_some_and(|labels| labels.contains("20 Mar")), "{drawn}");
+    browser.evaluate("document.querySelector('button[aria-label=\"Show the whole window\"]').click()");
+    assert_eq!(browser.evaluate(labels), drawn);
+    browser.evaluate("document.querySelector('svg').scrollIntoView()");
+    let job = browser.evaluate("(() => { const box = document.querySelector('.numbers text').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
+    for _ in 0..2 {
+        browser.evaluate("new Promise(requestAnimationFrame)");
+    }
+    browser.mouse("mouseMoved", job[0].as_f64().unwrap(), job[1].as_f64().unwrap());
+    let tip = browser.evaluate("document.querySelector('.tip').textContent");
+    let tip = tip.as_str().unwrap();
+    assert!(tip.contains("submitted 2000-03-") && tip.contains("starts "), "{tip}");
+}
+
+/// Letters of a chart are at least 9 pixels tall on a phone, those of names and cells at least 7.
+#[test]
+fn text_of_charts_is_readable_on_a_phone() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(400, "light");
+    browser.load(&html(&sample::page()));
+    let small = "[...document.querySelectorAll('figure svg text')].filter((text) => text.getBoundingClientRect().width > 0 && parseFloat(getComputedStyle(text).fontSize) * text.ownerSVGElement.getScreenCTM().a < (text.closest('.names, .small') ? 7 : 9)).map((text) => text.textContent)";
+    assert_eq!(browser.evaluate(small), serde_json::json!([]));
+    let overlaps = "[...document.querySelectorAll('.ticks.x')].filter((ticks) => { const boxes = [...ticks.querySelectorAll('text:not([transform])')].map((text) => text.getBoundingClientRect()).filter((box) => box.width > 0); return boxes.some((box, n) => n > 0 && boxes[n - 1].right > box.left) }).length";
+    assert_eq!(browser.evaluate(overlaps), 0);
 }
 
 fn alone(chart: miserly_report::chart::Chart) -> Page {

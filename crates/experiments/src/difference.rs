@@ -1,0 +1,245 @@
+//! The difference of two schedules of a log: which jobs start earlier or later.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use miserly_core::Time;
+use miserly_report::chart::{Body, Chart, GanttJob, GanttKeys, Ramp};
+use miserly_report::page::{Block, Emphasis, TableCell, TableData};
+use miserly_report::{GroupDoc, RunDoc, count};
+use miserly_sim::{Finished, Observer};
+use miserly_units::{duration_rounded, span_of_seconds};
+
+use crate::category::{CATEGORY, CategoryGrid};
+use crate::run_result::secs;
+
+/// The steps of the change of a start, from earlier to later.
+const STEPS: [&str; 9] = [
+    "over 1d earlier",
+    "6h to 1d earlier",
+    "1h to 6h earlier",
+    "1m to 1h earlier",
+    "within 1m",
+    "1m to 1h later",
+    "1h to 6h later",
+    "6h to 1d later",
+    "over 1d later",
+];
+
+/// The limits of the steps of later jobs, in seconds.
+const LIMITS: [f64; 4] = [60.0, 3_600.0, 21_600.0, 86_400.0];
+
+/// Number of jobs in the table that start later, and of those that start earlier.
+const LISTED: usize = 8;
+
+/// A job with its start.
+#[derive(Clone, Copy)]
+struct Started {
+    procs: u64,
+    user: Option<u32>,
+    start: f64,
+}
+
+/// Collects the starts of all jobs by submission and number. Memory grows with the log.
+#[derive(Default)]
+pub(crate) struct Starts(BTreeMap<(Time, i64), Started>);
+
+impl Observer for Starts {
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        let request = &job.request;
+        let started = Started { procs: request.procs().into(), user: request.user, start: secs(job.start) };
+        self.0.insert((request.submit, request.number), started);
+        Ok(())
+    }
+}
+
+/// A job that both schedules ran.
+struct Changed {
+    submit: Time,
+    number: i64,
+    before: Started,
+    after: Started,
+}
+
+impl Changed {
+    /// Returns the change of the start in seconds. Later is positive.
+    fn change(&self) -> f64 {
+        self.after.start - self.before.start
+    }
+}
+
+/// The difference of schedule B from schedule A.
+pub(crate) struct Difference<'a> {
+    a: &'a RunDoc,
+    b: &'a RunDoc,
+    /// The jobs of both schedules, by their change: the latest first.
+    jobs: Vec<Changed>,
+}
+
+impl<'a> Difference<'a> {
+    pub(crate) fn new(runs: [&'a RunDoc; 2], starts: [Starts; 2]) -> Difference<'a> {
+        let [before, after] = starts;
+        let changed = |((submit, number), after): ((Time, i64), Started)| {
+            let before = *before.0.get(&(submit, number))?;
+            Some(Changed { submit, number, before, after })
+        };
+        let mut jobs: Vec<Changed> = after.0.into_iter().filter_map(changed).collect();
+        jobs.sort_by(|one, other| other.change().total_cmp(&one.change()));
+        let [a, b] = runs;
+        Difference { a, b, jobs }
+    }
+
+    /// Returns the blocks of the section. `schedule` is the Gantt chart of schedule B.
+    pub(crate) fn blocks(&self, schedule: Option<Chart>) -> Vec<Block> {
+        let charts = schedule.map(|chart| self.recoloured(chart)).into_iter().chain(self.by_category());
+        std::iter::once(Block::Text(self.summary()))
+            .chain(charts.map(Block::Chart))
+            .chain(self.table().map(Block::Table))
+            .collect()
+    }
+
+    fn summary(&self) -> String {
+        let number = |holds: fn(f64) -> bool| {
+            let jobs = self.jobs.iter().filter(|job| holds(job.change())).count();
+            count(jobs as u64)
+        };
+        format!(
+            "Under {} instead of {}, {} jobs start earlier, {} start later, and {} start at the same time.",
+            self.b.policy,
+            self.a.policy,
+            number(|change| change < 0.0),
+            number(|change| change > 0.0),
+            number(|change| change == 0.0)
+        )
+    }
+
+    /// Returns the Gantt chart of schedule B with the colours of the changes.
+    fn recoloured(&self, mut chart: Chart) -> Chart {
+        let changes: BTreeMap<(i64, u64), f64> =
+            self.jobs.iter().map(|job| ((job.number, secs(job.submit).to_bits()), job.change())).collect();
+        if let Body::Gantt { jobs, keys, .. } = &mut chart.body {
+            *keys = GanttKeys::Diverging(STEPS.map(str::to_owned).to_vec());
+            jobs.retain_mut(|job| self.recolour(job, &changes));
+        }
+        "difference".clone_into(&mut chart.id);
+        chart.title = format!("{}: starts against {}", self.b.policy, self.a.policy);
+        chart.caption = Some(format!(
+            "The jobs on their processors under {}. The colour is the change of the start against {}.",
+            self.b.policy, self.a.policy
+        ));
+        chart
+    }
+
+    /// Gives a job the colour of its change. Returns `false` if schedule A did not run it.
+    fn recolour(&self, job: &mut GanttJob, changes: &BTreeMap<(i64, u64), f64>) -> bool {
+        let Some(&change) = changes.get(&(job.number, job.submit.to_bits())) else { return false };
+        STEPS[step(change)].clone_into(&mut job.key);
+        job.note = Some(match words(change) {
+            Some(words) => format!("starts {words} than under {}", self.a.policy),
+            None => format!("starts as under {}", self.a.policy),
+        });
+        true
+    }
+
+    /// Returns the change of the mean wait by category.
+    fn by_category(&self) -> Option<Chart> {
+        let (before, after) = (self.a.by.get(CATEGORY)?, self.b.by.get(CATEGORY)?);
+        let change = |group: &GroupDoc| {
+            let other = before.iter().find(|other| other.group == group.group)?;
+            Some(group.metrics.wait.mean? - other.metrics.wait.mean?)
+        };
+        let grid = CategoryGrid::new(after, change)?;
+        let (unit, name) = unit(grid.farthest());
+        let title = format!("Change of the mean wait, {name}");
+        let caption = format!("{} minus {}. Negative: shorter waits.", self.b.policy, self.a.policy);
+        let ramp = Ramp::Diverging { middle: 0.0 };
+        Some(grid.divided(unit).chart("change-of-the-mean-wait", &title, Some(caption), ramp))
+    }
+
+    /// Returns the jobs with the largest changes.
+    fn table(&self) -> Option<TableData> {
+        let later = self.jobs.iter().take_while(|job| job.change() > 0.0).take(LISTED);
+        let earlier = self.jobs.iter().rev().take_while(|job| job.change() < 0.0).take(LISTED);
+        let mut earlier: Vec<&Changed> = earlier.collect();
+        earlier.reverse();
+        let rows: Vec<_> = later.chain(earlier).map(|job| self.row(job)).collect();
+        let (a, b) = (&self.a.policy, &self.b.policy);
+        let columns = ["job", "user", "processors", "submitted"].map(str::to_owned).into_iter();
+        let header = columns.chain([format!("start, {a}"), format!("start, {b}"), "change".into()]).collect();
+        let caption = Some("The jobs with the largest changes of the start.".to_owned());
+        (!rows.is_empty()).then_some(TableData { caption, header: vec![header], rows })
+    }
+
+    fn row(&self, job: &Changed) -> Vec<TableCell> {
+        let emphasis = if job.change() > 0.0 { Emphasis::Bad } else { Emphasis::Good };
+        vec![
+            TableCell::number(job.number.to_string()),
+            TableCell::number(job.after.user.map_or_else(|| "-".to_owned(), |user| user.to_string())),
+            TableCell::number(count(job.after.procs)),
+            TableCell::number(self.instant(secs(job.submit))),
+            TableCell::number(self.instant(job.before.start)),
+            TableCell::number(self.instant(job.after.start)),
+            TableCell::number(words(job.change()).unwrap_or_default()).with(emphasis),
+        ]
+    }
+
+    /// Returns an instant as its date, or as time of the log.
+    fn instant(&self, second: f64) -> String {
+        // Seconds of a log fit by far.
+        #[allow(clippy::cast_possible_truncation)]
+        let date = self.b.trace.dates.as_ref().and_then(|dates| dates.minute(second as i64));
+        date.unwrap_or_else(|| duration_rounded(span_of_seconds(second)))
+    }
+}
+
+/// Returns the step of a change in seconds.
+fn step(change: f64) -> usize {
+    let far = LIMITS.iter().filter(|limit| change.abs() >= **limit).count();
+    if change < 0.0 { LIMITS.len() - far } else { LIMITS.len() + far }
+}
+
+/// Returns `2h30m later`; `None` for no change.
+fn words(change: f64) -> Option<String> {
+    let word = if change > 0.0 { "later" } else { "earlier" };
+    (change != 0.0).then(|| format!("{} {word}", duration_rounded(span_of_seconds(change.abs()))))
+}
+
+/// Returns the unit in which values up to `most` seconds have about two digits, and its name.
+fn unit(most: f64) -> (f64, &'static str) {
+    let units = [(86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
+    units.into_iter().find(|(unit, _)| most >= 2.0 * unit).unwrap_or((1.0, "seconds"))
+}
+
+/// Returns the two policies to compare if none are given: `easy` or the first one, and the other one with the
+/// shortest mean wait.
+pub(crate) fn default_pair<'a>(runs: &[&'a RunDoc]) -> Option<[&'a str; 2]> {
+    let before = runs.iter().find(|run| run.policy == "easy").or(runs.first())?;
+    let others = runs.iter().filter(|run| run.policy != before.policy);
+    let waits = others.filter_map(|run| Some((run.metrics.wait.mean?, *run)));
+    let (_, after) = waits.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    Some([before.policy.as_str(), after.policy.as_str()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_has_a_step_and_words() {
+        let check = |change: f64, name: &str, text: Option<&str>| {
+            assert_eq!((STEPS[step(change)], words(change).as_deref()), (name, text));
+        };
+        check(0.0, "within 1m", None);
+        check(-59.0, "within 1m", Some("59s earlier"));
+        check(60.0, "1m to 1h later", Some("1m later"));
+        check(-3_600.0, "1h to 6h earlier", Some("1h earlier"));
+        check(50_000.0, "6h to 1d later", Some("13h53m later"));
+        check(-1e6, "over 1d earlier", Some("11d14h earlier"));
+    }
+
+    #[test]
+    fn units_follow_the_largest_value() {
+        let names = [10.0, 120.0, 7_100.0, 7_200.0, 200_000.0].map(|most| unit(most).1);
+        assert_eq!(names, ["seconds", "minutes", "minutes", "hours", "days"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! The waiting jobs over a window of time.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Request, Time};
+use miserly_report::chart::QueueStep;
+use serde::{Deserialize, Serialize};
+
+use crate::run_result::secs;
+
+/// The waiting jobs from an instant until that of the next row. Times in the log's seconds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct QueueRow {
+    pub(crate) at: f64,
+    pub(crate) jobs: u64,
+    /// The processors that these jobs request.
+    pub(crate) procs: u64,
+}
+
+impl From<QueueRow> for QueueStep {
+    fn from(row: QueueRow) -> QueueStep {
+        QueueStep { at: row.at, jobs: row.jobs, procs: row.procs }
+    }
+}
+
+/// The changes of the number of waiting jobs and of the processors that they request.
+#[derive(Default)]
+pub(crate) struct QueueRecord(BTreeMap<Time, (i64, i64)>);
+
+impl QueueRecord {
+    /// Adds a job that waits until its first start `began`, from its submission or the begin of the window.
+    pub(crate) fn add(&mut self, request: &Request, from: Time, began: Time) {
+        let procs = i64::try_from(u64::from(request.procs())).unwrap_or(i64::MAX);
+        for (at, jobs, procs) in [(request.submit.max(from), 1, procs), (began, -1, -procs)] {
+            let change = self.0.entry(at).or_default();
+            *change = (change.0 + jobs, change.1.saturating_add(procs));
+        }
+    }
+
+    /// Returns the sums, the first one at the begin of the window.
+    pub(crate) fn rows(mut self, from: Time) -> Vec<QueueRow> {
+        self.0.entry(from).or_default();
+        let (mut jobs, mut procs) = (0_i64, 0_i64);
+        let row = |(at, change): (Time, (i64, i64))| {
+            (jobs, procs) = (jobs + change.0, procs.saturating_add(change.1));
+            QueueRow { at: secs(at), jobs: jobs.unsigned_abs(), procs: procs.unsigned_abs() }
+        };
+        self.0.into_iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Resources, Span};
+
+    use super::*;
+
+    #[test]
+    fn jobs_wait_from_their_submission_to_their_start() {
+        let at = |secs| Time::from_secs(secs).unwrap();
+        let job =
+            |submit, procs| Request::new(1, at(submit), Span::from_secs(60).unwrap(), Resources::cpus(procs));
+        let mut queue = QueueRecord::default();
+        queue.add(&job(2, 4), at(10), at(30));
+        queue.add(&job(20, 3), at(10), at(30));
+        queue.add(&job(25, 1), at(10), at(40));
+        let rows: Vec<_> = queue.rows(at(10)).iter().map(|row| (row.at, row.jobs, row.procs)).collect();
+        assert_eq!(rows, [(10.0, 1, 4), (20.0, 2, 7), (25.0, 3, 8), (30.0, 1, 1), (40.0, 0, 0)]);
+        assert_eq!(QueueRecord::default().rows(at(10)).len(), 1);
+    }
+}
