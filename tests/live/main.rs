@@ -12,6 +12,8 @@ mod kills;
 
 mod crash_points;
 
+mod campaign;
+
 mod real;
 
 mod damage;

@@ -65,10 +65,10 @@ impl CrashPoint {
 
     /// Kills the daemon if a test selected this pass of this point.
     pub(crate) fn pass(self) {
+        static SELECTED: OnceLock<Option<(CrashPoint, AtomicU64)>> = OnceLock::new();
         if !cfg!(debug_assertions) {
             return;
         }
-        static SELECTED: OnceLock<Option<(CrashPoint, AtomicU64)>> = OnceLock::new();
         let selected = SELECTED.get_or_init(|| selection(&std::env::var(VARIABLE).ok()?));
         if let Some((point, left)) = selected
             && *point == self
