@@ -34,6 +34,8 @@ pub enum Input {
         /// The receiver of the reply.
         requester: Box<dyn Requester>,
     },
+    /// An attempt was launched, at this instant.
+    Launched(Attempt, Time),
     /// An attempt has ended.
     AttemptEnded(Attempt, AttemptOutcome),
     /// The processors that are online from now on, by number.
@@ -122,6 +124,7 @@ pub struct Engine<L, J> {
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
 struct Inputs {
+    launches: Vec<(Attempt, Time)>,
     ends: Vec<(Attempt, AttemptOutcome)>,
     slept: bool,
     online: Option<Vec<u32>>,
@@ -131,9 +134,11 @@ struct Inputs {
 impl Inputs {
     /// Returns the inputs, after the ends of attempts that a failed commit left.
     fn new(ends: Vec<(Attempt, AttemptOutcome)>, inputs: Vec<Input>) -> Inputs {
-        let mut sorted = Inputs { ends, slept: false, online: None, requests: VecDeque::new() };
+        let (launches, requests) = (vec![], VecDeque::new());
+        let mut sorted = Inputs { launches, ends, slept: false, online: None, requests };
         for input in inputs {
             match input {
+                Input::Launched(attempt, at) => sorted.launches.push((attempt, at)),
                 Input::AttemptEnded(attempt, outcome) => sorted.ends.push((attempt, outcome)),
                 Input::Slept => sorted.slept = true,
                 Input::Online(cpus) => sorted.online = Some(cpus),
@@ -184,6 +189,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
         let ends = inputs.ends.clone();
+        self.move_late_windows(now, &inputs.launches)?;
         if inputs.slept || self.has_stalled(now) {
             self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
         } else {

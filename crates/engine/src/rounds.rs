@@ -1,10 +1,12 @@
 //! Rounds: all events of one instant, applied to the system at that instant.
 
-use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
+use miserly_core::{
+    Amendment, Change, Effect, Entry, Expected, Fault, JobId, Round, Span, State, Time,
+};
 
 use crate::{
-    Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now, RoundLine,
-    SavedEntry,
+    Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now,
+    PromiseCause, RoundLine, SavedEntry,
 };
 
 /// The longest delay of a round that needs no record: a window begins and ends by so much later, within the cleanup time.
@@ -16,6 +18,43 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns whether the engine is later than [`LONGEST_DELAY`] for something that is due: it was stopped, or starved.
     pub(crate) fn has_stalled(&self, now: Now) -> bool {
         self.next_due().is_some_and(|due| due + LONGEST_DELAY < now.ticks)
+    }
+
+    /// Moves the windows of jobs that were launched later than their recorded starts. Each begins with its job.
+    pub(crate) fn move_late_windows(
+        &mut self,
+        now: Now,
+        launches: &[(Attempt, Time)],
+    ) -> Result<(), EngineError> {
+        let mut round = Round::default();
+        for (attempt, at) in launches {
+            self.move_late_window(now, *attempt, *at, &mut round);
+        }
+        if round.is_empty() {
+            return Ok(());
+        }
+        let at = now.ticks.max(self.values.last_instant + Span::TICK);
+        self.play(now, at, round)?;
+        Ok(())
+    }
+
+    fn move_late_window(&mut self, now: Now, attempt: Attempt, at: Time, round: &mut Round) {
+        let number = attempt.job;
+        let run = self.jobs.run(number).filter(|run| run.nth == attempt.nth && run.ending.is_none());
+        let (Some(_), Some(job)) = (run.filter(|run| run.in_window), self.jobs.handle(number)) else { return };
+        let (Some(expected), Some(record)) = (self.expected_end(number), self.jobs.get(number)) else { return };
+        let missed = at + record.planned(self.setup.cleanup_time) - expected;
+        let Some(entry) = self.entry(number).filter(|_| missed > LONGEST_DELAY) else { return };
+        let estimate = entry.request.estimate + missed;
+        round.amended.push(Amendment { job, change: Change::Estimate(estimate) });
+        round.fault.get_or_insert(Fault::Away);
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        let wall = now.wall.as_microsecond();
+        record.promise.start_again(&mut self.values.counts, wall, at, PromiseCause::Away);
+        record.started = Some(at.ticks());
+        let end = record.end_of_window(at);
+        self.batch.touch(number);
+        self.batch.act(attempt, Action::EndAt(end));
     }
 
     /// Returns the instant of the next round: now, or one tick after the last round.

@@ -131,6 +131,30 @@ fn a_short_delay_costs_a_job_nothing() {
     assert!(first.late.is_none() && second.promise.unwrap().broken.is_none());
 }
 
+/// The daemon is stopped between the record of a start and the launch, and goes on: no other daemon finds it.
+#[test]
+fn a_window_begins_with_a_launch_that_comes_late() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(1, job(1, 20));
+        let attempt = Attempt { job: first, nth: 1 };
+        life.actions(first);
+        life.turn(1, vec![Input::Launched(attempt, seconds(1))]);
+        assert!(life.actions(first).is_empty(), "{policy}: in time");
+        life.turn(9, vec![Input::Launched(attempt, seconds(8))]);
+        let actions = life.actions(first);
+        assert!(matches!(&actions[..], [Action::EndAt(end)] if *end == seconds(28)), "{policy}: {actions:?}");
+        let view = life.job(9, first);
+        assert!((6.9..7.1).contains(&view.late.unwrap().by), "{policy}: {:?}", view.late);
+        let promise = life.job(9, second).promise.unwrap();
+        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
+        assert_eq!(Life::second(promise.now.unwrap().start), 29, "{policy}");
+        life.end(20, first);
+        assert!(matches!(life.job(21, second).phase, Phase::Running(_)), "{policy}");
+    }
+}
+
 /// V6 of the audit: running ahead of its window costs a job nothing when its shim dies.
 #[test]
 fn a_restartable_job_that_ran_early_keeps_its_promise_when_its_shim_dies() {

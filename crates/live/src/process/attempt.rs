@@ -118,7 +118,11 @@ impl Worker {
             let launched = launch(&self.home.exe, &self.folder(), &spec);
             CrashPoint::AfterLaunch.pass();
             let error = match launched {
-                Ok(shim) => return Some(shim),
+                Ok(shim) => {
+                    // The receiver is gone only when the daemon ends.
+                    let _ = self.reports.send(Input::Launched(self.attempt, self.home.clock.now()));
+                    return Some(shim);
+                }
                 Err(error) => error,
             };
             tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
