@@ -96,13 +96,19 @@ fn every_promise_is_kept_or_its_breach_is_on_record_whatever_happens() {
     check_promises(&mut daemon);
 }
 
-/// Waits for the end of all jobs. A long campaign has many.
+/// Waits for the end of all jobs. Releases those that are held since their daemon died before the release.
 fn wait_for_all(daemon: &Daemon) {
+    for job in daemon.client().jobs(&Filter::default()).unwrap_or_default() {
+        if job.phase == Phase::Held {
+            let _ = daemon.client().release(job.number);
+        }
+    }
     let left = || daemon.client().jobs(&Filter::default()).map_or(usize::MAX, |jobs| jobs.len());
     let mut fewest = left();
     while fewest > 0 {
         let fewer = || Some(left()).filter(|left| *left < fewest);
-        fewest = until_or_tell(SOON, fewer, || format!("one of {fewest} jobs ends: {}", daemon.log()));
+        let unfinished = || daemon.client().jobs(&Filter::default());
+        fewest = until_or_tell(SOON, fewer, || format!("one of {fewest} jobs ends: {:#?}", unfinished()));
     }
 }
 
