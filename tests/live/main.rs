@@ -16,6 +16,8 @@ mod damage;
 
 mod again;
 
+mod shims;
+
 mod crowd;
 
 mod requests;

@@ -42,6 +42,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return self.forget(attempt);
         };
         let ending = run.ending;
+        record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         match (ending, outcome) {
             (Some(Ending::Displaced), _) => {
                 record.run = None;
@@ -54,7 +55,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (None, AttemptOutcome::NeverRan) | (Some(Ending::Requeued), _) => {
                 self.resubmit(at, number, attempt, outcome, round);
             }
-            (None, AttemptOutcome::Lost(_)) if record.submission.restartable => {
+            (None, AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. })
+                if record.submission.restartable =>
+            {
                 self.resubmit(at, number, attempt, outcome, round);
             }
             (_, outcome) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_api::model::{Problem, ProblemCode};
+use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation};
 
 use crate::batch::PendingBatch;
@@ -34,6 +34,8 @@ pub enum Input {
     },
     /// An attempt has ended.
     AttemptEnded(Attempt, AttemptOutcome),
+    /// An attempt does not end although it shall.
+    Overdue(Attempt, OverdueCause),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
     /// The machine slept until now.
@@ -173,6 +175,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     self.handle_request(now, caller, *request, requester)?;
                 }
                 Input::Online(cpus) => self.online(&cpus),
+                Input::Overdue(attempt, cause) => self.record_overdue(attempt, cause),
                 Input::AttemptEnded(..) | Input::Slept => {}
             }
         }

@@ -32,6 +32,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(ending) = run.ending {
             return vec![self.kill(ending)];
         }
+        if self.overdue_since(job).is_some() {
+            return vec![Action::EndOverdue];
+        }
         let goes = if run.stopped { Action::Stop } else { Action::Continue };
         if let Some(end) = self.end_if_orphaned(now, job) {
             return vec![goes, end];
@@ -40,7 +43,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // The rotation of the slots stops and continues it.
             return vec![Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
         }
-        // An overdue job has no expected end.
         let end = self.window_end(job).unwrap_or(now);
         let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
         run.in_window.then(window).into_iter().chain([goes]).collect()

@@ -1,10 +1,11 @@
 //! Rounds: all events of one instant, applied to the system at that instant.
 
+use miserly_api::model::OverdueCause;
 use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
 
 use crate::{
-    Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now, RoundLine,
-    SavedEntry,
+    Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now,
+    RoundLine, SavedEntry,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -58,6 +59,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Ends overdue jobs by force.
+    fn end_overdue(&mut self, overdue: &[JobId]) {
+        for job in overdue {
+            let attempt = self.jobs.number(*job).and_then(|number| self.jobs.get(number)?.attempt());
+            if let Some(attempt) = attempt {
+                self.batch.act(attempt, Action::EndOverdue);
+            }
+        }
+    }
+
+    /// Records why an attempt does not end although it shall.
+    pub(crate) fn record_overdue(&mut self, attempt: Attempt, cause: OverdueCause) {
+        let Some(run) = self.jobs.run_mut(attempt.job).filter(|run| run.nth == attempt.nth) else { return };
+        if run.overdue.as_ref() != Some(&cause) {
+            run.overdue = Some(cause);
+            self.batch.touch(attempt.job);
+        }
+    }
+
     /// Plays a round now.
     pub(crate) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
         let at = self.fresh(now)?;
@@ -78,8 +98,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut line = RoundLine::new(at, now.wall.as_microsecond(), &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
+        let overdue = round.overdue.clone();
         let mut effects = vec![];
         self.system.round(at, &mut round, &mut effects)?;
+        self.end_overdue(&overdue);
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
         line.effects = effects.iter().map(|(number, effect)| EffectLine::new(effect, *number)).collect();
@@ -114,6 +136,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn expected_end(&self, number: i64) -> Option<Time> {
         match self.entry(number)?.state {
             State::Running { expected: Expected::At(end), .. } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Returns the instant since which a job is overdue.
+    pub(crate) fn overdue_since(&self, number: i64) -> Option<Time> {
+        match self.entry(number)?.state {
+            State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
             _ => None,
         }
     }
