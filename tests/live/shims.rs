@@ -145,7 +145,9 @@ fn stopped_shims_do_not_delay_the_start_of_a_daemon() {
         (records && shims.len() == all).then_some(shims)
     });
     daemon.kill();
-    shims.iter().for_each(|shim| send(*shim, Signal::STOP));
+    for shim in &shims {
+        send(*shim, Signal::STOP);
+    }
     let began = now();
     daemon.start();
     assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());

@@ -78,12 +78,10 @@ struct Envelope {
     number: u64,
 }
 
-/// Parses a command. An unknown one yields its number, or 0, and the reply to it.
-pub(crate) fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimReply)> {
-    serde_json::from_slice(line).map_err(|error| {
-        let refusal = ShimRefusal::Unknown { error: error.to_string() };
-        (number(line), ShimReply::Refused(refusal))
-    })
+/// Parses a command. An unknown one yields its number, or 0, and the refusal.
+pub(crate) fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimRefusal)> {
+    serde_json::from_slice(line)
+        .map_err(|error| (number(line), ShimRefusal::Unknown { error: error.to_string() }))
 }
 
 /// Parses a reply.
@@ -106,9 +104,9 @@ mod tests {
     #[test]
     fn a_command_of_a_later_version_is_refused_by_its_number() {
         let later = br#"{"number":7,"command":{"freeze":{"depth":2}},"hello":{"version":9}}"#;
-        let (number, reply) = parse_command(later).unwrap_err();
+        let (number, refusal) = parse_command(later).unwrap_err();
         assert_eq!(number, 7);
-        assert!(matches!(reply, ShimReply::Refused(ShimRefusal::Unknown { .. })), "{reply:?}");
+        assert!(matches!(refusal, ShimRefusal::Unknown { .. }), "{refusal:?}");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Supervisor {
                 None | Some(Ok(None)) => return,
                 Some(Ok(Some(line))) => match parse_command(&line) {
                     Ok(message) => self.handle(message),
-                    Err((number, reply)) => self.answer(number, reply),
+                    Err((number, refusal)) => self.answer(number, ShimReply::Refused(refusal)),
                 },
                 Some(Err(_)) => self.lose_daemon(),
             }

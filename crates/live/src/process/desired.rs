@@ -227,19 +227,21 @@ mod tests {
 
     fn desired(commands: &[ShimCommand]) -> DesiredState {
         let mut desired = DesiredState::default();
-        commands.iter().for_each(|command| desired.merge(command.clone(), None));
+        for command in commands {
+            desired.merge(command.clone(), None);
+        }
         desired
     }
 
     /// Returns what is due now, numbered from 1.
     fn send(desired: &mut DesiredState, now: BootTime) -> Vec<ShimCommand> {
-        let mut sent = vec![];
-        let send = |command: &ShimCommand| {
-            sent.push(command.clone());
-            Ok::<_, ()>(sent.len() as u64)
+        let mut all = vec![];
+        let note = |command: &ShimCommand| {
+            all.push(command.clone());
+            Ok::<_, ()>(all.len() as u64)
         };
-        desired.send(now, send).unwrap();
-        sent
+        desired.send(now, note).unwrap();
+        all
     }
 
     #[track_caller]

@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const KILL: i32 = 9;
 
 /// An end by force.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ForcedEnd {
     at: BootTime,
     step: Step,
