@@ -54,8 +54,11 @@ pub enum Action {
         /// The grace period.
         grace: Span,
     },
-    /// End it by force, without its shim: its window and its cleanup time are over.
-    EndOverdue,
+    /// End it by force: its window and its cleanup time are over.
+    EndOverdue {
+        /// Whether its running time counts, which only its shim knows exactly. It is ended if its shim stays stopped.
+        by_running_time: bool,
+    },
     /// Remove its files. Its end is durable.
     Forget,
 }

@@ -62,9 +62,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends overdue jobs by force.
     fn end_overdue(&mut self, overdue: &[JobId]) {
         for job in overdue {
-            let attempt = self.jobs.number(*job).and_then(|number| self.jobs.get(number)?.attempt());
-            if let Some(attempt) = attempt {
-                self.batch.act(attempt, Action::EndOverdue);
+            let record = self.jobs.number(*job).and_then(|number| self.jobs.get(number));
+            let Some(record) = record else { continue };
+            let by_running_time = self.is_gang(&record.queue);
+            if let Some(attempt) = record.attempt() {
+                self.batch.act(attempt, Action::EndOverdue { by_running_time });
             }
         }
     }

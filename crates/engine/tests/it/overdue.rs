@@ -22,11 +22,26 @@ fn overdue() -> (Life, i64, i64) {
 #[test]
 fn an_overdue_job_is_ended_by_force_once_and_by_the_next_daemon_again() {
     let (mut life, first, _) = overdue();
-    assert!(matches!(life.actions(first)[..], [Action::EndOverdue]));
+    assert!(matches!(life.actions(first)[..], [Action::EndOverdue { by_running_time: false }]));
     life.turn(13, vec![]);
     assert!(life.actions(first).is_empty());
     life.begin(14, Absence::default());
-    assert!(matches!(life.actions(first)[..], [Action::EndOverdue]));
+    assert!(matches!(life.actions(first)[..], [Action::EndOverdue { by_running_time: false }]));
+}
+
+#[test]
+fn a_job_that_takes_turns_is_left_to_the_count_of_its_shim() {
+    let mut life = Life::of_policy("gang", 1, 1);
+    let number = life.submit(1, job(1, 10));
+    life.actions(number);
+    life.turn(12, vec![]);
+    assert!(matches!(life.actions(number)[..], [Action::EndOverdue { by_running_time: true }]));
+    life.begin(14, Absence::default());
+    let actions = life.actions(number);
+    let [Action::Move(_), Action::RunFor(_), Action::EndOverdue { by_running_time: true }] = &actions[..]
+    else {
+        panic!("{actions:?}")
+    };
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn both_sides_say_their_version_once_on_each_connection() {
     let mut shim = test.launch();
     test.wait_out("here");
     assert_eq!(shim.hello().unwrap().version, PROTOCOL_VERSION);
-    done(&mut shim, &ShimCommand::Status);
+    assert_eq!(done(&mut shim, &ShimCommand::Status).affinity, crate::support::cpus());
     assert_eq!(shim.hello().unwrap().version, PROTOCOL_VERSION);
     let mut daemon = connected(&test);
     daemon.write(r#"{"number":1,"command":"status","hello":{"version":99,"program":"9.9","more":[]}}"#);

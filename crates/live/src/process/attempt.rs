@@ -124,7 +124,7 @@ impl Worker {
             self.pause(&mut pause);
             let ends = |message: &WorkerMessage| {
                 use Action::{BeginWindow, EndOverdue, Kill};
-                matches!(message, WorkerMessage::Do(Kill { .. } | BeginWindow { .. } | EndOverdue))
+                matches!(message, WorkerMessage::Do(Kill { .. } | BeginWindow { .. } | EndOverdue { .. }))
             };
             if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.deferred.iter().any(ends) {
                 self.report(AttemptOutcome::NeverRan);

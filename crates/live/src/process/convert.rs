@@ -89,7 +89,7 @@ pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
             ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
         }
         Action::Kill { grace } => ShimCommand::Kill { grace: duration(grace) },
-        Action::Launch(_) | Action::EndOverdue | Action::Forget => return None,
+        Action::Launch(_) | Action::EndOverdue { .. } | Action::Forget => return None,
     })
 }
 

@@ -18,6 +18,8 @@ use super::supervise::Supervision;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest pause between attempts to kill processes that do not die.
 const LONGEST: Duration = Duration::from_secs(30);
+/// How often a shim is continued that counts the running time of its job.
+const WAKES: u32 = 5;
 /// The signal of a forced end.
 const KILL: i32 = 9;
 
@@ -28,6 +30,9 @@ pub(super) struct ForcedEnd {
     step: Step,
     by: KilledBy,
     pause: Duration,
+    /// How often the shim may be found stopped before the daemon does more than to continue it.
+    /// `None` if the daemon does not wait for that.
+    patience: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +47,26 @@ enum Step {
 
 impl ForcedEnd {
     /// Returns the end of an attempt whose window and cleanup time are over.
-    pub(super) fn overdue(now: BootTime) -> ForcedEnd {
-        ForcedEnd { at: now, step: Step::Wake, by: KilledBy::Time, pause: PATIENCE }
+    ///
+    /// If its running time counts, it is ended only if its shim is stopped time after time.
+    pub(super) fn overdue(now: BootTime, by_running_time: bool) -> ForcedEnd {
+        let patience = by_running_time.then_some(WAKES);
+        ForcedEnd { at: now, step: Step::Wake, by: KilledBy::Time, pause: PATIENCE, patience }
     }
 
     /// Returns the end of an attempt that its shim shall kill at an instant.
     pub(super) fn requested(kill_at: BootTime) -> ForcedEnd {
-        ForcedEnd { by: KilledBy::User, ..ForcedEnd::overdue(kill_at.after(PATIENCE)) }
+        ForcedEnd { by: KilledBy::User, ..ForcedEnd::overdue(kill_at.after(PATIENCE), false) }
     }
 
-    /// Returns the earlier of two ends. It has the cause of the first one.
+    /// Returns the earlier of two ends, with the cause of the first one. One that waits for no shim
+    /// precedes one that does.
     pub(super) fn or(self, other: ForcedEnd) -> ForcedEnd {
+        match (self.patience, other.patience) {
+            (Some(_), None) => return other,
+            (None, Some(_)) => return self,
+            _ => {}
+        }
         if other.at < self.at && self.step == Step::Wake { ForcedEnd { by: self.by, ..other } } else { self }
     }
 
@@ -82,6 +96,22 @@ impl ForcedEnd {
         }
     }
 
+    /// Schedules the step after a look at the shim, which was stopped or not.
+    fn looked(&mut self, was_stopped: bool) {
+        match &mut self.patience {
+            None => self.next(Step::Job),
+            Some(0) if was_stopped => self.next(Step::Job),
+            Some(left) if was_stopped => {
+                *left -= 1;
+                self.next(Step::Wake);
+            }
+            Some(left) => {
+                *left = WAKES;
+                self.again();
+            }
+        }
+    }
+
     fn next(&mut self, step: Step) {
         (self.step, self.at) = (step, BootTime::now().after(PATIENCE));
     }
@@ -100,10 +130,11 @@ impl Worker {
         if force.at <= BootTime::now() {
             match force.step {
                 Step::Wake => {
-                    if supervision.wake() {
+                    let was_stopped = supervision.wake();
+                    if was_stopped {
                         self.report_overdue(OverdueCause::ShimStopped);
                     }
-                    force.next(Step::Job);
+                    force.looked(was_stopped);
                 }
                 Step::Job => self.kill_job(supervision, &mut force),
                 Step::Shim => self.kill_shim(supervision, &mut force),
@@ -169,16 +200,33 @@ mod tests {
     fn a_request_leaves_the_shim_a_second_and_an_overdue_job_nothing() {
         let request = ForcedEnd::requested(NOW.after(PATIENCE));
         assert_eq!(request.at(), NOW.after(2 * PATIENCE));
-        let both = request.or(ForcedEnd::overdue(NOW));
+        let both = request.or(ForcedEnd::overdue(NOW, false));
         assert_eq!((both.at(), both.by), (NOW, KilledBy::User));
         assert_eq!(both.or(ForcedEnd::requested(NOW)).at(), NOW);
+        let patient = ForcedEnd::overdue(NOW, true);
+        assert_eq!(patient.or(request).at(), request.at());
+        assert_eq!(request.or(patient).at(), request.at());
+    }
+
+    #[test]
+    fn a_shim_that_counts_running_time_is_continued_until_it_is_stopped_time_after_time() {
+        let mut force = ForcedEnd::overdue(NOW, true);
+        for was_stopped in [false, true, true, false, true, true, true, true, true] {
+            force.looked(was_stopped);
+            assert_eq!(force.step, Step::Wake);
+        }
+        force.looked(true);
+        assert_eq!(force.step, Step::Job);
+        let mut force = ForcedEnd::overdue(NOW, false);
+        force.looked(false);
+        assert_eq!(force.step, Step::Job);
     }
 
     #[test]
     fn only_what_the_daemon_killed_has_its_cause() {
         let at = Time::from_ticks(3);
         let ended = |signal, by| AttemptOutcome::Ended { at, exit: Exit::Signal(signal), by };
-        let mut force = ForcedEnd::overdue(NOW);
+        let mut force = ForcedEnd::overdue(NOW, false);
         assert_eq!(force.outcome(ended(KILL, None)), ended(KILL, None));
         assert_eq!(force.lost(AttemptOutcome::Lost(LostBy::Shim), at), AttemptOutcome::Lost(LostBy::Shim));
         force.next(Step::Job);

@@ -54,7 +54,9 @@ impl Worker {
 
     fn take(&self, supervision: &mut Supervision, message: WorkerMessage, now: BootTime) {
         match message {
-            WorkerMessage::Do(Action::EndOverdue) => supervision.end_by_force(ForcedEnd::overdue(now)),
+            WorkerMessage::Do(Action::EndOverdue { by_running_time }) => {
+                supervision.end_by_force(ForcedEnd::overdue(now, by_running_time));
+            }
             WorkerMessage::Do(action) => {
                 let Some(command) = convert::command(self.home.clock, action) else { return };
                 if let ShimCommand::Kill { grace } = command {
