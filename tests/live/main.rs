@@ -20,6 +20,8 @@ mod damage;
 
 mod again;
 
+mod shims;
+
 mod crowd;
 
 mod requests;

@@ -45,6 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return self.forget(attempt);
         };
         let ending = run.ending;
+        record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         match (ending, outcome) {
             (Some(Ending::Displaced), _) => {
                 record.run = None;
@@ -56,13 +57,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (None, AttemptOutcome::NeverRan) if running => self.begin_late(now, at, attempt, round),
             (None, AttemptOutcome::NeverRan) => self.run_again(attempt),
             (Some(Ending::Requeued), _) if waiting => self.run_again(attempt),
-            (None, AttemptOutcome::Lost(_)) if record.submission.restartable && waiting => {
+            (None, AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. })
+                if record.submission.restartable && waiting =>
+            {
                 self.run_again(attempt);
             }
             (Some(Ending::Requeued), _) => {
                 self.resubmit(at, attempt, outcome, PromiseCause::Requeued, round);
             }
-            (None, AttemptOutcome::Lost(_)) if record.submission.restartable => {
+            (None, AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. })
+                if record.submission.restartable =>
+            {
                 self.resubmit(at, attempt, outcome, PromiseCause::Lost, round);
             }
             (_, outcome) => {

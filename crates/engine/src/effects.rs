@@ -114,6 +114,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             array: record.array,
             uid: record.uid,
             output: output_path::output(record),
+            append: nth > 1 + record.never_ran,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use miserly_api::model::{Problem, ProblemCode};
+use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation};
 
 use crate::batch::PendingBatch;
@@ -38,6 +38,8 @@ pub enum Input {
     Launched(Attempt, Time),
     /// An attempt has ended.
     AttemptEnded(Attempt, AttemptOutcome),
+    /// An attempt does not end although it shall.
+    Overdue(Attempt, OverdueCause),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
     /// The machine slept until now.
@@ -126,6 +128,7 @@ pub struct Engine<L, J> {
 struct Inputs {
     launches: Vec<(Attempt, Time)>,
     ends: Vec<(Attempt, AttemptOutcome)>,
+    overdue: Vec<(Attempt, OverdueCause)>,
     slept: bool,
     online: Option<Vec<u32>>,
     requests: VecDeque<(Caller, Box<DaemonRequest>, Box<dyn Requester>)>,
@@ -134,12 +137,13 @@ struct Inputs {
 impl Inputs {
     /// Returns the inputs, after the ends of attempts that a failed commit left.
     fn new(ends: Vec<(Attempt, AttemptOutcome)>, inputs: Vec<Input>) -> Inputs {
-        let (launches, requests) = (vec![], VecDeque::new());
-        let mut sorted = Inputs { launches, ends, slept: false, online: None, requests };
+        let (launches, overdue, requests) = (vec![], vec![], VecDeque::new());
+        let mut sorted = Inputs { launches, ends, overdue, slept: false, online: None, requests };
         for input in inputs {
             match input {
                 Input::Launched(attempt, at) => sorted.launches.push((attempt, at)),
                 Input::AttemptEnded(attempt, outcome) => sorted.ends.push((attempt, outcome)),
+                Input::Overdue(attempt, cause) => sorted.overdue.push((attempt, cause)),
                 Input::Slept => sorted.slept = true,
                 Input::Online(cpus) => sorted.online = Some(cpus),
                 Input::Request { caller, request, requester } => {
@@ -200,6 +204,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         if let Some(cpus) = &inputs.online {
             self.online(cpus);
+        }
+        for (attempt, cause) in &inputs.overdue {
+            self.record_overdue(*attempt, cause.clone());
         }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
             self.handle_request(now, caller, *request, requester)?;

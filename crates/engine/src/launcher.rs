@@ -54,6 +54,11 @@ pub enum Action {
         /// The grace period.
         grace: Span,
     },
+    /// End it by force: its window and its cleanup time are over.
+    EndOverdue {
+        /// Whether its running time counts, which only its shim knows exactly. It is ended if its shim stays stopped.
+        by_running_time: bool,
+    },
     /// Remove its files. Its end is durable.
     Forget,
 }
@@ -71,6 +76,8 @@ pub struct Launch {
     pub uid: u32,
     /// The file of the standard output.
     pub output: PathBuf,
+    /// Whether its outputs follow those of an earlier attempt that ran.
+    pub append: bool,
     /// The file of the standard error, if it is not that of the output.
     pub error: Option<PathBuf>,
     /// The memory limit, in kilobytes; 0 if memory is not accounted.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Phase, Submission};
+use miserly_api::model::{OverdueCause, Phase, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,9 @@ pub struct Record {
     /// The number of attempts so far.
     #[serde(default)]
     pub attempts: u32,
+    /// The number of attempts whose command never ran.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_ran: u32,
     /// The first instant at which the present attempt ran, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
@@ -64,6 +67,11 @@ pub struct Record {
     /// The submission.
     #[serde(with = "shared")]
     pub submission: Arc<Submission>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The place of a job in an array. It is stored as a pair.
@@ -133,6 +141,9 @@ pub struct Run {
     /// The planned window that was sent to its shim, until it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_window: Option<SentWindow>,
+    /// The reason why it does not end although it shall, as its launcher reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overdue: Option<OverdueCause>,
     /// The consequence of its end, if the engine has requested that end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
@@ -164,7 +175,7 @@ pub enum Ending {
 impl Run {
     /// Returns an attempt that runs and whose end was not requested.
     pub fn new(nth: u32, cpus: Vec<u32>, in_window: bool) -> Run {
-        Run { nth, cpus, in_window, stopped: false, sent_window: None, ending: None }
+        Run { nth, cpus, in_window, stopped: false, sent_window: None, overdue: None, ending: None }
     }
 }
 
@@ -188,6 +199,7 @@ impl Record {
             entry: None,
             run: None,
             attempts: 0,
+            never_ran: 0,
             started: None,
             suspended_time: None,
             promise: PromiseLog::default(),

@@ -32,15 +32,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(ending) = run.ending {
             return vec![self.kill(ending)];
         }
+        let by_running_time = self.is_gang(&record.queue);
+        let overdue = self.overdue_since(job).map(|_| Action::EndOverdue { by_running_time });
+        if let Some(end) = overdue.clone().filter(|_| !by_running_time) {
+            return vec![end];
+        }
         let goes = if run.stopped { Action::Stop } else { Action::Continue };
         if let Some(end) = self.end_if_orphaned(now, job) {
             return vec![goes, end];
         }
-        if self.is_gang(&record.queue) {
+        if by_running_time {
             // The rotation of the slots stops and continues it.
-            return vec![Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
+            let state = [Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
+            return state.into_iter().chain(overdue).collect();
         }
-        // An overdue job has no expected end.
         let end = self.window_end(job).unwrap_or(now);
         let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
         run.in_window.then(window).into_iter().chain([goes]).collect()

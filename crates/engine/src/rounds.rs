@@ -1,8 +1,7 @@
 //! Rounds: all events of one instant, applied to the system at that instant.
 
-use miserly_core::{
-    Amendment, Change, Effect, Entry, Expected, Fault, JobId, Round, Span, State, Time,
-};
+use miserly_api::model::OverdueCause;
+use miserly_core::{Amendment, Change, Effect, Entry, Expected, Fault, JobId, Round, Span, State, Time};
 
 use crate::{
     Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now,
@@ -41,8 +40,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn move_late_window(&mut self, now: Now, attempt: Attempt, at: Time, round: &mut Round) {
         let number = attempt.job;
         let run = self.jobs.run(number).filter(|run| run.nth == attempt.nth && run.ending.is_none());
-        let (Some(_), Some(job)) = (run.filter(|run| run.in_window), self.jobs.handle(number)) else { return };
-        let (Some(expected), Some(record)) = (self.expected_end(number), self.jobs.get(number)) else { return };
+        let (Some(_), Some(job)) = (run.filter(|run| run.in_window), self.jobs.handle(number)) else {
+            return;
+        };
+        let (Some(expected), Some(record)) = (self.expected_end(number), self.jobs.get(number)) else {
+            return;
+        };
         let missed = at + record.planned(self.setup.cleanup_time) - expected;
         let Some(entry) = self.entry(number).filter(|_| missed > LONGEST_DELAY) else { return };
         let estimate = entry.request.estimate + missed;
@@ -107,6 +110,27 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Ends overdue jobs by force.
+    fn end_overdue(&mut self, overdue: &[JobId]) {
+        for job in overdue {
+            let record = self.jobs.number(*job).and_then(|number| self.jobs.get(number));
+            let Some(record) = record else { continue };
+            let by_running_time = self.is_gang(&record.queue);
+            if let Some(attempt) = record.attempt() {
+                self.batch.act(attempt, Action::EndOverdue { by_running_time });
+            }
+        }
+    }
+
+    /// Records why an attempt does not end although it shall.
+    pub(crate) fn record_overdue(&mut self, attempt: Attempt, cause: OverdueCause) {
+        let Some(run) = self.jobs.run_mut(attempt.job).filter(|run| run.nth == attempt.nth) else { return };
+        if run.overdue.as_ref() != Some(&cause) {
+            run.overdue = Some(cause);
+            self.batch.touch(attempt.job);
+        }
+    }
+
     /// Plays a round now.
     pub(crate) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
         let at = self.fresh(now)?;
@@ -127,8 +151,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut line = RoundLine::new(at, now.wall.as_microsecond(), &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
+        let overdue = round.overdue.clone();
         let mut effects = vec![];
         self.system.round(at, &mut round, &mut effects)?;
+        self.end_overdue(&overdue);
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
         line.effects = effects.iter().map(|(number, effect)| EffectLine::new(effect, *number)).collect();
@@ -176,6 +202,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn expected_end(&self, number: i64) -> Option<Time> {
         match self.entry(number)?.state {
             State::Running { expected: Expected::At(end), .. } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Returns the instant since which a job is overdue.
+    pub(crate) fn overdue_since(&self, number: i64) -> Option<Time> {
+        match self.entry(number)?.state {
+            State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Jobs and the daemon, as clients see them.
 
-use miserly_api::model::{JobAllocation, JobView, Phase, QueueStatus, Status, WaitReason};
+use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
 use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
 
 use crate::{Engine, JobState, Journal, Launcher, Now, Queue, Record, SavedEntry, output_path};
@@ -38,6 +38,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             reasons: self.reasons(now, record),
             slots: self.slots(record),
             late: record.promise.late(),
+            overdue: self.overdue(now, record),
             attempts: record.attempts,
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
@@ -71,6 +72,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
             (None, _) => Phase::Queued,
         }
+    }
+
+    fn overdue(&self, now: Now, record: &Record) -> Option<Overdue> {
+        let run = record.run.as_ref()?;
+        let since = now.wall_at(self.overdue_since(record.number)?);
+        Some(Overdue { since, cause: run.overdue.clone().unwrap_or_default() })
     }
 
     /// Returns the reasons why a job does not run.

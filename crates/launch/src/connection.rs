@@ -16,13 +16,15 @@ pub(crate) struct Connection {
     stream: UnixStream,
     /// Bytes that were read and not yet consumed.
     inbox: Vec<u8>,
+    /// Whether the line at the begin of the inbox is too long, and its first part was dropped.
+    skips: bool,
     closed: bool,
 }
 
 impl Connection {
     pub(crate) fn new(stream: UnixStream) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
-        Ok(Connection { stream, inbox: Vec::new(), closed: false })
+        Ok(Connection { stream, inbox: Vec::new(), skips: false, closed: false })
     }
 
     /// Sends a message.
@@ -39,12 +41,23 @@ impl Connection {
     /// Returns the next message, or `None` if there is none yet.
     ///
     /// # Errors
-    /// `UnexpectedEof` once the peer has closed and all its messages are consumed; `InvalidData`
-    /// for a malformed message.
+    /// As [`receive_line`](Connection::receive_line); `InvalidData` for a malformed message.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        while !self.inbox.contains(&b'\n') && !self.closed {
+        match self.receive_line()? {
+            Some(line) => Ok(Some(serde_json::from_slice(&line)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the next line, or `None` if there is none yet. A line that is too long is empty.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` once the peer has closed and all its messages are consumed.
+    pub(crate) fn receive_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        while !self.has_line() && !self.closed {
             if self.inbox.len() > LONGEST {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line without an end"));
+                self.inbox.clear();
+                self.skips = true;
             }
             if !self.read()? {
                 return Ok(None);
@@ -54,7 +67,12 @@ impl Connection {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
         let line: Vec<u8> = self.inbox.drain(..=end).collect();
-        Ok(Some(serde_json::from_slice(&line)?))
+        Ok(Some(if std::mem::take(&mut self.skips) { Vec::new() } else { line }))
+    }
+
+    /// Returns whether a whole line was read and not yet consumed.
+    pub(crate) fn has_line(&self) -> bool {
+        self.inbox.contains(&b'\n')
     }
 
     /// Reads the available bytes; `false` if there are none.
@@ -106,6 +124,25 @@ mod tests {
         let (mut from, mut to) = pair();
         from.write_all(b"{\n").unwrap();
         assert!(to.receive::<u32>().is_err());
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_empty_and_the_next_one_whole() {
+        let (mut from, mut to) = pair();
+        let sender = std::thread::spawn(move || {
+            from.write_all(&b"9".repeat(3 * LONGEST)).unwrap();
+            from.write_all(b"\n5\n").unwrap();
+            from
+        });
+        let mut next = || loop {
+            if let Some(line) = to.receive_line().unwrap() {
+                return line;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(next(), b"");
+        assert_eq!(next(), b"5\n");
+        sender.join().unwrap();
     }
 
     #[test]

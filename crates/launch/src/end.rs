@@ -40,6 +40,18 @@ pub enum Exit {
     Failed(StartFailure),
 }
 
+impl Exit {
+    /// Returns whether the exit looks like the effect of `SIGTERM`.
+    pub(crate) fn is_termination(&self) -> bool {
+        const TERM: i32 = libc::SIGTERM;
+        match self {
+            Exit::Code(code) => *code == 128 + TERM,
+            Exit::Signal { signal, .. } => *signal == TERM,
+            Exit::Failed(_) => false,
+        }
+    }
+}
+
 /// A reason for which a command could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
@@ -98,4 +110,6 @@ pub enum EndCause {
     Time,
     /// A request of the user or an administrator.
     User,
+    /// The machine or the session shut down: the shim received `SIGTERM` or `SIGPWR`.
+    Shutdown,
 }

@@ -61,25 +61,34 @@ pub enum LossCause {
 /// # Errors
 /// [`FindError`]. Nothing is resolved then, and the call can be repeated.
 pub fn find(dir: &Path) -> Result<FoundAttempt, FindError> {
+    find_until(dir, BootTime::now().after(REPLY_TIMEOUT))
+}
+
+/// As [`find`], but waits at most until an instant. If it is past, tries once.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError> {
     if !dir.exists() {
         return Ok(FoundAttempt::NeverRan);
     }
     let mut folder = Folder::open(dir)?;
-    let until = BootTime::now().after(REPLY_TIMEOUT);
-    while BootTime::now() < until {
+    loop {
         if let Some(end) = folder.read(folder::END)? {
             return Ok(FoundAttempt::Ended(end));
         }
         if let Some(lock) = folder.lock()? {
-            return resolve(&folder, &lock);
+            return resolve(&folder, &lock, until);
         }
         match connect(folder)? {
             Ok(shim) => return Ok(FoundAttempt::Alive(shim)),
             Err(unreachable) => folder = unreachable,
         }
+        if BootTime::now() >= until {
+            return Err(FindError::Locked { dir: dir.to_owned() });
+        }
         thread::sleep(RETRY_INTERVAL);
     }
-    Err(FindError::Locked { dir: dir.to_owned() })
 }
 
 /// Connects to the shim that holds the lock, or returns the folder if it is unreachable.
@@ -91,7 +100,7 @@ fn connect(folder: Folder) -> Result<Result<Shim, Folder>, FindError> {
 }
 
 /// Resolves an attempt without a shim. The caller holds the lock.
-fn resolve(folder: &Folder, lock: &AttemptLock) -> Result<FoundAttempt, FindError> {
+fn resolve(folder: &Folder, lock: &AttemptLock, until: BootTime) -> Result<FoundAttempt, FindError> {
     // A shim may have written its end and exited since the last check.
     if let Some(end) = folder.read(folder::END)? {
         return Ok(FoundAttempt::Ended(end));
@@ -105,8 +114,9 @@ fn resolve(folder: &Folder, lock: &AttemptLock) -> Result<FoundAttempt, FindErro
     if boot_id != started.main.boot_id {
         return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
     }
-    let killed =
-        JobSession::new(&started).kill().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
+    let killed = JobSession::new(&started, folder.path())
+        .kill(until)
+        .map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
     match killed {
         KillResult::All(killed) => {
             Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Kill, killed }))

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -220,9 +221,12 @@ impl Folder {
         UnixListener::bind(self.ctl())
     }
 
-    /// Connects to the shim.
+    /// Connects to the shim. Does not wait if too many others do.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(self.ctl())
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(self.ctl())?)?;
+        Ok(UnixStream::from(socket))
     }
 
     /// Returns a path of the socket that never exceeds the 108 bytes of an address.

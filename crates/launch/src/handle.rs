@@ -4,12 +4,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+
 use crate::connection::Connection;
 use crate::end::AttemptEnd;
 use crate::error::CommandError;
 use crate::folder::{self, Folder, RecordError, StartRecord};
 use crate::identity::Identity;
-use crate::protocol::{CommandMessage, ReplyMessage, ShimCommand, ShimReply};
+use crate::message::{CommandMessage, Hello, ReplyMessage, parse_reply};
+use crate::procfs::Stat;
+use crate::protocol::{ShimCommand, ShimReply};
+use crate::session::{JobSession, KillResult};
 use crate::time::BootTime;
 use crate::wait;
 
@@ -28,6 +34,10 @@ pub struct Shim {
     connection: Connection,
     /// Number of the last command.
     last: u64,
+    /// Whether a command was sent over this connection.
+    greeted: bool,
+    /// Description of the shim, once it has replied.
+    hello: Option<Hello>,
 }
 
 impl Shim {
@@ -38,12 +48,79 @@ impl Shim {
         connection: Connection,
     ) -> io::Result<Result<Shim, Folder>> {
         let Some(pidfd) = identity.open()? else { return Ok(Err(folder)) };
-        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0 }))
+        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0, greeted: false, hello: None }))
     }
 
     /// Returns a descriptor that becomes readable when the shim exits. Read [`Shim::end`] then.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// Returns the connection, which is readable when a reply has arrived or the shim has closed it.
+    pub fn connection(&self) -> BorrowedFd<'_> {
+        self.connection.as_fd()
+    }
+
+    /// Connects again after the connection was lost.
+    ///
+    /// # Errors
+    /// The shim has exited, or its queue of connections is full.
+    pub fn reconnect(&mut self) -> io::Result<()> {
+        self.connection = Connection::new(self.folder.connect()?)?;
+        self.greeted = false;
+        Ok(())
+    }
+
+    /// Returns the description of the shim, once it has replied.
+    pub fn hello(&self) -> Option<&Hello> {
+        self.hello.as_ref()
+    }
+
+    /// Returns whether the shim is stopped, by a signal or by a debugger.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn is_stopped(&self) -> io::Result<bool> {
+        let stat = Stat::from_pid(self.identity.pid)?;
+        Ok(stat.is_some_and(|stat| stat.start_time == self.identity.start_time && stat.is_suspended()))
+    }
+
+    /// Sends `SIGCONT` to the shim.
+    ///
+    /// # Errors
+    /// The kernel refuses the signal. An exited shim is no error.
+    pub fn wake(&self) -> io::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Kills the shim. The caller has proved with [`Shim::kill_job`] that no process of the job is
+    /// left.
+    ///
+    /// # Errors
+    /// The kernel refuses the signal. An exited shim is no error.
+    pub fn kill(&self) -> io::Result<()> {
+        self.signal(Signal::KILL)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        match pidfd_send_signal(&self.pidfd, signal) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Kills every process of the job that `/proc` shows, without the help of the shim, and waits
+    /// for the deaths.
+    ///
+    /// # Errors
+    /// The start record or `/proc` cannot be read.
+    pub fn kill_job(&self, until: BootTime) -> io::Result<KillResult> {
+        match self.started().map_err(io::Error::other)? {
+            Some(started) => {
+                JobSession::new(&started, self.folder.path()).with_shim(&self.identity).kill(until)
+            }
+            None => Ok(KillResult::All(Vec::new())),
+        }
     }
 
     /// Returns the identity of the shim process.
@@ -75,8 +152,19 @@ impl Shim {
     /// # Errors
     /// [`CommandError::Gone`] if the shim has exited. [`ShimCommand::Kill`] may end this way.
     pub fn request(&mut self, command: &ShimCommand) -> Result<ShimReply, CommandError> {
+        self.request_until(command, BootTime::now().after(REPLY_TIMEOUT))
+    }
+
+    /// Sends a command and waits for its reply, at most until an instant.
+    ///
+    /// # Errors
+    /// As [`Shim::request`].
+    pub fn request_until(
+        &mut self,
+        command: &ShimCommand,
+        until: BootTime,
+    ) -> Result<ShimReply, CommandError> {
         let number = self.send(command)?;
-        let until = BootTime::now().after(REPLY_TIMEOUT);
         loop {
             while let Some(answer) = self.receive()? {
                 // An earlier number is the late reply to a request that was given up.
@@ -97,9 +185,9 @@ impl Shim {
     /// The shim has exited or does not read.
     pub fn send(&mut self, command: &ShimCommand) -> Result<u64, CommandError> {
         self.last += 1;
-        self.connection
-            .send(&CommandMessage { number: self.last, command: command.clone() })
-            .map_err(command_error)?;
+        let hello = (!std::mem::replace(&mut self.greeted, true)).then(Hello::own);
+        let message = CommandMessage { number: self.last, command: command.clone(), hello };
+        self.connection.send(&message).map_err(command_error)?;
         Ok(self.last)
     }
 
@@ -108,7 +196,10 @@ impl Shim {
     /// # Errors
     /// The shim has exited and no reply is left.
     pub fn receive(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
-        self.connection.receive().map_err(command_error)
+        let Some(line) = self.connection.receive_line().map_err(command_error)? else { return Ok(None) };
+        let reply = parse_reply(&line);
+        self.hello = reply.hello.clone().or(self.hello.take()).or_else(|| Some(Hello::earliest()));
+        Ok(Some(reply))
     }
 }
 

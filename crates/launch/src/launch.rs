@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,7 +12,8 @@ use crate::connection::Connection;
 use crate::error::LaunchError;
 use crate::folder::{self, Folder};
 use crate::handle::{REPLY_TIMEOUT, Shim};
-use crate::protocol::{Handshake, ShimCommand};
+use crate::message::Handshake;
+use crate::protocol::ShimCommand;
 use crate::spec::AttemptSpec;
 use crate::time::BootTime;
 use crate::wait;
@@ -41,7 +43,7 @@ fn spawn(exe: &Path, folder: &Folder) -> Result<UnixStream, LaunchError> {
     let spawn = || {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(exe);
-        command.arg("shim").arg(folder.path()).env_clear();
+        command.arg0("miserly").arg("shim").arg(folder.path()).env_clear();
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(folder.log()?);
         // The first program spawns the shim and exits at once.
         let status = command.status()?;

@@ -38,6 +38,8 @@ mod spec;
 
 mod protocol;
 
+mod message;
+
 mod end;
 
 mod launch;
@@ -72,13 +74,15 @@ mod sys;
 
 pub use end::{AttemptEnd, EndCause, Exit, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
-pub use find::{FoundAttempt, LossCause, LostAttempt, find};
+pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
 pub use folder::{RecordError, StartRecord};
 pub use handle::{REPLY_TIMEOUT, Shim};
 pub use identity::Identity;
 pub use launch::launch;
+pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
 pub use probe::{Unenforced, leaves_idle, unenforced, usable_cpus};
-pub use protocol::{AttemptPhase, AttemptState, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
+pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
 pub use spec::{AttemptSpec, CommandSpec, OutputFile, ReservedWindow, ResourceLimits, RunMode, SpecError};
 pub use time::BootTime;

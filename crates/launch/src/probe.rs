@@ -25,13 +25,20 @@ pub enum Unenforced {
     #[error("a job can move itself to other cpus")]
     Moves,
     /// A process may leave the session.
-    #[error("a process that leaves its job's session is out of reach if the job's shim is killed")]
+    #[error(
+        "a process that leaves its job's session and clears its environment is out of reach if the job's shim is killed"
+    )]
     LeavesSession,
     /// Without a shim no process supervises the job.
     #[error(
         "if a job's shim is killed, the remaining processes of the job run until a daemon looks for them"
     )]
     ShimKilled,
+    /// A job may stop its shim.
+    #[error(
+        "a job can stop its shim; the daemon then ends the job itself, after its window, and no daemon does so if none runs"
+    )]
+    ShimStopped,
     /// A program may run with the privileges of another user.
     #[error("a program with the rights of another user (sudo) cannot be stopped or killed")]
     OtherRights,
@@ -49,13 +56,14 @@ pub enum Unenforced {
 
 impl Unenforced {
     /// All variants.
-    pub const ALL: [Unenforced; 9] = [
+    pub const ALL: [Unenforced; 10] = [
         Unenforced::Memory,
         Unenforced::MemorySum,
         Unenforced::OtherPrograms,
         Unenforced::Moves,
         Unenforced::LeavesSession,
         Unenforced::ShimKilled,
+        Unenforced::ShimStopped,
         Unenforced::OtherRights,
         Unenforced::StaysIdle,
         Unenforced::SessionWeights,
@@ -70,6 +78,7 @@ impl Unenforced {
             Unenforced::Moves => "moves-to-other-cpus",
             Unenforced::LeavesSession => "processes-that-leave",
             Unenforced::ShimKilled => "shim-killed",
+            Unenforced::ShimStopped => "shim-stopped",
             Unenforced::OtherRights => "programs-of-other-users",
             Unenforced::StaysIdle => "stays-in-idle-class",
             Unenforced::SessionWeights => "sessions-weighted-first",

@@ -1,5 +1,6 @@
 //! Process information from `/proc`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -75,6 +76,11 @@ impl Stat {
         self.all_threads(|stat| stat.ended() || stat.state == b'T')
     }
 
+    /// Returns whether the process itself is stopped, by a signal or by a debugger.
+    pub(crate) fn is_suspended(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+
     fn all_threads(&self, condition: impl Fn(&Stat) -> bool) -> bool {
         condition(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(condition)))
     }
@@ -117,6 +123,29 @@ fn stats_in(folder: &str) -> io::Result<Vec<Stat>> {
 pub(crate) fn autogroup(pid: u32) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/autogroup")).ok()?;
     line.split_ascii_whitespace().next().map(str::to_owned)
+}
+
+/// Returns whether a process was started with this entry in its environment.
+///
+/// The environment of another user's process cannot be read, and a process may overwrite its own.
+pub(crate) fn has_in_environment(pid: u32, entry: &[u8]) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|one| one == entry)
+}
+
+/// Returns the descendants of the given processes, and these.
+pub(crate) fn descendants(all: &[Stat], of: BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut members = of;
+    // A child may have a lower number than its parent.
+    loop {
+        let before = members.len();
+        let children: Vec<u32> =
+            all.iter().filter(|stat| members.contains(&stat.parent)).map(|stat| stat.pid).collect();
+        members.extend(children);
+        if members.len() == before {
+            return members;
+        }
+    }
 }
 
 /// Returns the identifier of the boot, with which every process identity expires.

@@ -1,6 +1,4 @@
-//! The protocol between the daemon and a shim.
-//!
-//! Each message is one line of JSON over the socket `ctl` of the attempt's folder.
+//! The commands of a daemon to a shim, and their replies. `message` has their form.
 
 use std::time::Duration;
 
@@ -86,6 +84,11 @@ pub enum ShimReply {
     },
     /// The command was rejected.
     Refused(ShimRefusal),
+    /// A reply of a later version, which this program does not know. No shim sends it.
+    Unknown {
+        /// Error of the parser.
+        error: String,
+    },
 }
 
 /// A reason for which a shim rejects a command or an attempt.
@@ -109,6 +112,12 @@ pub enum ShimRefusal {
         /// Error of the kernel.
         error: String,
     },
+    /// The message is malformed, or a command of a later version.
+    #[error("unknown command: {error}")]
+    Unknown {
+        /// Error of the parser.
+        error: String,
+    },
     /// The attempt was declared void by the daemon that launched it or by a later one.
     #[error("the attempt was declared void before its shim began")]
     Void,
@@ -121,6 +130,16 @@ pub enum ShimRefusal {
         /// Underlying error.
         error: String,
     },
+}
+
+impl ShimCommand {
+    /// Returns the processors on which the command puts the job, if it does so.
+    pub fn cpus(&self) -> Option<&[u32]> {
+        match self {
+            ShimCommand::BeginWindow { cpus, .. } | ShimCommand::SetCpus { cpus } => Some(cpus),
+            _ => None,
+        }
+    }
 }
 
 impl ShimRefusal {
@@ -147,8 +166,11 @@ pub struct AttemptState {
     /// `true` after [`ShimCommand::BeginWindow`] means that the kernel did not let the job leave
     /// the class ([`leaves_idle`](crate::leaves_idle)).
     pub idle: bool,
-    /// Processors on which the job may run.
+    /// Processors on which the job shall run.
     pub cpus: Vec<u32>,
+    /// Processors on which the kernel lets the main process run. Empty if they are unknown.
+    #[serde(default)]
+    pub affinity: Vec<u32>,
     /// End of the window, once the window has begun.
     pub end: Option<BootTime>,
     /// The window, if it is known and has not begun.
@@ -173,28 +195,4 @@ pub enum AttemptPhase {
     /// The job has ended but its end cannot be recorded, for example on a full disk. The shim
     /// retries.
     Ended(Box<AttemptEnd>),
-}
-
-/// A numbered [`ShimCommand`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CommandMessage {
-    pub(crate) number: u64,
-    pub(crate) command: ShimCommand,
-}
-
-/// The first message of a shim to its launcher.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Handshake {
-    /// The shim has claimed the attempt.
-    Claimed,
-    Refused(ShimRefusal),
-}
-
-/// The reply to a numbered command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReplyMessage {
-    /// Number of the command, as returned by [`Shim::send`](crate::Shim::send).
-    pub number: u64,
-    /// The reply.
-    pub reply: ShimReply,
 }

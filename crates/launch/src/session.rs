@@ -1,25 +1,38 @@
-//! Termination of a session whose shim is dead.
+//! Termination of a job without its shim.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::folder::StartRecord;
-use crate::handle::REPLY_TIMEOUT;
-use crate::identity;
+use crate::identity::{self, Identity};
 use crate::procfs::{self, Stat};
 use crate::time::BootTime;
 use crate::wait;
 
-/// The session of a job, distinguished from later sessions of the same number.
+/// Environment variable with the folder of the attempt, in every process of a job.
+pub(crate) const MARK: &str = "MISERLY_ATTEMPT_FOLDER";
+
+/// The processes of a job that can be found without its shim.
+///
+/// They are the session, distinguished from later sessions of the same number, and the processes
+/// that have the attempt's folder in their environment. While the shim exists, they are also its
+/// descendants.
 pub(crate) struct JobSession<'a> {
     started: &'a StartRecord,
+    /// Entry of the environment.
+    mark: Vec<u8>,
+    shim: Option<&'a Identity>,
 }
 
-/// The result of killing a session.
-pub(crate) enum KillResult {
+/// The result of killing the processes of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KillResult {
     /// No process is left; these were killed.
     All(Vec<u32>),
     /// These do not die: they wait in the kernel or belong to another user.
@@ -27,40 +40,59 @@ pub(crate) enum KillResult {
 }
 
 impl<'a> JobSession<'a> {
-    pub(crate) fn new(started: &'a StartRecord) -> JobSession<'a> {
-        JobSession { started }
+    pub(crate) fn new(started: &'a StartRecord, folder: &Path) -> JobSession<'a> {
+        let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
+        JobSession { started, mark, shim: None }
     }
 
-    /// Kills processes until a scan finds none. A process may create another one before it dies.
-    pub(crate) fn kill(&self) -> io::Result<KillResult> {
-        let until = BootTime::now().after(REPLY_TIMEOUT);
+    /// Adds the descendants of the shim.
+    pub(crate) fn with_shim(self, shim: &'a Identity) -> JobSession<'a> {
+        JobSession { shim: Some(shim), ..self }
+    }
+
+    /// Kills processes until a scan finds none, or until an instant. Scans at least twice, because a
+    /// process may create another one before it dies.
+    pub(crate) fn kill(&self, until: BootTime) -> io::Result<KillResult> {
         let mut killed = BTreeSet::new();
         loop {
             let left: Vec<Stat> = self.members()?.into_iter().filter(|stat| !stat.is_dead()).collect();
             if left.is_empty() {
                 return Ok(KillResult::All(killed.into_iter().collect()));
             }
-            if BootTime::now() >= until {
+            if !killed.is_empty() && BootTime::now() >= until {
                 return Ok(KillResult::Survivors(left.iter().map(|stat| stat.pid).collect()));
             }
             killed.extend(left.iter().map(|stat| stat.pid));
-            for stat in &left {
-                kill_one(stat, until)?;
-            }
+            kill_all(&left, until)?;
         }
     }
 
     fn members(&self) -> io::Result<Vec<Stat>> {
         let mut all = procfs::processes()?;
-        all.retain(|stat| stat.session == self.started.sid);
-        let foreign =
-            |stat: &Stat| stat.pid == self.started.sid && stat.start_time != self.started.main.start_time;
-        if all.iter().any(foreign) {
-            // The number was reused, which requires that the old session is empty.
-            return Ok(Vec::new());
-        }
-        all.retain(|stat| stat.start_time >= self.started.main.start_time && self.has_same_autogroup(stat));
+        let descendants = self.descendants(&all);
+        let is_reused = all.iter().any(|stat| self.is_foreign_leader(stat));
+        let is_member = |stat: &Stat| {
+            descendants.contains(&stat.pid)
+                // If the number was reused, the old session is empty.
+                || !is_reused && stat.session == self.started.sid && self.has_same_autogroup(stat)
+                || procfs::has_in_environment(stat.pid, &self.mark)
+        };
+        let since = self.started.main.start_time;
+        all.retain(|stat| stat.start_time >= since && stat.pid != std::process::id() && is_member(stat));
         Ok(all)
+    }
+
+    fn is_foreign_leader(&self, stat: &Stat) -> bool {
+        stat.pid == self.started.sid && stat.start_time != self.started.main.start_time
+    }
+
+    /// Returns the descendants of the shim, without it.
+    fn descendants(&self, all: &[Stat]) -> BTreeSet<u32> {
+        let is_shim = |stat: &&Stat| {
+            self.shim.is_some_and(|shim| (shim.pid, shim.start_time) == (stat.pid, stat.start_time))
+        };
+        let shim: BTreeSet<u32> = all.iter().filter(is_shim).map(|stat| stat.pid).collect();
+        &procfs::descendants(all, shim.clone()) - &shim
     }
 
     /// Returns whether a process is in the autogroup of this session, or autogroups are
@@ -73,13 +105,27 @@ impl<'a> JobSession<'a> {
     }
 }
 
-/// Kills a process and waits for its death.
-fn kill_one(stat: &Stat, until: BootTime) -> io::Result<()> {
-    let Some(fd) = identity::open(stat.pid, stat.start_time)? else { return Ok(()) };
-    match identity::signal(stat, Signal::KILL) {
-        // The process belongs to another user and remains among the survivors.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        Err(error) => Err(error),
-        Ok(_) => wait::readable(&[fd.as_fd()], until).map(|_| ()),
+/// Kills processes and waits for their deaths, at most until an instant.
+fn kill_all(processes: &[Stat], until: BootTime) -> io::Result<()> {
+    let mut dying: Vec<OwnedFd> = Vec::new();
+    for stat in processes {
+        let Some(fd) = identity::open(stat.pid, stat.start_time)? else { continue };
+        match pidfd_send_signal(&fd, Signal::KILL) {
+            Ok(()) => dying.push(fd),
+            // A process of another user remains among the survivors.
+            Err(Errno::SRCH | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+    for fd in &dying {
+        wait::readable(&[fd.as_fd()], until)?;
+    }
+    if dying.is_empty() {
+        // Processes that cannot be killed are looked at again, but not without a pause.
+        wait::readable(&[], until.min(BootTime::now().after(PAUSE)))?;
+    }
+    Ok(())
 }
+
+/// Pause between scans for processes that cannot be killed.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);

@@ -40,36 +40,87 @@ pub(crate) fn is_idle(thread: Pid) -> io::Result<bool> {
 
 /// Blocks the maskable signals of the calling thread, except those for program faults.
 ///
-/// Returns a descriptor that is readable after a child has changed its state. Signals are blocked,
-/// not ignored, because spawned programs would inherit ignored signals.
-pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+/// Returns a descriptor that is readable after a child has changed its state, or after a signal of
+/// a shutdown. Signals are blocked, not ignored, because spawned programs would inherit ignored
+/// signals.
+pub(crate) fn signals() -> io::Result<OwnedFd> {
     let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
     #[allow(unsafe_code, reason = "rustix has no signal masks and no signalfd")]
     // SAFETY: `sigfillset` and `sigemptyset` initialise both sets before use. The new descriptor
     // has no other owner.
     unsafe {
-        let (mut blocked, mut children) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let (mut blocked, mut read) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         libc::sigfillset(blocked.as_mut_ptr());
-        libc::sigemptyset(children.as_mut_ptr());
+        libc::sigemptyset(read.as_mut_ptr());
         for fault in faults {
             libc::sigdelset(blocked.as_mut_ptr(), fault);
         }
-        libc::sigaddset(children.as_mut_ptr(), libc::SIGCHLD);
+        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGPWR] {
+            libc::sigaddset(read.as_mut_ptr(), signal);
+        }
         match libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), std::ptr::null_mut()) {
             0 => {}
             error => return Err(io::Error::from_raw_os_error(error)),
         }
-        let fd = libc::signalfd(-1, children.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        let fd = libc::signalfd(-1, read.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         checked(fd.into())?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
 
-/// Consumes the pending signal of such a descriptor; `true` if there was one.
-pub(crate) fn take_signals(fd: &OwnedFd) -> bool {
-    let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
-    // The kernel merges signals of one kind, so at most one is pending.
-    matches!(rustix::io::read(fd, &mut buffer), Ok(read) if read > 0)
+/// Signals that a shim handles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signals {
+    /// A child has changed its state.
+    pub(crate) child: bool,
+    /// The machine or the session shuts down (`SIGTERM`, `SIGPWR`).
+    pub(crate) shutdown: bool,
+}
+
+/// Consumes the pending signals of such a descriptor.
+pub(crate) fn take_signals(fd: &OwnedFd) -> Signals {
+    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+    // The kernel merges signals of one kind, so at most three are pending.
+    let mut buffer = [0; 3 * SIZE];
+    let read = rustix::io::read(fd, &mut buffer).unwrap_or(0);
+    let mut signals = Signals::default();
+    for info in buffer[..read].chunks_exact(SIZE) {
+        // The number of the signal is the first field.
+        match info.first_chunk().map(|number| u32::from_ne_bytes(*number)) {
+            Some(number) if number == libc::SIGCHLD.unsigned_abs() => signals.child = true,
+            _ => signals.shutdown = true,
+        }
+    }
+    signals
+}
+
+/// Sets the processors of a thread from a set of bits in words.
+///
+/// # Errors
+/// The kernel rejects the set, or the thread has exited.
+pub(crate) fn set_affinity(thread: Option<Pid>, set: &[libc::c_ulong]) -> io::Result<()> {
+    #[allow(unsafe_code, reason = "the sets of rustix have 1024 processors")]
+    // SAFETY: the kernel only reads the set, whose size is passed.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, Pid::as_raw(thread), size_of_val(set), set.as_ptr())
+    };
+    checked(result)
+}
+
+/// Returns the processors of a thread as a set of bits in `words` words.
+///
+/// # Errors
+/// `EINVAL` if the kernel's set is larger.
+pub(crate) fn affinity(thread: Option<Pid>, words: usize) -> io::Result<Vec<libc::c_ulong>> {
+    let mut set = vec![0; words];
+    #[allow(unsafe_code, reason = "the sets of rustix have 1024 processors")]
+    // SAFETY: the kernel writes at most the size that is passed.
+    let result = unsafe {
+        let size = size_of_val(set.as_slice());
+        libc::syscall(libc::SYS_sched_getaffinity, Pid::as_raw(thread), size, set.as_mut_ptr())
+    };
+    checked(result)?;
+    Ok(set)
 }
 
 /// Resets every signal to its default action and unblocks all.

@@ -71,6 +71,7 @@ impl JobOutcome {
             JobOutcome::Done(_) => "done",
             JobOutcome::Killed(KilledBy::Time) => "killed: time",
             JobOutcome::Killed(KilledBy::User) => "killed: user",
+            JobOutcome::Killed(KilledBy::Shutdown) => "killed: shutdown",
             JobOutcome::Failed => "failed",
             JobOutcome::Lost => "lost",
         }

@@ -1,7 +1,5 @@
 //! `miserly daemon`.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use miserly_api::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
@@ -17,6 +15,9 @@ use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
+/// This program, also after its file was replaced: a daemon starts shims of its own version.
+const EXE: &str = "/proc/self/exe";
+
 /// Runs the daemon until a signal ends it.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     if let Some(file) = &args.check {
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     }
     log();
     let options =
-        Options { configuration, file: args.config.clone(), exe: exe()?, wall: jiff::Timestamp::now };
+        Options { configuration, file: args.config.clone(), exe: EXE.into(), wall: jiff::Timestamp::now };
     daemon::run(options, || configuration_again(args))?;
     Ok(())
 }
@@ -130,9 +131,4 @@ fn log() {
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = tracing_subscriber::fmt::layer().with_ansi(terminal).with_writer(std::io::stderr);
     tracing_subscriber::registry().with(lines.with_filter(levels)).init();
-}
-
-/// Returns the path of this program. The shims of jobs continue when it is replaced.
-fn exe() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find the path of this program")
 }

@@ -61,10 +61,18 @@ fn row(job: &JobView) -> Vec<String> {
         job.cpus.to_string(),
         memory(job.memory),
         duration(span_of_seconds(job.time)),
-        if is_time_sliced(job) { in_turns(job) } else { state(&job.phase).to_owned() },
+        state_in_queue(job),
         start,
         end,
     ]
+}
+
+fn state_in_queue(job: &JobView) -> String {
+    match job.overdue {
+        Some(_) => "overdue".to_owned(),
+        None if is_time_sliced(job) => in_turns(job),
+        None => state(&job.phase).to_owned(),
+    }
 }
 
 /// Returns the state of a job. For a time-sliced one, adds its number of slots and the number of
@@ -92,6 +100,9 @@ fn span(job: &JobView) -> (String, String) {
         // It may come to share its processors with other slots.
         Phase::Running(holding) if job.slots.is_some() => {
             (local(holding.start), format!("about {}", local(holding.end)))
+        }
+        Phase::Running(holding) if job.overdue.is_some() => {
+            (local(holding.start), format!("was {}", local(holding.end)))
         }
         Phase::Running(holding) | Phase::Suspended(holding) => {
             (local(holding.start), format!("by {}", local(holding.end)))

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use miserly_api::model::{
-    Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots,
-    WaitReason,
+    Exit, Failure, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
+    PromiseChangeReason, PromiseView, Slots, WaitReason,
 };
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
@@ -26,6 +26,9 @@ fn shown(job: &JobView) -> String {
     let mut text = format!("job {}: {}{array}\n", job.number, plain(&job.name));
     let mut line = |key: &str, value: &str| text.push_str(&format!("  {key:<10} {value}\n"));
     line("state", &summary(job));
+    if let Some(overdue) = &job.overdue {
+        line("overdue", &overdue_text(overdue));
+    }
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }
@@ -90,6 +93,7 @@ pub(super) fn state(phase: &Phase) -> &'static str {
         Phase::Done { .. } => "done, failed",
         Phase::Killed { by: KilledBy::Time, .. } => "out of time",
         Phase::Killed { by: KilledBy::User, .. } => "cancelled",
+        Phase::Killed { by: KilledBy::Shutdown, .. } => "shut down",
         Phase::Failed { .. } => "not run",
         Phase::Lost { .. } => "lost",
     }
@@ -131,6 +135,19 @@ pub(super) fn summary(job: &JobView) -> String {
         ),
         over => ended_text(over),
     }
+}
+
+/// Returns a sentence for a job that still runs after its window.
+fn overdue_text(overdue: &Overdue) -> String {
+    let why = match &overdue.cause {
+        OverdueCause::Ending => "the daemon ends it".to_owned(),
+        OverdueCause::ShimStopped => "its shim was stopped; the daemon ends it".to_owned(),
+        OverdueCause::Processes { pids } => format!(
+            "its processes {} do not die, as they wait in the kernel or have the rights of another user",
+            numbers(pids)
+        ),
+    };
+    format!("since {}: {why}; no other job starts on its resources", local(overdue.since))
 }
 
 /// Returns whether a job shares its processors with other slots at present.
@@ -183,6 +200,7 @@ const fn killed_by_text(by: KilledBy) -> &'static str {
     match by {
         KilledBy::Time => "killed at its time limit",
         KilledBy::User => "cancelled",
+        KilledBy::Shutdown => "killed by the shutdown of the machine or the session",
     }
 }
 

@@ -58,7 +58,7 @@ fn code(phase: &Phase) -> u8 {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
         // As if SIGTERM had ended it: it never ran, or it exited by itself when it was stopped.
-        Phase::Killed { by: KilledBy::User, .. } => of_exit(Exit::Signal(15)),
+        Phase::Killed { by: KilledBy::User | KilledBy::Shutdown, .. } => of_exit(Exit::Signal(15)),
         Phase::Failed { why: Failure::Program, .. } => 127,
         Phase::Failed { .. } => 126,
         _ => UNKNOWN,
@@ -97,6 +97,7 @@ mod tests {
         check(&killed(KilledBy::Time, Some(Exit::Signal(15))), 124);
         check(&killed(KilledBy::User, None), 143);
         check(&killed(KilledBy::User, Some(Exit::Signal(9))), 137);
+        check(&killed(KilledBy::Shutdown, Some(Exit::Code(0))), 143);
         check(&failed(Failure::Program), 127);
         check(&failed(Failure::Output), 126);
         check(&Phase::Lost { at, why: LostBy::Shim }, 125);

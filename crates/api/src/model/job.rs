@@ -78,6 +78,9 @@ pub struct JobView {
     /// The delay of its start, if the start was later than promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateStart>,
+    /// Why it still runs after its window, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overdue: Option<Overdue>,
     /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
     /// The guarantees that cannot be enforced on this machine.
@@ -181,6 +184,33 @@ pub struct JobAllocation {
     pub cpus: Vec<u32>,
 }
 
+/// A job that still holds its resources after its window and the cleanup time.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Overdue {
+    /// The instant since which it is overdue.
+    pub since: Timestamp,
+    /// The cause.
+    pub cause: OverdueCause,
+}
+
+/// The reason why a job is overdue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum OverdueCause {
+    /// Its end takes time.
+    #[default]
+    Ending,
+    /// Its shim was stopped.
+    ShimStopped,
+    /// Processes do not die: they wait in the kernel, or have the rights of another user.
+    Processes {
+        /// The processes.
+        pids: Vec<u32>,
+    },
+}
+
 /// The slots of a time-sliced job.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -217,6 +247,8 @@ pub enum KilledBy {
     Time,
     /// Its user or an administrator.
     User,
+    /// A shutdown of the machine, or the end of the user's session.
+    Shutdown,
 }
 
 /// The reason why a job could not be run.

@@ -16,8 +16,8 @@ pub use answer::{
     Unenforced,
 };
 pub use job::{
-    Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, PromiseChange,
-    PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
+    Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase,
+    PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest};
 pub use submission::{Array, Submission};

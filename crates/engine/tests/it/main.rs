@@ -24,6 +24,8 @@ mod after;
 
 mod due;
 
+mod overdue;
+
 mod queues;
 
 mod refusals;

@@ -7,13 +7,16 @@ use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
 use crate::connection::Connection;
+use crate::cpus;
 use crate::identity::raw;
-use crate::protocol::{
-    AttemptPhase, AttemptState, CommandMessage, ReplyMessage, ShimCommand, ShimRefusal, ShimReply,
-};
+use crate::message::{CommandMessage, Hello, ReplyMessage, parse_command};
+use crate::protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 use crate::spec::{ReservedWindow, RunMode};
 use crate::sys;
 use crate::time::BootTime;
+
+/// Most messages that are handled before the shim looks at its other duties.
+const BATCH: usize = 64;
 
 /// The result of a command that is answered at once.
 pub(super) type CommandResult = Result<(), ShimRefusal>;
@@ -34,12 +37,15 @@ impl Supervisor {
         }
     }
 
-    /// Carries out all received commands.
+    /// Carries out received commands. A line that is no known command is refused.
     pub(super) fn receive_commands(&mut self) {
-        loop {
-            match self.daemon.as_mut().map(Connection::receive::<CommandMessage>) {
+        for _ in 0..BATCH {
+            match self.daemon.as_mut().map(Connection::receive_line) {
                 None | Some(Ok(None)) => return,
-                Some(Ok(Some(message))) => self.handle(message),
+                Some(Ok(Some(line))) => match parse_command(&line) {
+                    Ok(message) => self.handle(message),
+                    Err((number, refusal)) => self.answer(number, ShimReply::Refused(refusal)),
+                },
                 Some(Err(_)) => self.lose_daemon(),
             }
         }
@@ -51,14 +57,17 @@ impl Supervisor {
     }
 
     fn answer(&mut self, number: u64, reply: ShimReply) {
-        let sent = self.daemon.as_mut().map(|connection| connection.send(&ReplyMessage { number, reply }));
+        let hello = std::mem::take(&mut self.greets).then(Hello::own);
+        let message = ReplyMessage { number, reply, hello };
+        let sent = self.daemon.as_mut().map(|connection| connection.send(&message));
         if let Some(Err(_)) = sent {
             self.lose_daemon();
         }
     }
 
-    fn handle(&mut self, CommandMessage { number, command }: CommandMessage) {
+    fn handle(&mut self, CommandMessage { number, command, hello }: CommandMessage) {
         let now = BootTime::now();
+        self.greets |= hello.is_some();
         let is_terminating = self.pending_end.is_some()
             || (self.timeline.ending().is_some() && !matches!(command, ShimCommand::Kill { .. }));
         let result = match command {
@@ -213,6 +222,7 @@ impl Supervisor {
             phase,
             idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
             cpus: self.mode.cpus().to_owned(),
+            affinity: raw(self.main.pid).and_then(|main| cpus::affinity(Some(main)).ok()).unwrap_or_default(),
             end: self.timeline.end(),
             window: self.mode.window().cloned(),
         }

@@ -12,12 +12,14 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::Mode;
 use rustix::process::{
-    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit, setsid, umask,
+    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setpriority_process, setrlimit,
+    setsid, umask,
 };
 
 use super::main_process::SetupMessage;
 use crate::end::StartFailure;
 use crate::folder::{self, Folder};
+use crate::session::MARK;
 use crate::spec::{AttemptSpec, OutputFile};
 use crate::sys;
 
@@ -85,6 +87,7 @@ fn prepare(spec: &AttemptSpec) -> Result<(File, File), StartFailure> {
         Some(output) => open(output)?,
         None => stdout.try_clone().map_err(|error| StartFailure::setup("its outputs", &error))?,
     };
+    reset_inherited();
     limit_memory(spec.limits.memory).map_err(|error| StartFailure::setup("its memory limit", &error))?;
     limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))?;
     Ok((stdout, stderr))
@@ -96,6 +99,17 @@ fn open(output: &OutputFile) -> Result<File, StartFailure> {
     let failed =
         |error: io::Error| StartFailure::OutputFile { path: output.path.clone(), error: error.to_string() };
     options.open(&output.path).map_err(failed)
+}
+
+/// Resets what the daemon may have inherited: its nice value, its weight for the kernel's
+/// out-of-memory killer, and its limit of core dumps, which the job may raise.
+///
+/// Without the right to do so, the value of the daemon stays.
+fn reset_inherited() {
+    let _ = setpriority_process(None, 0);
+    let _ = std::fs::write("/proc/self/oom_score_adj", "0");
+    let maximum = getrlimit(Resource::Core).maximum;
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum });
 }
 
 /// Lowers a soft and hard limit.
@@ -126,5 +140,7 @@ fn command(folder: &Folder, spec: &AttemptSpec) -> Result<(Command, PathBuf), St
     };
     let mut command = Command::new(&program);
     command.args(arguments).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
+    // By it a daemon finds the processes that left the session of a job without a shim.
+    command.env(MARK, folder.path());
     Ok((command, program))
 }

@@ -44,16 +44,7 @@ impl JobProcesses {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);
         members.extend(all.iter().filter(|stat| stat.session == self.main).map(|stat| stat.pid));
-        // A child may have a lower number than its parent.
-        loop {
-            let before = members.len();
-            let children: Vec<u32> =
-                all.iter().filter(|stat| members.contains(&stat.parent)).map(|stat| stat.pid).collect();
-            members.extend(children);
-            if members.len() == before {
-                break;
-            }
-        }
+        let mut members = procfs::descendants(&all, members);
         members.remove(&self.shim);
         Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
     }

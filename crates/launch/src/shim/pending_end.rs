@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::supervisor::Supervisor;
-use crate::end::{AttemptEnd, Exit, StartFailure};
+use crate::end::{AttemptEnd, EndCause, Exit, StartFailure};
 use crate::time::BootTime;
 
 /// Pause after the first failed write. It doubles with each retry.
 const FIRST: Duration = Duration::from_secs(1);
 /// Longest pause.
 const LONGEST: Duration = Duration::from_secs(32);
+/// Time in which the shim's own signal may follow that of its job at a shutdown.
+const SHUTDOWN_DELAY: Duration = Duration::from_millis(200);
 
 /// An end that is not recorded yet.
 #[derive(Debug)]
@@ -22,7 +24,8 @@ pub(super) struct PendingEnd {
 
 impl PendingEnd {
     pub(super) fn new(end: AttemptEnd, now: BootTime) -> PendingEnd {
-        PendingEnd { end, write_at: now, pause: FIRST }
+        let write_at = if end.may_be_shutdown() { now.after(SHUTDOWN_DELAY) } else { now };
+        PendingEnd { end, write_at, pause: FIRST }
     }
 
     fn delay(&mut self, now: BootTime) {
@@ -31,7 +34,26 @@ impl PendingEnd {
     }
 }
 
+impl AttemptEnd {
+    /// Returns whether `SIGTERM` of an unknown sender ended the job.
+    fn may_be_shutdown(&self) -> bool {
+        self.cause.is_none() && self.exit.is_termination()
+    }
+}
+
 impl Supervisor {
+    /// Ends the job because the machine or the session shuts down.
+    ///
+    /// A job that has just died of the same shutdown gets the same cause.
+    pub(super) fn shut_down(&mut self, now: BootTime) {
+        if self.main.exit.as_ref().is_none_or(Exit::is_termination) {
+            self.timeline.shut_down(now);
+        }
+        if let Some(pending) = self.pending_end.as_mut().filter(|pending| pending.end.may_be_shutdown()) {
+            (pending.end.cause, pending.write_at) = (Some(EndCause::Shutdown), now);
+        }
+    }
+
     /// Returns the end of the attempt. No process of the job is left.
     pub(super) fn end(&self, now: BootTime) -> AttemptEnd {
         let ending = self.timeline.ending();

@@ -21,8 +21,8 @@ use crate::cpus;
 use crate::end::StartFailure;
 use crate::folder::{self, StartRecord};
 use crate::identity::{Identity, raw};
+use crate::message::Handshake;
 use crate::procfs;
-use crate::protocol::Handshake;
 use crate::spec::RunMode;
 use crate::sys;
 use crate::time::BootTime;
@@ -39,6 +39,8 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(110);
 pub(super) struct Supervisor {
     pub(super) attempt: ClaimedAttempt,
     pub(super) daemon: Option<Connection>,
+    /// Whether the next reply carries the description of this shim.
+    pub(super) greets: bool,
     pub(super) main: MainProcess,
     pub(super) processes: JobProcesses,
     pub(super) timeline: Timeline,
@@ -54,14 +56,14 @@ pub(super) struct Supervisor {
     pub(super) pending_nice: Option<(i32, BootTime)>,
     /// Next scan for processes whose exit is not signalled.
     scan_at: Option<BootTime>,
-    children: OwnedFd,
+    signals: OwnedFd,
     alarm: Alarm,
 }
 
 /// Supervises the attempt in a folder until its end is recorded.
 pub(super) fn supervise(dir: &Path) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
-    let children = sys::child_signals().map_err(text)?;
+    let signals = sys::signals().map_err(text)?;
     let mut launcher = claim::launcher_connection().map_err(text)?;
     let attempt = claim::claim(dir);
     // The shim must not keep a file system mounted.
@@ -75,11 +77,11 @@ pub(super) fn supervise(dir: &Path) -> Result<(), String> {
         }
     }
     let attempt = attempt.map_err(|refusal| refusal.to_string())?;
-    Supervisor::new(attempt, launcher, children).and_then(Supervisor::run).map_err(text)
+    Supervisor::new(attempt, launcher, signals).and_then(Supervisor::run).map_err(text)
 }
 
 impl Supervisor {
-    fn new(attempt: ClaimedAttempt, daemon: Option<Connection>, children: OwnedFd) -> io::Result<Supervisor> {
+    fn new(attempt: ClaimedAttempt, daemon: Option<Connection>, signals: OwnedFd) -> io::Result<Supervisor> {
         set_child_subreaper(Some(getpid()))?;
         let main = MainProcess::start(attempt.folder.path())?;
         let spec = &attempt.spec;
@@ -101,9 +103,10 @@ impl Supervisor {
             scan_at: None,
             attempt,
             daemon,
+            greets: false,
             main,
             timeline,
-            children,
+            signals,
         })
     }
 
@@ -133,7 +136,8 @@ impl Supervisor {
         let stop = self.stop.as_ref().map(|stop| stop.scan_at);
         let pending_end = self.pending_end.as_ref().map(|pending_end| pending_end.write_at);
         let pending_nice = self.pending_nice.map(|(_, at)| at);
-        [self.timeline.next(), stop, pending_end, pending_nice, self.scan_at, self.resume_at]
+        let unread = self.daemon.as_ref().is_some_and(Connection::has_line).then_some(BootTime(0));
+        [unread, self.timeline.next(), stop, pending_end, pending_nice, self.scan_at, self.resume_at]
             .into_iter()
             .flatten()
             .min()
@@ -143,7 +147,7 @@ impl Supervisor {
     fn wait(&self) -> io::Result<()> {
         let connections = [self.daemon.as_ref(), self.main.connection.as_ref()];
         let mut polled = vec![
-            PollFd::new(&self.children, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.alarm, PollFlags::IN),
             PollFd::new(&self.attempt.listener, PollFlags::IN),
         ];
@@ -210,7 +214,11 @@ impl Supervisor {
     fn reap_children(&mut self) -> io::Result<()> {
         let (now, had_main) = (BootTime::now(), self.main.exit.is_none());
         let due = self.scan_at.is_some_and(|at| at <= now);
-        if !(sys::take_signals(&self.children) || due) || self.pending_end.is_some() {
+        let signals = sys::take_signals(&self.signals);
+        if signals.shutdown {
+            self.shut_down(now);
+        }
+        if !(signals.child || due) || self.pending_end.is_some() {
             return Ok(());
         }
         let children = self.main.reap()?;

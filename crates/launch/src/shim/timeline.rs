@@ -137,6 +137,14 @@ impl Timeline {
         self.end_by(now.after(grace), Some(EndCause::User));
     }
 
+    /// Terminates the job because the machine or the session shuts down.
+    pub(super) fn shut_down(&mut self, now: BootTime) {
+        self.end_by(now.after(self.grace), Some(EndCause::Shutdown));
+        if let Some(ending) = &mut self.ending {
+            ending.cause.get_or_insert(EndCause::Shutdown);
+        }
+    }
+
     /// Terminates the remaining processes after the exit of the main process.
     pub(super) fn terminate_leftovers(&mut self, now: BootTime) {
         if self.ending.is_none() {
@@ -308,6 +316,23 @@ mod tests {
         timeline.terminate_leftovers(at(50));
         check(&mut timeline, 50, &[DueAction::Term], Some(51));
         assert_eq!(timeline.ending().unwrap().cause, None);
+    }
+
+    #[test]
+    fn a_shutdown_has_the_grace_and_keeps_an_earlier_cause() {
+        let mut timeline = timeline();
+        timeline.shut_down(at(50));
+        check(&mut timeline, 50, &[DueAction::Term], Some(60));
+        assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::Shutdown));
+        let mut leftovers = self::timeline();
+        leftovers.terminate_leftovers(at(50));
+        leftovers.shut_down(at(50));
+        check(&mut leftovers, 50, &[DueAction::Term], Some(51));
+        assert_eq!(leftovers.ending().unwrap().cause, Some(EndCause::Shutdown));
+        let mut cancelled = self::timeline();
+        cancelled.terminate(at(50), SECOND);
+        cancelled.shut_down(at(50));
+        assert_eq!(cancelled.ending().unwrap().cause, Some(EndCause::User));
     }
 
     #[test]

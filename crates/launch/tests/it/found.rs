@@ -4,14 +4,20 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use miserly_launch::{AttemptPhase, Exit, FindError, FoundAttempt, LossCause, ShimCommand, find};
+use miserly_launch::{
+    AttemptPhase, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause, ShimCommand, find,
+};
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Test, alive, done, ended, exe, gone, kill, no_shim_is_left, stat, until};
+use crate::support::{SOON, Test, alive, done, ended, exe, gone, kill, no_shim_is_left, stat, until};
 
 fn kill_9(pid: u32) {
-    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    signal(pid, Signal::KILL);
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), signal).unwrap();
 }
 
 #[test]
@@ -58,6 +64,33 @@ fn a_shim_that_was_killed_is_lost_and_nothing_of_the_job_is_left() {
     assert!(lost.killed.len() >= 3, "{:?}", lost.killed);
     let FoundAttempt::Lost(again) = test.find() else { panic!("it is not lost any more") };
     assert!(again.killed.is_empty());
+}
+
+#[test]
+fn what_left_the_session_of_a_killed_shim_is_killed_by_its_environment() {
+    let test = Test::new("setsid sh -c 'echo $$; exec sleep 100' & wait");
+    let shim = test.launch();
+    let left = test.pids(1)[0];
+    kill_9(shim.identity().pid);
+    assert!(gone(&shim));
+    let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert!(lost.killed.contains(&left), "{:?}", lost.killed);
+    assert!(!alive(left));
+}
+
+#[test]
+fn a_job_is_killed_without_the_help_of_its_stopped_shim() {
+    let test = Test::new("trap '' TERM; setsid env -i sh -c 'echo $$; exec sleep 100' & echo $$; wait");
+    let shim = test.launch();
+    let pids = test.pids(2);
+    signal(shim.identity().pid, Signal::STOP);
+    until(|| shim.is_stopped().unwrap().then_some(()));
+    let KillResult::All(killed) = shim.kill_job(BootTime::now().after(SOON)).unwrap() else {
+        panic!("something is left")
+    };
+    assert!(pids.iter().all(|pid| killed.contains(pid) && !alive(*pid)), "{pids:?} {killed:?}");
+    shim.wake().unwrap();
+    assert_eq!(ended(&shim).exit, Exit::Signal { signal: 9, core: false });
 }
 
 #[test]
@@ -111,7 +144,7 @@ fn unrelated_process_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
     change(&mut started, &unrelated);
     fs::write(&path, started.to_string()).unwrap();
     let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
-    assert!(lost.killed.is_empty() && alive(unrelated.id()));
+    assert!(!lost.killed.contains(&unrelated.id()) && alive(unrelated.id()));
     unrelated.kill().unwrap();
     unrelated.wait().unwrap();
 }

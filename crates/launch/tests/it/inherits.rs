@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use miserly_launch::{Exit, OutputFile, ResourceLimits};
 
-use crate::support::{Test, cpus, status};
+use crate::support::{Test, cpus, exe, status, until};
 
 /// Returns the output of a script that succeeds.
 #[track_caller]
@@ -20,7 +21,8 @@ fn the_environment_is_as_specified() {
     let mut test = Test::new("env");
     test.spec.argv = vec!["/usr/bin/env".into()];
     test.spec.env = vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())];
-    assert_eq!(output(&test), "A=b c\nEMPTY=\n");
+    let folder = test.folder.path().canonicalize().unwrap().join("7.1");
+    assert_eq!(output(&test), format!("A=b c\nEMPTY=\nMISERLY_ATTEMPT_FOLDER={}\n", folder.display()));
 }
 
 #[test]
@@ -94,6 +96,24 @@ fn limits_are_set() {
     let mut test = Test::new("ulimit -d; ulimit -Sn; ulimit -n 200 && ulimit -Sn");
     test.spec.limits = ResourceLimits { memory: Some(64 << 20), files: Some(100) };
     assert_eq!(output(&test), "65536\n100\n200\n");
+}
+
+#[test]
+fn nothing_of_the_launcher_is_inherited_but_may_be_raised_again() {
+    // A launcher with other values than usual, in a process of its own.
+    let test = Test::new("ulimit -Sc; cat /proc/$$/oom_score_adj; nice; ulimit -Hc");
+    fs::create_dir(test.dir()).unwrap();
+    fs::write(test.dir().join("spec.json"), serde_json::to_vec(&test.spec).unwrap()).unwrap();
+    let hard = Command::new("sh").args(["-c", "ulimit -Hc"]).output().unwrap().stdout;
+    let script =
+        "ulimit -Sc $(ulimit -Hc); echo 300 > /proc/self/oom_score_adj; exec \"$0\" shim \"$1\" < /dev/null";
+    Command::new("sh").args(["-c", script]).arg(exe()).arg(test.dir()).status().unwrap();
+    until(|| test.dir().join("end.json").exists().then_some(()));
+    let nice = Command::new("nice").output().unwrap().stdout;
+    let nice = String::from_utf8(nice).unwrap().trim().parse::<i32>().unwrap().max(0);
+    // Only a process with a right to it lowers its nice value.
+    let nice = if rustix::process::geteuid().is_root() { 0 } else { nice };
+    assert_eq!(test.out(), format!("0\n0\n{nice}\n{}", String::from_utf8(hard).unwrap()));
 }
 
 #[test]

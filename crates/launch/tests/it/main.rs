@@ -9,6 +9,8 @@ mod ends;
 mod found;
 mod inherits;
 mod opportunistic;
+mod protocol;
+mod shutdown;
 mod stops;
 
 mod support;

@@ -6,11 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use miserly_core::Span;
 use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch};
-use miserly_launch::{
-    CommandError, FindError, FoundAttempt, LaunchError, Shim, ShimCommand, ShimRefusal, ShimReply, launch,
-};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use miserly_launch::{FindError, FoundAttempt, LaunchError, Shim, ShimRefusal, launch};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::message::{Waker, WorkerHandle, WorkerMessage};
@@ -34,30 +32,21 @@ pub(super) enum Begin {
     Find,
     /// Supervise a shim that was found alive.
     Alive(Box<Shim>),
-    /// Supervise the shim of an unknown job, which has been ordered to end it. Nothing is reported,
-    /// and its folder is removed.
-    Unknown(Box<Shim>),
+    /// End an unknown job with this grace period. Nothing is reported, and its folder is removed.
+    Unknown(Box<Shim>, Span),
     /// Only wait: the attempt is over, and its end was reported.
     Over,
 }
 
-/// The reason why a shim did not carry out a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CommandFailure {
-    /// The shim cannot carry it out, or does not answer.
-    Refused,
-    /// The shim is gone, or the connection to it is broken.
-    Disconnected,
-}
-
+/// The thread of an attempt.
 pub(super) struct Worker {
-    home: Home,
-    attempt: Attempt,
-    messages: mpsc::Receiver<WorkerMessage>,
-    waker: Waker,
-    reports: UnboundedSender<Input>,
+    pub(super) home: Home,
+    pub(super) attempt: Attempt,
+    pub(super) messages: mpsc::Receiver<WorkerMessage>,
+    pub(super) waker: Waker,
+    pub(super) reports: UnboundedSender<Input>,
     /// Messages that arrived while they could not be carried out.
-    deferred: Vec<WorkerMessage>,
+    pub(super) deferred: Vec<WorkerMessage>,
 }
 
 impl Worker {
@@ -85,7 +74,8 @@ impl Worker {
                 return self.report(self.home.failed(message));
             }
             Begin::Launch(launch) => self.launch(&launch),
-            Begin::Unknown(shim) => {
+            Begin::Unknown(shim, grace) => {
+                self.deferred.push(WorkerMessage::Do(Action::Kill { grace }));
                 self.supervise(*shim);
                 return super::remove(&self.folder());
             }
@@ -141,7 +131,8 @@ impl Worker {
             }
             self.pause(&mut pause);
             let ends = |message: &WorkerMessage| {
-                matches!(message, WorkerMessage::Do(Action::Kill { .. } | Action::BeginWindow { .. }))
+                use Action::{BeginWindow, EndOverdue, Kill};
+                matches!(message, WorkerMessage::Do(Kill { .. } | BeginWindow { .. } | EndOverdue { .. }))
             };
             if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.deferred.iter().any(ends) {
                 self.report(AttemptOutcome::NeverRan);
@@ -156,12 +147,15 @@ impl Worker {
     ///
     /// # Errors
     /// If a record of the attempt is damaged, so that its state can never be determined.
-    fn found(&mut self) -> Result<FoundAttempt, FindError> {
+    pub(super) fn found(&mut self) -> Result<FoundAttempt, FindError> {
         let mut pause = FIRST;
         loop {
             match super::found(&self.home, self.attempt) {
                 Err(error) if !super::is_final(&error) => {
-                    tracing::warn!("job {}: {error}", self.attempt.job);
+                    match error {
+                        FindError::Survivors { pids, .. } => self.report_survivors(pids),
+                        error => tracing::warn!("job {}: {error}", self.attempt.job),
+                    }
                     self.pause(&mut pause);
                 }
                 found => return found,
@@ -180,7 +174,7 @@ impl Worker {
         }
     }
 
-    fn outcome(&self, found: Result<FoundAttempt, FindError>) -> AttemptOutcome {
+    pub(super) fn outcome(&self, found: Result<FoundAttempt, FindError>) -> AttemptOutcome {
         found.map_or_else(|error| self.home.failed(error.to_string()), |found| outcome(&self.home, found))
     }
 
@@ -196,98 +190,6 @@ impl Worker {
     fn failed_launch(&self, error: &LaunchError) -> AttemptOutcome {
         let retries = matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES;
         if retries { AttemptOutcome::NeverRan } else { self.home.failed(error.to_string()) }
-    }
-
-    /// Carries out messages until the shim is gone. A context switch that failed is retried, later
-    /// each time.
-    fn supervise(&mut self, mut shim: Shim) -> AttemptOutcome {
-        let mut pause = FIRST;
-        loop {
-            let mut messages = std::mem::take(&mut self.deferred);
-            messages.extend(self.messages.try_iter());
-            let sent = self.send_all(&mut shim, messages);
-            if gone(&shim, &self.waker, sent.is_err().then_some(pause)) {
-                break;
-            }
-            self.waker.clear();
-            pause = if sent.is_err() { (pause * 2).min(LONGEST) } else { FIRST };
-            if sent == Err(CommandFailure::Disconnected) {
-                self.reconnect(&mut shim);
-            }
-        }
-        if let Ok(Some(end)) = shim.end() {
-            return convert::outcome(self.home.clock, &end);
-        }
-        // There is no record of the end.
-        drop(shim);
-        let found = self.found();
-        self.outcome(found)
-    }
-
-    /// Reconnects to the shim. If that fails, the old connection stays.
-    fn reconnect(&self, shim: &mut Shim) {
-        if let Ok(FoundAttempt::Alive(again)) = super::found(&self.home, self.attempt) {
-            *shim = again;
-        }
-    }
-
-    /// Sends all messages to the shim. Of the context switches, only the last is sent.
-    ///
-    /// # Errors
-    /// If that context switch failed. It is deferred.
-    fn send_all(&mut self, shim: &mut Shim, messages: Vec<WorkerMessage>) -> Result<(), CommandFailure> {
-        let last = messages.iter().rposition(|message| matches!(message, WorkerMessage::SetTurn { .. }));
-        let mut switched = Ok(());
-        for (nth, message) in messages.into_iter().enumerate() {
-            match message {
-                WorkerMessage::Do(action) => {
-                    if let Some(command) = convert::command(self.home.clock, action) {
-                        // A failure is logged. The shim still supervises the job to its end.
-                        let _ = self.send(shim, &command);
-                    }
-                }
-                WorkerMessage::SetTurn { runs, ack } if Some(nth) == last => {
-                    switched = self.send(shim, if runs { &ShimCommand::Resume } else { &ShimCommand::Stop });
-                    drop(ack);
-                    if switched.is_err() {
-                        self.deferred.push(WorkerMessage::SetTurn { runs, ack: None });
-                    }
-                }
-                WorkerMessage::SetTurn { .. } => {}
-            }
-        }
-        switched
-    }
-
-    fn send(&self, shim: &mut Shim, command: &ShimCommand) -> Result<(), CommandFailure> {
-        let job = self.attempt.job;
-        CrashPoint::BeforeCommand.pass();
-        let reply = shim.request(command);
-        CrashPoint::AfterCommand.pass();
-        match reply {
-            Ok(ShimReply::Done(_)) => Ok(()),
-            // The job runs until its grace ends, even if its slot does not.
-            Ok(ShimReply::Refused(ShimRefusal::Ending))
-                if matches!(command, ShimCommand::Stop | ShimCommand::Resume) =>
-            {
-                Ok(())
-            }
-            Ok(reply) => {
-                tracing::warn!("job {job}: the reply to {command:?} is {reply:?}");
-                // Processes that have not stopped yet stop when they can.
-                if matches!(reply, ShimReply::NotStopped { .. }) {
-                    Ok(())
-                } else {
-                    Err(CommandFailure::Refused)
-                }
-            }
-            Err(CommandError::Gone) => Err(CommandFailure::Disconnected),
-            Err(error) => {
-                tracing::warn!("job {job}: {command:?} failed: {error}");
-                let refused = matches!(error, CommandError::Silent);
-                Err(if refused { CommandFailure::Refused } else { CommandFailure::Disconnected })
-            }
-        }
     }
 
     fn report(&self, outcome: AttemptOutcome) {
@@ -316,16 +218,4 @@ fn is_temporary(error: &LaunchError) -> bool {
         LaunchError::Refused(refusal) => matches!(refusal, ShimRefusal::Begin { .. }),
         LaunchError::Spec(_) | LaunchError::Died { .. } => false,
     }
-}
-
-/// Waits until the shim is gone, a message arrives, or `within` has passed. Returns whether the
-/// shim is gone.
-fn gone(shim: &Shim, waker: &Waker, within: Option<Duration>) -> bool {
-    let within = within.and_then(|within| Timespec::try_from(within).ok());
-    let mut fds = [
-        PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN),
-        PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN),
-    ];
-    let waited = poll(&mut fds, within.as_ref());
-    waited.is_ok() && !fds[0].revents().is_empty()
 }

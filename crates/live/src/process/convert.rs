@@ -26,8 +26,8 @@ pub(super) fn spec(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpe
         script: submission.script.clone(),
         cwd: submission.directory.clone(),
         env: environment(home, attempt, launch),
-        stdout: output_file(launch.output.clone(), attempt),
-        stderr: launch.error.clone().map(|path| output_file(path, attempt)),
+        stdout: output_file(launch.output.clone(), launch),
+        stderr: launch.error.clone().map(|path| output_file(path, launch)),
         umask: submission.umask,
         limits: ResourceLimits {
             memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
@@ -47,10 +47,10 @@ pub(super) fn spec(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpe
     }
 }
 
-/// Returns an output file. The first attempt truncates the file, as a shell would. Later attempts
-/// append to it.
-fn output_file(path: PathBuf, attempt: Attempt) -> OutputFile {
-    OutputFile { path, append: attempt.nth > 1 }
+/// Returns an output file. The first attempt that runs truncates the file, as a shell would. Later
+/// attempts append to it.
+fn output_file(path: PathBuf, launch: &Launch) -> OutputFile {
+    OutputFile { path, append: launch.append }
 }
 
 /// Returns the environment of a job: that of its submission, and variables that describe the job.
@@ -89,7 +89,7 @@ pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
             ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
         }
         Action::Kill { grace } => ShimCommand::Kill { grace: duration(grace) },
-        Action::Launch(_) | Action::Forget => return None,
+        Action::Launch(_) | Action::EndOverdue { .. } | Action::Forget => return None,
     })
 }
 
@@ -99,10 +99,15 @@ pub(super) fn outcome(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
         EndCause::User => KilledBy::User,
+        EndCause::Shutdown => KilledBy::Shutdown,
     });
     match &end.exit {
         Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
+        // The job can be launched again.
+        Exit::Failed(StartFailure::Ended) if end.cause == Some(EndCause::Shutdown) => {
+            AttemptOutcome::NeverRan
+        }
         Exit::Failed(failure) => {
             AttemptOutcome::Failed { at, why: self::failure(failure), message: failure.to_string() }
         }

@@ -7,6 +7,8 @@ use miserly_engine::Action;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use super::desired::Ack;
+
 /// A message to the thread of an attempt.
 #[derive(Debug)]
 pub(super) enum WorkerMessage {
@@ -17,7 +19,7 @@ pub(super) enum WorkerMessage {
         /// Whether it runs; else it is stopped.
         runs: bool,
         /// An acknowledgement: dropped when the attempt obeys or a later message replaces this one.
-        ack: Option<Arc<mpsc::Sender<()>>>,
+        ack: Option<Ack>,
     },
 }
 

@@ -6,6 +6,14 @@
 
 mod attempt;
 
+mod supervise;
+
+mod desired;
+
+mod force;
+
+mod take_up;
+
 mod message;
 
 mod slots;
@@ -24,10 +32,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
-use miserly_engine::{
-    self as engine, Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, SlotSchedule,
-};
-use miserly_launch::{FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find};
+use miserly_engine::{self as engine, Action, Attempt, AttemptOutcome, Input, SlotSchedule};
+use miserly_launch::{FindError, FoundAttempt, LossCause, RecordError, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
@@ -79,34 +85,6 @@ impl Processes {
         let home = Home { folder, exe, clock, socket };
         let (workers, fresh, rotators) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         Processes { home, reports, workers, fresh, rotators }
-    }
-
-    /// Takes over the attempts of an earlier daemon. Returns those that have ended and those that
-    /// are in a window. It may take some seconds if processes are slow to die.
-    pub fn take_up(&mut self, attempts: &[Attempt]) -> Absence {
-        let (mut ended, mut begun) = (vec![], vec![]);
-        for attempt in attempts {
-            match found(&self.home, *attempt) {
-                Ok(FoundAttempt::Alive(mut shim)) => {
-                    begun.extend(in_window(self.home.clock, *attempt, &mut shim));
-                    self.supervise(*attempt, Begin::Alive(Box::new(shim)));
-                }
-                Ok(found) => {
-                    ended.push((*attempt, outcome(&self.home, found)));
-                    self.supervise(*attempt, Begin::Over);
-                }
-                Err(error) if !is_final(&error) => {
-                    tracing::warn!("job {} cannot be taken up yet: {error}", attempt.job);
-                    self.supervise(*attempt, Begin::Find);
-                }
-                Err(error) => {
-                    tracing::error!("job {} cannot be taken up: {error}", attempt.job);
-                    ended.push((*attempt, self.home.failed(error.to_string())));
-                    self.supervise(*attempt, Begin::Over);
-                }
-            }
-        }
-        Absence { ended, begun }
     }
 
     fn supervise(&mut self, attempt: Attempt, begin: Begin) {
@@ -202,13 +180,6 @@ fn found(home: &Home, attempt: Attempt) -> Result<FoundAttempt, FindError> {
 /// Returns whether the outcome of an attempt can never be determined.
 fn is_final(error: &FindError) -> bool {
     matches!(error, FindError::Record(RecordError::Damaged { .. }))
-}
-
-/// Returns the window of an attempt, as its shim has it. Returns `None` if the shim does not
-/// answer, or the attempt is in no window.
-fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<BegunWindow> {
-    let Ok(ShimReply::Done(state)) = shim.request(&ShimCommand::Status) else { return None };
-    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// Returns the outcome of an attempt that is not alive.

@@ -3,10 +3,10 @@
 
 use miserly_core::Span;
 use miserly_engine::Attempt;
-use miserly_launch::{FoundAttempt, Shim, ShimCommand};
+use miserly_launch::FoundAttempt;
 
 use super::attempt::Begin;
-use super::{Processes, convert, folder, found, retire};
+use super::{Processes, folder, found, retire};
 
 impl Processes {
     /// Settles the attempts that have a folder and are not in `known`.
@@ -34,22 +34,12 @@ impl Processes {
         match found(&self.home, attempt) {
             Ok(FoundAttempt::Alive(shim)) => {
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
-                let begin = Begin::Unknown(Box::new(end(attempt, shim, grace)));
-                self.supervise(attempt, begin);
+                self.supervise(attempt, Begin::Unknown(Box::new(shim), grace));
             }
             Ok(_) => retire::retire(&path),
             Err(error) => tracing::error!("{}: its job is unknown: {error}", path.display()),
         }
     }
-}
-
-/// Orders a shim to end its job.
-fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Shim {
-    let kill = ShimCommand::Kill { grace: convert::duration(grace) };
-    if let Err(error) = shim.request(&kill) {
-        tracing::warn!("job {}: {kill:?} failed: {error}", attempt.job);
-    }
-    shim
 }
 
 /// Returns the attempt that has a folder of this name.

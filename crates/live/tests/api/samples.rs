@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools,
-    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Slice, Slots, Status, Unenforced,
-    WaitReason, Window,
+    Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
+    Phase, Pool, Pools, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Slice, Slots, Status,
+    Unenforced, WaitReason, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -41,6 +41,7 @@ fn phases() -> Vec<Phase> {
         Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3) },
         Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11) },
         killed(KilledBy::Time, Some(Exit::Signal(15))),
+        killed(KilledBy::Shutdown, Some(Exit::Code(3))),
         Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None },
         Phase::Failed { at: at(10), why: Failure::Directory, message: "no such folder".to_owned() },
         Phase::Lost { at: at(10), why: LostBy::Reboot },
@@ -71,6 +72,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         ],
         slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
         late: Some(LateStart { by: 1.5, why: PromiseChangeReason::Away }),
+        overdue: Some(Overdue { since: at(20), cause: OverdueCause::Processes { pids: vec![77, 78] } }),
         unenforced: vec!["memory".to_owned()],
         phase,
         ..bare(number)
@@ -107,6 +109,7 @@ fn bare(number: i64) -> JobView {
         reasons: Vec::new(),
         slots: None,
         late: None,
+        overdue: None,
         attempts: 0,
         unenforced: Vec::new(),
     }

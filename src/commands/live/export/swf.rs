@@ -72,7 +72,7 @@ fn up(micros: i64) -> i64 {
 fn status(outcome: JobOutcome) -> i64 {
     match outcome {
         JobOutcome::Done(Exit::Code(0)) => 1,
-        JobOutcome::Killed(KilledBy::User) => 5,
+        JobOutcome::Killed(KilledBy::User | KilledBy::Shutdown) => 5,
         _ => 0,
     }
 }

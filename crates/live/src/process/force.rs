@@ -1,0 +1,239 @@
+//! The end of an attempt by force: the daemon does what its shim should have done.
+//!
+//! The shim is continued first if it is stopped, since it records the true end. If the attempt
+//! still lives a moment later, the daemon kills its processes itself. Last it kills a shim that
+//! stays stopped although no process of the job is left.
+
+use std::time::Duration;
+
+use miserly_api::model::{Exit, KilledBy, OverdueCause};
+use miserly_core::Time;
+use miserly_engine::{AttemptOutcome, Input};
+use miserly_launch::{BootTime, KillResult};
+
+use super::attempt::Worker;
+use super::supervise::Supervision;
+
+/// The time for the shim to end the job, after a command or after it was continued.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest pause between attempts to kill processes that do not die.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How often a shim is continued that counts the running time of its job.
+const WAKES: u32 = 5;
+/// The signal of a forced end.
+const KILL: i32 = 9;
+
+/// An end by force.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ForcedEnd {
+    at: BootTime,
+    step: Step,
+    by: KilledBy,
+    pause: Duration,
+    /// How often the shim may be found stopped before the daemon does more than to continue it.
+    /// `None` if the daemon does not wait for that.
+    patience: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Let the shim do it.
+    Wake,
+    /// Kill the processes of the job.
+    Job,
+    /// Kill the shim, too, if it is stopped.
+    Shim,
+}
+
+impl ForcedEnd {
+    /// Returns the end of an attempt whose window and cleanup time are over.
+    ///
+    /// If its running time counts, it is ended only if its shim is stopped time after time.
+    pub(super) fn overdue(now: BootTime, by_running_time: bool) -> ForcedEnd {
+        let patience = by_running_time.then_some(WAKES);
+        ForcedEnd { at: now, step: Step::Wake, by: KilledBy::Time, pause: PATIENCE, patience }
+    }
+
+    /// Returns the end of an attempt that its shim shall kill at an instant.
+    pub(super) fn requested(kill_at: BootTime) -> ForcedEnd {
+        ForcedEnd { by: KilledBy::User, ..ForcedEnd::overdue(kill_at.after(PATIENCE), false) }
+    }
+
+    /// Returns the earlier of two ends, with the cause of the first one. One that waits for no shim
+    /// precedes one that does.
+    pub(super) fn or(self, other: ForcedEnd) -> ForcedEnd {
+        match (self.patience, other.patience) {
+            (Some(_), None) => return other,
+            (None, Some(_)) => return self,
+            _ => {}
+        }
+        if other.at < self.at && self.step == Step::Wake { ForcedEnd { by: self.by, ..other } } else { self }
+    }
+
+    /// Returns the instant of the next step.
+    pub(super) fn at(&self) -> BootTime {
+        self.at
+    }
+
+    /// Returns the outcome as its shim recorded it, with the cause if the shim saw only the kill.
+    pub(super) fn outcome(&self, recorded: AttemptOutcome) -> AttemptOutcome {
+        match recorded {
+            AttemptOutcome::Ended { at, exit: Exit::Signal(KILL), by: None } if self.step != Step::Wake => {
+                AttemptOutcome::Ended { at, exit: Exit::Signal(KILL), by: Some(self.by) }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the outcome of an attempt without a record: that of a kill if the daemon killed the
+    /// shim.
+    pub(super) fn lost(&self, found: AttemptOutcome, now: Time) -> AttemptOutcome {
+        match found {
+            AttemptOutcome::Lost(_) if self.step != Step::Wake => {
+                AttemptOutcome::Ended { at: now, exit: Exit::Signal(KILL), by: Some(self.by) }
+            }
+            other => other,
+        }
+    }
+
+    /// Schedules the step after a look at the shim, which was stopped or not.
+    fn looked(&mut self, was_stopped: bool) {
+        match &mut self.patience {
+            None => self.next(Step::Job),
+            Some(0) if was_stopped => self.next(Step::Job),
+            Some(left) if was_stopped => {
+                *left -= 1;
+                self.next(Step::Wake);
+            }
+            Some(left) => {
+                *left = WAKES;
+                self.again();
+            }
+        }
+    }
+
+    fn next(&mut self, step: Step) {
+        (self.step, self.at) = (step, BootTime::now().after(PATIENCE));
+    }
+
+    /// Tries again, later each time.
+    fn again(&mut self) {
+        self.at = BootTime::now().after(self.pause);
+        self.pause = (self.pause * 2).min(LONGEST);
+    }
+}
+
+impl Worker {
+    /// Takes the next step of an end by force, if it is due.
+    pub(super) fn force(&self, supervision: &mut Supervision) {
+        let Some(mut force) = supervision.force.take() else { return };
+        if force.at <= BootTime::now() {
+            match force.step {
+                Step::Wake => {
+                    let was_stopped = supervision.wake();
+                    if was_stopped {
+                        self.report_overdue(OverdueCause::ShimStopped);
+                    }
+                    force.looked(was_stopped);
+                }
+                Step::Job => self.kill_job(supervision, &mut force),
+                Step::Shim => self.kill_shim(supervision, &mut force),
+            }
+        }
+        supervision.force = Some(force);
+    }
+
+    fn kill_job(&self, supervision: &Supervision, force: &mut ForcedEnd) {
+        match supervision.shim.kill_job(BootTime::now().after(PATIENCE)) {
+            Ok(KillResult::All(killed)) => {
+                if !killed.is_empty() {
+                    tracing::warn!("job {}: its shim did not end it; killed {killed:?}", self.attempt.job);
+                }
+                supervision.wake();
+                force.next(Step::Shim);
+            }
+            Ok(KillResult::Survivors(pids)) => {
+                supervision.wake();
+                self.report_survivors(pids);
+                force.again();
+            }
+            Err(error) => {
+                tracing::warn!("job {}: cannot be ended by force: {error}", self.attempt.job);
+                force.again();
+            }
+        }
+    }
+
+    /// Kills a shim that is stopped again. Any other shim is about to record the end.
+    fn kill_shim(&self, supervision: &Supervision, force: &mut ForcedEnd) {
+        if supervision.shim.is_stopped().unwrap_or(false) {
+            tracing::warn!("job {}: its shim stays stopped; it is killed", self.attempt.job);
+            if let Err(error) = supervision.shim.kill() {
+                tracing::warn!("job {}: its shim cannot be killed: {error}", self.attempt.job);
+            }
+        }
+        (force.step, force.at) = (Step::Job, BootTime::now().after(force.pause));
+        force.pause = (force.pause * 2).min(LONGEST);
+    }
+
+    /// Reports processes that do not die.
+    pub(super) fn report_survivors(&self, pids: Vec<u32>) {
+        tracing::warn!("job {}: its processes {pids:?} do not die", self.attempt.job);
+        self.report_overdue(OverdueCause::Processes { pids });
+    }
+
+    fn report_overdue(&self, cause: OverdueCause) {
+        // The receiver is gone only when the daemon ends.
+        let _ = self.reports.send(Input::Overdue(self.attempt, cause));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_api::model::LostBy;
+
+    use super::*;
+
+    const NOW: BootTime = BootTime(5_000_000);
+
+    #[test]
+    fn a_request_leaves_the_shim_a_second_and_an_overdue_job_nothing() {
+        let request = ForcedEnd::requested(NOW.after(PATIENCE));
+        assert_eq!(request.at(), NOW.after(2 * PATIENCE));
+        let both = request.or(ForcedEnd::overdue(NOW, false));
+        assert_eq!((both.at(), both.by), (NOW, KilledBy::User));
+        assert_eq!(both.or(ForcedEnd::requested(NOW)).at(), NOW);
+        let patient = ForcedEnd::overdue(NOW, true);
+        assert_eq!(patient.or(request).at(), request.at());
+        assert_eq!(request.or(patient).at(), request.at());
+    }
+
+    #[test]
+    fn a_shim_that_counts_running_time_is_continued_until_it_is_stopped_time_after_time() {
+        let mut force = ForcedEnd::overdue(NOW, true);
+        for was_stopped in [false, true, true, false, true, true, true, true, true] {
+            force.looked(was_stopped);
+            assert_eq!(force.step, Step::Wake);
+        }
+        force.looked(true);
+        assert_eq!(force.step, Step::Job);
+        let mut force = ForcedEnd::overdue(NOW, false);
+        force.looked(false);
+        assert_eq!(force.step, Step::Job);
+    }
+
+    #[test]
+    fn only_what_the_daemon_killed_has_its_cause() {
+        let at = Time::from_ticks(3);
+        let ended = |signal, by| AttemptOutcome::Ended { at, exit: Exit::Signal(signal), by };
+        let mut force = ForcedEnd::overdue(NOW, false);
+        assert_eq!(force.outcome(ended(KILL, None)), ended(KILL, None));
+        assert_eq!(force.lost(AttemptOutcome::Lost(LostBy::Shim), at), AttemptOutcome::Lost(LostBy::Shim));
+        force.next(Step::Job);
+        assert_eq!(force.outcome(ended(KILL, None)), ended(KILL, Some(KilledBy::Time)));
+        assert_eq!(force.outcome(ended(11, None)), ended(11, None));
+        assert_eq!(force.outcome(ended(KILL, Some(KilledBy::User))), ended(KILL, Some(KilledBy::User)));
+        assert_eq!(force.lost(AttemptOutcome::Lost(LostBy::Shim), at), ended(KILL, Some(KilledBy::Time)));
+        assert_eq!(force.lost(AttemptOutcome::NeverRan, at), AttemptOutcome::NeverRan);
+    }
+}
