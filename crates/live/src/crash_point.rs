@@ -1,7 +1,7 @@
 //! Crash points: the steps between which a daemon may die, for tests.
 //!
 //! With `MISERLY_CRASH_POINT=after-commit:3` a debug build kills itself at the third pass of that point. A release build has
-//! no crash points. The states between the steps are in ARCHITECTURE.md, "State machine of an attempt".
+//! no crash points. The states between the steps are in docs/explanation/attempts.md.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

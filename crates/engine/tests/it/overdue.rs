@@ -25,7 +25,7 @@ fn an_overdue_job_is_ended_by_force_once_and_by_the_next_daemon_again() {
     assert!(matches!(life.actions(first)[..], [Action::EndOverdue { by_running_time: false }]));
     life.turn(13, vec![]);
     assert!(life.actions(first).is_empty());
-    life.begin(14, Absence::default());
+    life.begin(14, &Absence::default());
     assert!(matches!(life.actions(first)[..], [Action::EndOverdue { by_running_time: false }]));
 }
 
@@ -36,7 +36,7 @@ fn a_job_that_takes_turns_is_left_to_the_count_of_its_shim() {
     life.actions(number);
     life.turn(12, vec![]);
     assert!(matches!(life.actions(number)[..], [Action::EndOverdue { by_running_time: true }]));
-    life.begin(14, Absence::default());
+    life.begin(14, &Absence::default());
     let actions = life.actions(number);
     let [Action::Move(_), Action::RunFor(_), Action::EndOverdue { by_running_time: true }] = &actions[..]
     else {
@@ -63,7 +63,7 @@ fn the_cause_is_shown_and_stored() {
     // That of another attempt is not its own.
     life.turn(14, vec![Input::Overdue(attempt(first, 2), OverdueCause::ShimStopped)]);
     life.turn(14, vec![Input::Overdue(attempt(first, 1), cause.clone())]);
-    life.begin(15, Absence::default());
+    life.begin(15, &Absence::default());
     assert_eq!(life.job(16, first).overdue, Some(Overdue { since, cause }));
 }
 
