@@ -30,8 +30,11 @@ fn is_of_daemon(error: &anyhow::Error) -> bool {
 pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => note!("{}", document(job, error)),
-        Some(job) => note!("error: job {job}: {error:#}"),
-        None => note!("error: {error:#}"),
+        // Many messages name the job themselves.
+        Some(job) if !format!("{error:#}").starts_with(&format!("job {job} ")) => {
+            note!("error: job {job}: {error:#}");
+        }
+        _ => note!("error: {error:#}"),
     }
 }
 

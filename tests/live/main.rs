@@ -20,6 +20,8 @@ mod crowd;
 
 mod requests;
 
+mod rights;
+
 mod steps;
 
 mod early;

@@ -87,7 +87,8 @@ pub enum EngineError {
 /// |---|---|
 /// | `startup`, `resync` | load the state, take over attempts, resend the state to them |
 /// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
-/// | `requests` | dispatch requests, answer those that change no job |
+/// | `requests`, `listing` | dispatch requests, answer those that change no job |
+/// | `rights` | decide who may submit, change and read jobs |
 /// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
 /// | `attempt_end` | end attempts |
 /// | `release` | submit jobs that waited for other jobs or for an instant |
@@ -196,7 +197,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.online(cpus);
         }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
-            self.handle_request(now, caller, *request, requester)?;
+            self.handle_request(now, &caller, *request, requester)?;
         }
         self.fit_pools(now)?;
         self.settle_dependencies(now)
@@ -258,7 +259,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             requester.reply(reply);
         }
         let mut waiters = std::mem::take(&mut self.waiters);
-        waiters.notify(|number| batch.finished.get(&number).map(|record| self.view(now, record)));
+        waiters
+            .notify(|number, uid| batch.finished.get(&number).map(|record| self.view_for(now, uid, record)));
         self.waiters = waiters;
     }
 

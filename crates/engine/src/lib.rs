@@ -7,6 +7,8 @@
 
 mod now;
 
+mod account;
+
 mod request;
 
 mod journal;
@@ -57,6 +59,10 @@ mod release;
 
 mod requests;
 
+mod rights;
+
+mod listing;
+
 mod submission;
 
 mod job_control;
@@ -83,6 +89,7 @@ mod views;
 
 mod pool_view;
 
+pub use account::{Account, AccountName, Caller, Group, QueueUsers};
 pub use amounts::{Amounts, amounts, resources};
 pub use daemon_info::{DaemonInfo, UserNames};
 pub use engine::{Engine, EngineError, Input};
@@ -96,7 +103,7 @@ pub use launcher::{
 pub use now::{ClockMark, Now};
 pub use promise::{PromiseCause, PromiseLog};
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentWindow};
-pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
+pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};

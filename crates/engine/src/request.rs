@@ -4,13 +4,6 @@ use std::fmt;
 
 use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
 
-/// The user behind a request, as the kernel identifies it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The user's number.
-    pub uid: u32,
-}
-
 /// A request to the daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DaemonRequest {

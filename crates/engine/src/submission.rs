@@ -17,7 +17,7 @@ const ARRAY_MOST: usize = 10_000;
 const ARRAY_BYTES: usize = 256 << 20;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    pub(crate) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+    pub(crate) fn submit(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
         if self.values.draining {
             let message = "the daemon accepts no new jobs (miserly drain --undo)";
             return Err(Problem::new(ProblemCode::Unavailable, message).into());
@@ -49,7 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the promises that a submission would get now.
-    pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+    pub(crate) fn quote(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
         let at = self.fresh(now)?;
         let records = self.records_of(now, caller, submission)?;
         self.check_known_begin(at, &records[0])?;
@@ -134,9 +134,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Checks a submission and returns the records of its jobs.
-    fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
-        self.may_submit(caller)?;
+    fn records_of(&self, now: Now, caller: &Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        self.check_identity(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
+        self.may_submit(caller)?;
         self.stopped_problem(&queue.name).map_or(Ok(()), Err)?;
         self.launcher.check(submission, &name_of(submission))?;
         let (time, memory) = check(queue, submission)?;
@@ -168,19 +169,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok((first..).zip(indexes).map(record).collect())
     }
 
-    /// Checks that the caller is the daemon's user: the launcher has no rights to run jobs as another user.
-    fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
-        if caller.uid == self.info.owner {
-            return Ok(());
-        }
-        let message = format!(
-            "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
-            (self.info.users.0)(self.info.owner),
-            (self.info.users.0)(caller.uid)
-        );
-        Err(Problem::new(ProblemCode::Forbidden, message))
-    }
-
     /// Checks that the queue keeps deadlines, if the submission has one.
     fn check_deadline(&self, queue: &Queue, submission: &Submission) -> Result<(), Problem> {
         if submission.deadline.is_none() || queue.knows_begin() {
@@ -198,13 +186,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Err(refused_field("deadline", message))
     }
 
-    fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
+    fn queue_for(&self, caller: &Caller, name: Option<&str>) -> Result<&Queue, Problem> {
         let first = self.setup.queues.first().map_or("", |queue| &queue.name);
         let queue = self.queue_called(name.unwrap_or(first))?;
-        if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
-            let message = format!("queue {} is not yours to use", queue.name);
-            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", message) });
-        }
+        self.may_use(caller, queue)?;
         Ok(queue)
     }
 
@@ -212,7 +197,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
         self.setup.queue(name).ok_or_else(|| {
             let names: Vec<&str> = self.setup.queues.iter().map(|queue| queue.name.as_str()).collect();
-            let message = format!("there is no such queue; there is {}", names.join(", "));
+            let message = format!("there is no queue {name:?}; there is {}", names.join(", "));
             Problem { code: ProblemCode::NotFound, ..Problem::with_field("queue", message) }
         })
     }

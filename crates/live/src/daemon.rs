@@ -26,6 +26,7 @@ use crate::process::Processes;
 use crate::server::{self, BindError, Service};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
+use crate::users;
 
 /// The most inputs in one batch. They are committed together.
 const BATCH_MOST: usize = 512;
@@ -82,11 +83,30 @@ struct EngineHandle(UnboundedSender<Input>);
 
 impl Service for EngineHandle {
     async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        let caller = match request {
+            DaemonRequest::Submit(_) | DaemonRequest::Quote(_) => with_account(caller).await?,
+            _ => caller,
+        };
         let (sender, reply) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
         let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
         self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
         reply.await.map_err(|_| gone())?
+    }
+}
+
+/// Returns a caller with the account that the user has now. The lookup may wait for the network, so it has a thread of its own.
+async fn with_account(caller: Caller) -> Result<Caller, Problem> {
+    let uid = caller.uid;
+    let found = tokio::task::spawn_blocking(move || users::caller(uid)).await;
+    match found.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Ok(found) => Ok(found),
+        // These need no account.
+        Err(_) if uid == 0 || uid == rustix::process::getuid().as_raw() => Ok(caller),
+        Err(error) => {
+            let message = format!("user {uid} cannot be looked up now ({error}); try again");
+            Err(Problem::new(ProblemCode::Unavailable, message))
+        }
     }
 }
 
@@ -142,6 +162,7 @@ async fn daemon(
     let serving = tokio::spawn(server::serve(socket, EngineHandle(sender), async move {
         let _ = stopped.await;
     }));
+    log_warnings(&options.configuration);
     tracing::info!("ready on {}", options.configuration.socket.display());
     let ended =
         process_inputs(&mut engine, clock, &mut inputs, signals, reread, &options.configuration, &backups)
@@ -181,7 +202,8 @@ fn engine(
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
-        users: UserNames(crate::users::name),
+        overflow_uid: Some(users::overflow_uid()),
+        users: UserNames(users::name),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
@@ -246,6 +268,12 @@ async fn process_inputs(
     }
 }
 
+fn log_warnings(configuration: &Configuration) {
+    for warning in configuration.warnings() {
+        tracing::warn!("{warning}");
+    }
+}
+
 fn reload(
     engine: &mut Engine<Processes, Store>,
     clock: BootClock,
@@ -265,6 +293,7 @@ fn reload(
         ),
         Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
             Ok(()) => {
+                log_warnings(&configuration);
                 backups.change(configuration.backups);
                 tracing::info!("the configuration was read again");
             }

@@ -22,6 +22,10 @@ pub mod daemon;
 
 pub mod recover;
 
+mod folder;
+
+pub use folder::FolderError;
+
 mod timer;
 
 mod users;

@@ -36,7 +36,7 @@ pub(crate) mod replay;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use miserly_api::client::{Client, find, named_socket};
+use miserly_api::client::{Client, DaemonSocket, find, named_socket};
 use miserly_live::config::default_state;
 use serde::Serialize;
 
@@ -62,8 +62,8 @@ fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     talk(find(args.socket.as_deref())?)
 }
 
-fn talk(socket: PathBuf) -> anyhow::Result<Client> {
-    Client::new(socket).context("cannot connect to the daemon")
+fn talk(socket: DaemonSocket) -> anyhow::Result<Client> {
+    Client::of(socket).context("cannot connect to the daemon")
 }
 
 /// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
@@ -72,8 +72,8 @@ fn state_folder(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    let Some(socket) = named_socket() else { return Ok(default_state()?) };
-    let status = talk(socket)?.status();
+    let Some(path) = named_socket() else { return Ok(default_state()?) };
+    let status = talk(DaemonSocket { path, named: true })?.status();
     let asked = "cannot get the state folder from the daemon of MISERLY_SOCKET; give --state";
     Ok(status.context(asked)?.state.into())
 }

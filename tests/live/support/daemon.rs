@@ -16,6 +16,8 @@ use super::{SOON, until, until_or_tell};
 /// A folder with a daemon: its configuration, state, socket and log. All its processes end with it.
 pub(crate) struct Daemon {
     folder: TempDir,
+    /// The socket of the next daemon.
+    pub(crate) socket: PathBuf,
     process: Option<Child>,
 }
 
@@ -30,7 +32,8 @@ impl Daemon {
     /// Returns a daemon that is not started.
     pub(crate) fn asleep(configuration: &str) -> Daemon {
         let folder = TempDir::new().expect("a temporary folder");
-        let daemon = Daemon { folder, process: None };
+        let socket = folder.path().join("socket");
+        let daemon = Daemon { folder, socket, process: None };
         daemon.configure(configuration);
         daemon
     }
@@ -63,7 +66,7 @@ impl Daemon {
             .arg("--state")
             .arg(self.state())
             .arg("--socket")
-            .arg(self.path("socket"))
+            .arg(&self.socket)
             .args(options)
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
@@ -82,7 +85,7 @@ impl Daemon {
     pub(crate) fn start_with(&mut self, options: &[&str]) {
         let child = self.command(options).spawn().expect("a program that starts");
         self.process = Some(child);
-        let socket = self.path("socket");
+        let socket = self.socket.clone();
         let process = self.process.as_mut().expect("it was started");
         until("the daemon answers", SOON, || {
             let ended = process.try_wait().expect("a child that can be waited for");
@@ -118,7 +121,7 @@ impl Daemon {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::new(self.path("socket")).expect("a client")
+        Client::new(self.socket.clone()).expect("a client")
     }
 
     /// Submits a job that must be accepted, and returns its number.

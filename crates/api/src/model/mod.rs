@@ -19,5 +19,5 @@ pub use job::{
     Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, PromiseChange,
     PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
-pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest};
+pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use submission::{Array, Submission};

@@ -28,6 +28,10 @@ mod queues;
 
 mod refusals;
 
+mod rights;
+
+mod listings;
+
 mod again;
 
 mod pools;

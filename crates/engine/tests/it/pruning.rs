@@ -50,7 +50,7 @@ fn open(
         default_time: None,
         most_time: None,
         default_memory: 1024,
-        users: vec![],
+        users: None,
     };
     let setup = Setup {
         queues: vec![queue],

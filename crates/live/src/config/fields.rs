@@ -170,11 +170,17 @@ const QUEUE: [Field; 11] = [
         Described("a single queue has the pool's; of several, none"),
     ),
     field("policy", "policy", "A policy in its written form ([Policies](policies.md)).", Is("\"miser\"")),
-    field("users", "list of names or numbers", "The users of the queue.", Described("all users")),
+    field(
+        "users",
+        "list of names or numbers",
+        "The users of the queue. Root and the daemon's user may use every queue.",
+        Described("all users"),
+    ),
     field(
         "groups",
         "list of names or numbers",
-        "The groups of the queue. Their members are those of `/etc/group` and `/etc/passwd` when the file is read.",
+        "The groups of the queue. The system's databases (NSS) name the groups of a user at each submission. \
+         A group that is empty or unknown admits nobody.",
         Described("all users"),
     ),
     field(

@@ -79,6 +79,14 @@ impl Configuration {
         Configuration::parse("", "", machine)
     }
 
+    /// Returns the warnings: users and groups that the system does not know now.
+    pub fn warnings(&self) -> Vec<String> {
+        let unknown = |queue: &Queue| {
+            queue.users.as_ref().map_or_else(Vec::new, |users| accounts::unknown(&queue.name, users))
+        };
+        self.queues.iter().flat_map(unknown).collect()
+    }
+
     /// Reads a configuration file, for this machine.
     ///
     /// # Errors

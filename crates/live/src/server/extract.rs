@@ -16,7 +16,7 @@ use super::response::{ErrorResponse, ReplyBody};
 use super::service::Service;
 
 /// The properties of a connection. Each of its requests carries them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) caller: Caller,
     /// The most bytes of a body.
@@ -81,7 +81,7 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
 
     async fn from_request_parts(parts: &mut Parts, service: &S) -> Result<Self, ErrorResponse> {
         connection(&parts.extensions)
-            .map(|connection| Dispatcher { service: service.clone(), caller: connection.caller })
+            .map(|connection| Dispatcher { service: service.clone(), caller: connection.caller.clone() })
     }
 }
 

@@ -123,7 +123,7 @@ impl Clients {
         };
         let Some(permit) = self.permit(uid) else { return reject(&stream) };
         let Limits { body, timeout, .. } = self.limits;
-        let connection = Connection { caller: Caller { uid }, body, timeout };
+        let connection = Connection { caller: Caller::new(uid), body, timeout };
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
         tasks.spawn(async move {
             serve_connection(stream, connection, router, stopping).await;
@@ -168,15 +168,16 @@ async fn serve_connection(
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let timeout = connection.timeout;
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(connection);
+        request.extensions_mut().insert(connection.clone());
         service.call(request)
     });
-    let io = TokioIo::new(WriteTimeout::new(stream, connection.timeout));
+    let io = TokioIo::new(WriteTimeout::new(stream, timeout));
     let http = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(connection.timeout)
+        .header_read_timeout(timeout)
         .serve_connection(io, answering);
     tokio::pin!(http);
     tokio::select! {
