@@ -32,10 +32,23 @@ pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error)
         _ if json => note!("{}", document(job, error)),
         // Many messages name the job themselves.
         Some(job) if !format!("{error:#}").starts_with(&format!("job {job} ")) => {
-            note!("error: job {job}: {error:#}");
+            note!("error: job {job}: {}", text(error));
         }
-        _ => note!("error: {error:#}"),
+        _ => note!("error: {}", text(error)),
     }
+}
+
+/// Returns an error with its causes. A cause that the error ends with is not repeated.
+fn text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Returns the API's problem. Without a daemon, returns one of the same form.
@@ -44,7 +57,7 @@ fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
         json!(problem)
     } else {
         let code = if is_of_daemon(error) { "no_answer" } else { "malformed" };
-        json!({"code": code, "message": format!("{error:#}")})
+        json!({"code": code, "message": text(error)})
     };
     if let Some(job) = job.filter(|_| problem["job"].is_null()) {
         problem["job"] = job.into();

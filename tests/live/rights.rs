@@ -1,4 +1,4 @@
-//! Other users, end to end. Only root can take another identity: without it these tests report a skip.
+//! Other users and other daemons, end to end. Only root can take another identity: without it these tests report a skip.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -10,7 +10,7 @@ use miserly_api::model::Submission;
 use miserly_test_support::Requirement;
 use rustix::process::geteuid;
 
-use crate::support::{Daemon, queue, sh};
+use crate::support::{Daemon, SOON, cpus, is_over, miserly, queue, sh, until};
 
 /// The number of an unprivileged user.
 const OTHER: u32 = 33;
@@ -163,4 +163,42 @@ fn the_umask_of_the_command_is_that_of_the_job() {
     let output = Command::new("/bin/sh").args(["-c", &line]).output().expect("a shell");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(mode(&daemon.path("miserly-1.out")), 0o600);
+}
+
+/// Two daemons on one processor say so, both of them.
+#[test]
+fn daemons_see_each_other_s_processors() {
+    let first = Daemon::of_policy("miser");
+    let second = Daemon::of_policy("miser");
+    let shared = |daemon: &Daemon, other: &Daemon| {
+        let status = daemon.client().status().expect("a status");
+        let pid = u32::try_from(other.pid().expect("it runs").as_raw_nonzero().get()).expect("a number");
+        let found = status.shared_cpus.into_iter().find(|shared| shared.pid == pid);
+        found.map(|shared| (shared.cpus, shared.uid))
+    };
+    let expect = Some((cpus(), geteuid().as_raw()));
+    assert_eq!(shared(&second, &first), expect);
+    assert_eq!(shared(&first, &second), expect);
+    assert!(second.log().contains("jobs of both share them"), "{}", second.log());
+    let text = text(&miserly(&["status", "--socket", &first.socket.display().to_string()]).stdout);
+    assert!(text.contains("shared cpus") && text.contains("cpus for jobs"), "{text}");
+}
+
+/// The kernel names the process of the daemon; its jobs survive.
+#[test]
+fn a_daemon_is_reloaded_and_stopped_by_a_command() {
+    let mut daemon = Daemon::of_policy("miser");
+    let job = daemon.submit(&sh("sleep 1", 20.0));
+    let socket = daemon.socket.display().to_string();
+    let output = miserly(&["reload", "--socket", &socket]);
+    assert!(output.status.success(), "{output:?}");
+    until("it reads the configuration", SOON, || {
+        daemon.log().contains("the configuration was read again").then_some(())
+    });
+    let output = miserly(&["stop", "--socket", &socket]);
+    assert!(output.status.success() && text(&output.stdout).contains("has ended"), "{output:?}");
+    assert!(daemon.log().contains("SIGTERM: the daemon ends"));
+    assert_eq!(miserly(&["stop", "--socket", &socket]).status.code(), Some(1));
+    daemon.start();
+    assert!(is_over(&daemon.wait(job).phase));
 }

@@ -12,6 +12,7 @@ use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
 use crate::pruning::Pruning;
+use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
@@ -119,6 +120,9 @@ pub struct Engine<L, J> {
     pub(crate) pruning: Pruning,
     pub(crate) schedules: SentSchedules,
     pub(crate) stopped: StoppedQueues,
+    pub(crate) request_ids: RequestIds,
+    /// The requests that only read, until the batch is committed or has failed.
+    pub(crate) reads: VecDeque<(Caller, DaemonRequest, Box<dyn Requester>)>,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -172,6 +176,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the instant at which the engine needs a batch if no input arrives before.
     pub fn next_wakeup(&self) -> Option<Time> {
+        if !self.reads.is_empty() {
+            return Some(Time::ZERO);
+        }
         // Until the journal takes the facts, nothing else is played.
         self.retry.at().or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
     }
@@ -262,6 +269,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         waiters
             .notify(|number, uid| batch.finished.get(&number).map(|record| self.view_for(now, uid, record)));
         self.waiters = waiters;
+        self.answer_reads(now);
     }
 
     /// Restores the stored state after a failed commit and informs requesters. `facts` are applied again later.
@@ -279,7 +287,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.load()?;
         self.retry.schedule(now.ticks, facts);
-        self.break_stopped_promises(now)
+        self.break_stopped_promises(now)?;
+        self.answer_reads(now);
+        Ok(())
     }
 }
 

@@ -65,6 +65,10 @@ mod listing;
 
 mod submission;
 
+mod submission_size;
+
+mod request_ids;
+
 mod job_control;
 
 mod extension;

@@ -55,6 +55,14 @@ pub enum DaemonRequest {
     Status,
 }
 
+impl DaemonRequest {
+    /// Returns whether the request changes nothing and has no effect on the schedule.
+    pub(crate) fn only_reads(&self) -> bool {
+        use DaemonRequest::{Job, Jobs, Pools, Status, Wait};
+        matches!(self, Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+    }
+}
+
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DaemonReply {

@@ -1,11 +1,14 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
-use miserly_api::model::{JobIds, Problem, ProblemCode};
+use miserly_api::model::{JobIds, Problem, ProblemCode, listing};
 
 use crate::{
     Caller, DaemonReply, DaemonRequest, Engine, EngineError, Journal, JournalError, Launcher, Now, Record,
     Requester, startup,
 };
+
+/// The number of listed jobs after which a batch answers no further reads.
+const READ_JOBS: usize = listing::PAGE as usize;
 
 /// The outcome of a request.
 pub(crate) type Handled = Result<DaemonReply, RequestError>;
@@ -34,6 +37,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Wait(job) if self.is_unfinished_on_disk(job) => {
                 self.waiters.add(job, caller.uid, requester);
             }
+            // Reads are answered from what is stored, after the commit or its failure.
+            request if request.only_reads() => self.reads.push_back((caller.clone(), request, requester)),
             request => {
                 let reply = match self.reply(now, caller, request) {
                     Ok(reply) => Ok(reply),
@@ -53,6 +58,29 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns whether a job is unfinished in the durable state. A job that finished in this batch is.
     pub(crate) fn is_unfinished_on_disk(&self, job: i64) -> bool {
         self.jobs.contains(job) || self.batch.has_finished(job)
+    }
+
+    /// Answers the requests that only read. Those beyond a number of jobs are left for the next batch.
+    pub(crate) fn answer_reads(&mut self, now: Now) {
+        let mut jobs = 0;
+        while jobs < READ_JOBS
+            && let Some((caller, request, requester)) = self.reads.pop_front()
+        {
+            if requester.is_gone() {
+                continue;
+            }
+            let reply = match self.reply(now, &caller, request) {
+                Ok(reply) => Ok(reply),
+                Err(RequestError::Refused(problem)) => Err(problem),
+                Err(RequestError::Fatal(error)) => {
+                    Err(Problem::new(ProblemCode::Internal, error.to_string()))
+                }
+            };
+            if let Ok(DaemonReply::Jobs(views)) = &reply {
+                jobs += views.len();
+            }
+            requester.reply(reply);
+        }
     }
 
     fn reply(&mut self, now: Now, caller: &Caller, request: DaemonRequest) -> Handled {

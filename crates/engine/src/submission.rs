@@ -8,6 +8,7 @@ use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::requests::{Handled, RequestError};
+use crate::submission_size;
 use crate::{ArrayMember, Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Queue, Record};
 
 /// The maximum number of jobs in an array.
@@ -24,6 +25,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         // Due events are played first: a job to depend on may finish then.
         let at = self.fresh(now)?;
+        if let Some(submitted) = self.submitted_before(now, caller, submission)? {
+            return Ok(DaemonReply::Submitted(submitted));
+        }
         let records = self.records_of(now, caller, submission)?;
         self.check_known_begin(at, &records[0])?;
         // An array is accepted as a whole or not at all, so it is tried on a copy first.
@@ -44,6 +48,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.withdraw(only);
             return Err(why.into());
         }
+        self.request_ids.add(caller.uid, numbers[0], submission);
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
         Ok(DaemonReply::Submitted(Submitted { jobs }))
     }
@@ -84,7 +89,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Err(refused_field("deadline", message))
     }
 
-    fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
+    pub(crate) fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
         let record = self.jobs.get(number)?;
         let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
         Some(Accepted {
@@ -139,6 +144,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         self.may_submit(caller)?;
         self.stopped_problem(&queue.name).map_or(Ok(()), Err)?;
+        submission_size::check(submission)?;
+        check_script(submission)?;
         self.launcher.check(submission, &name_of(submission))?;
         let (time, memory) = check(queue, submission)?;
         self.check_deadline(queue, submission)?;
@@ -229,6 +236,9 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
 /// Returns the array indexes of the jobs of a submission; a single `None` without an array.
 fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     let Some(array) = submission.array else { return Ok(vec![None]) };
+    if array.step == 0 {
+        return Err(Problem::with_field("array", "the step of an array is at least 1"));
+    }
     let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
     if indexes.is_empty() || indexes.len() > ARRAY_MOST {
         return Err(Problem::with_field("array", format!("an array has 1 to {ARRAY_MOST} jobs")));
@@ -242,11 +252,25 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     Ok(indexes)
 }
 
+/// Checks that the system finds the interpreter of a script.
+fn check_script(submission: &Submission) -> Result<(), Problem> {
+    let first = submission.script.as_deref().and_then(|script| script.split('\n').next());
+    if first.is_some_and(|line| line.ends_with('\r')) {
+        let message = "the script has the line ends of DOS (CR LF), so its interpreter would not be found; remove them, \
+                       such as with dos2unix";
+        return Err(Problem::with_field("script", message));
+    }
+    Ok(())
+}
+
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let most = longest_time(queue);
     let Some(requested) = span_from_secs(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
     };
+    if requested == Span::ZERO && secs > 0.0 {
+        return Err(Problem::with_field("time", "the time is at least a microsecond"));
+    }
     let time = match (requested, queue.default_time) {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {

@@ -152,6 +152,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             configuration_problem: self.configuration_problem.clone(),
             draining: self.values.draining,
             cpus: self.setup.cpus.len() as u64,
+            shared_cpus: vec![],
             queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
             promises: self.values.counts.given,

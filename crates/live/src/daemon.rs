@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_api::model::{Problem, ProblemCode};
+use miserly_api::model::{Problem, ProblemCode, SharedCpus};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Caller, ClockMark, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
 use crate::process::Processes;
@@ -79,7 +80,10 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
 
 /// The service behind the daemon's socket: the engine at the other end of a channel.
 #[derive(Clone, Debug)]
-struct EngineHandle(UnboundedSender<Input>);
+struct EngineHandle {
+    inputs: UnboundedSender<Input>,
+    claim: Claim,
+}
 
 impl Service for EngineHandle {
     async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
@@ -90,8 +94,12 @@ impl Service for EngineHandle {
         let (sender, reply) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
         let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
-        self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        reply.await.map_err(|_| gone())?
+        self.inputs.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
+        let mut reply = reply.await.map_err(|_| gone())??;
+        if let DaemonReply::Status(status) = &mut reply {
+            status.shared_cpus = self.claim.shared();
+        }
+        Ok(reply)
     }
 }
 
@@ -157,16 +165,21 @@ async fn daemon(
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
+    let claim = Claim::new(&options.configuration.cpus);
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server::serve(socket, EngineHandle(sender), async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(server::serve(
+        socket,
+        EngineHandle { inputs: sender, claim: claim.clone() },
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     log_warnings(&options.configuration);
+    log_shared(&claim);
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended =
-        process_inputs(&mut engine, clock, &mut inputs, signals, reread, &options.configuration, &backups)
-            .await;
+    let again = Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim };
+    let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again).await;
     drop(stop);
     // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
     drop(inputs);
@@ -229,9 +242,7 @@ async fn process_inputs(
     clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
-    reread: impl Fn() -> Result<Configuration, String>,
-    first: &Configuration,
-    backups: &BackupThread,
+    again: Rereading<'_, impl Fn() -> Result<Configuration, String>>,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -242,7 +253,7 @@ async fn process_inputs(
             input = inputs.recv() => batch.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             event = signals.next() => match event {
-                SignalEvent::Reread => reload(engine, clock, &reread, first, backups)?,
+                SignalEvent::Reread => again.reload(engine, clock)?,
                 SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
@@ -274,36 +285,55 @@ fn log_warnings(configuration: &Configuration) {
     }
 }
 
-fn reload(
-    engine: &mut Engine<Processes, Store>,
-    clock: BootClock,
-    reread: &impl Fn() -> Result<Configuration, String>,
-    first: &Configuration,
-    backups: &BackupThread,
-) -> Result<(), DaemonError> {
-    // A running daemon cannot change these options.
-    let fixed = |configuration: &Configuration| {
-        let Configuration { state, socket, access, .. } = configuration.clone();
-        (state, socket, access)
-    };
-    match reread() {
-        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) if fixed(&configuration) != fixed(first) => tracing::error!(
-            "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
-        ),
-        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
-            Ok(()) => {
-                log_warnings(&configuration);
-                backups.change(configuration.backups);
-                tracing::info!("the configuration was read again");
-            }
-            Err(RequestError::Refused(problem)) => {
-                tracing::error!("the configuration stays as it was: {problem}");
-            }
-            Err(RequestError::Fatal(error)) => return Err(error.into()),
-        },
+/// Warns of processors that another daemon has, too.
+fn log_shared(claim: &Claim) {
+    for SharedCpus { cpus, user, pid, .. } in claim.shared() {
+        tracing::warn!(
+            "the daemon of user {user} (process {pid}) has the cpus {cpus:?}, too: jobs of both share them; start one of the \
+             daemons with `taskset` on other cpus"
+        );
     }
-    Ok(())
+}
+
+/// What a new reading of the configuration changes.
+struct Rereading<'a, F> {
+    reread: F,
+    /// The configuration at the start.
+    first: &'a Configuration,
+    backups: &'a BackupThread,
+    claim: &'a Claim,
+}
+
+impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
+    fn reload(&self, engine: &mut Engine<Processes, Store>, clock: BootClock) -> Result<(), DaemonError> {
+        // A running daemon cannot change these options.
+        let fixed = |configuration: &Configuration| {
+            let Configuration { state, socket, access, .. } = configuration.clone();
+            (state, socket, access)
+        };
+        match (self.reread)() {
+            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+            Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
+                "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
+            ),
+            Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
+                Ok(()) => self.apply(&configuration),
+                Err(RequestError::Refused(problem)) => {
+                    tracing::error!("the configuration stays as it was: {problem}");
+                }
+                Err(RequestError::Fatal(error)) => return Err(error.into()),
+            },
+        }
+        Ok(())
+    }
+
+    /// Applies the parts that are not the engine's.
+    fn apply(&self, configuration: &Configuration) {
+        log_warnings(configuration);
+        self.claim.change(&configuration.cpus);
+        self.backups.change(configuration.backups);
+        tracing::info!("the configuration was read again");
+    }
 }
 
 /// Returns the setup in ticks. Calendars follow the present wall time.

@@ -26,6 +26,8 @@ mod folder;
 
 pub use folder::FolderError;
 
+mod claim;
+
 mod timer;
 
 mod users;

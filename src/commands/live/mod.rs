@@ -31,6 +31,8 @@ mod status;
 
 mod drain;
 
+mod signals;
+
 pub(crate) mod replay;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +49,7 @@ pub(crate) use self::logs::run as logs;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::show::run as show;
+pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::wait::run as wait;

@@ -1,6 +1,7 @@
 //! A blocking client: each request has a connection of its own.
 
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use crate::model::{
 mod find;
 
 pub use find::{DaemonSocket, NoSocket, find, named_socket};
+
+/// The time after which a submission without a reply is repeated: a daemon that was killed may be back.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
 
 /// The time limit of a reply, except for the end of a job.
 const REPLY_WITHIN: Duration = Duration::from_mins(1);
@@ -128,11 +132,26 @@ impl Client {
 
     /// Submits a job or an array of jobs.
     ///
+    /// A submission without a `request_id` gets a random one. If the daemon goes away before it replies, the request is
+    /// repeated once, and the daemon recognises it.
+    ///
     /// # Errors
     /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no
     /// reply.
     pub fn submit(&self, submission: &Submission) -> Reply<Submitted> {
-        self.post("/v1/jobs", submission)
+        let id = submission.request_id.clone().unwrap_or_else(random_id);
+        let named = Submission { request_id: Some(id), ..submission.clone() };
+        match self.post("/v1/jobs", &named) {
+            Err(lost @ ClientError::Gone { .. }) => {
+                std::thread::sleep(REPEAT_AFTER);
+                match self.post("/v1/jobs", &named) {
+                    // Whether the job was submitted is not known.
+                    Err(ClientError::NoDaemon { .. }) => Err(lost),
+                    repeated => repeated,
+                }
+            }
+            reply => reply,
+        }
     }
 
     /// Returns the promises that a submission would get now.
@@ -258,6 +277,21 @@ impl Client {
         self.post("/v1/drain", &DrainRequest { on })
     }
 
+    /// Returns the process that listens on the socket, as the kernel identifies it.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn process(&self) -> Reply<i32> {
+        let connect = async {
+            let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
+            let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
+            self.check_server(&stream)?;
+            let unknown = "the kernel does not name the process of the daemon";
+            stream.peer_cred().map_err(no_daemon)?.pid().ok_or_else(|| self.unexpected(unknown))
+        };
+        self.runtime.block_on(self.limited(self.reply_within, connect))
+    }
+
     fn get<T: DeserializeOwned>(&self, path: &str) -> Reply<T> {
         self.exchange(Method::GET, path, Bytes::new(), self.reply_within)
     }
@@ -331,6 +365,13 @@ impl Client {
     fn unexpected(&self, reason: impl Into<Box<dyn std::error::Error>>) -> ClientError {
         ClientError::Unexpected { socket: self.socket.clone(), reason: reason.into().to_string() }
     }
+}
+
+/// Returns 128 random bits as text.
+fn random_id() -> String {
+    // The standard library seeds each state from the system.
+    let draw = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", draw(), draw())
 }
 
 /// Returns a filter as a query string.

@@ -12,8 +12,8 @@ mod answer;
 mod request;
 
 pub use answer::{
-    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status, Submitted,
-    Unenforced,
+    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Status,
+    Submitted, Unenforced,
 };
 pub use job::{
     Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, PromiseChange,

@@ -32,6 +32,8 @@ mod rights;
 
 mod listings;
 
+mod request_ids;
+
 mod again;
 
 mod pools;

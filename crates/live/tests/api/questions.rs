@@ -17,6 +17,7 @@ fn submission() -> Submission {
         cpus: 2,
         time: 60.0,
         begin: Some(samples::at(3)),
+        request_id: Some("r".to_owned()),
         ..Submission::default()
     }
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools,
-    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Slice, Slots, Status, Unenforced,
-    WaitReason, Window,
+    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice, Slots, Status,
+    Unenforced, WaitReason, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -142,6 +142,7 @@ pub(crate) fn status() -> Status {
         configuration_problem: None,
         draining: false,
         cpus: 16,
+        shared_cpus: vec![SharedCpus { cpus: vec![1, 2], uid: 7, user: "bob".to_owned(), pid: 18 }],
         queues: vec![queue],
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 3,
