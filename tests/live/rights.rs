@@ -98,38 +98,39 @@ fn a_queue_of_an_unknown_group_is_closed() {
     daemon.submit(&sh("true", 5.0));
 }
 
+/// Checks that a daemon does not start on its state, and touches nothing.
+#[track_caller]
+fn refuses_its_state(daemon: &Daemon, says: &str) {
+    let output = daemon.command(&[]).output().expect("a program");
+    assert_eq!(output.status.code(), Some(2), "{}", daemon.log());
+    assert!(daemon.log().contains(says), "{says} is not in: {}", daemon.log());
+    assert_eq!(fs::read(daemon.path("victim")).expect("a file"), b"precious");
+}
 /// A state that another user could change is not used, and nothing in it is touched.
 #[test]
 fn a_state_of_another_user_is_refused() {
     if !is_root() {
         return;
     }
-    #[track_caller]
-    fn refused(daemon: &Daemon, says: &str) {
-        let output = daemon.command(&[]).output().expect("a program");
-        assert_eq!(output.status.code(), Some(2), "{}", daemon.log());
-        assert!(daemon.log().contains(says), "{says} is not in: {}", daemon.log());
-        assert_eq!(fs::read(daemon.path("victim")).expect("a file"), b"precious");
-    }
     let daemon = Daemon::asleep(&queue("miser"));
     fs::write(daemon.path("victim"), "precious").unwrap();
     fs::create_dir(daemon.state()).unwrap();
     symlink(daemon.path("victim"), daemon.state().join("lock")).unwrap();
-    refused(&daemon, "lock: it is a symbolic link");
+    refuses_its_state(&daemon, "lock: it is a symbolic link");
     chown(daemon.state(), Some(OTHER), None).unwrap();
-    refused(&daemon, "state: it belongs to user 33");
+    refuses_its_state(&daemon, "state: it belongs to user 33");
     fs::remove_dir_all(daemon.state()).unwrap();
     // A folder above it.
     let above = daemon.path("above");
     fs::create_dir(&above).unwrap();
     symlink(&above, daemon.state()).unwrap();
-    refused(&daemon, "state: it is a symbolic link");
+    refuses_its_state(&daemon, "state: it is a symbolic link");
     fs::remove_file(daemon.state()).unwrap();
     chown(daemon.path(""), Some(OTHER), None).unwrap();
-    refused(&daemon, "it belongs to user 33");
+    refuses_its_state(&daemon, "it belongs to user 33");
     chown(daemon.path(""), Some(0), None).unwrap();
     fs::set_permissions(daemon.path(""), Permissions::from_mode(0o777)).unwrap();
-    refused(&daemon, "other users may write to it (mode 777)");
+    refuses_its_state(&daemon, "other users may write to it (mode 777)");
     assert!(!daemon.state().exists());
 }
 

@@ -67,6 +67,8 @@ mod submission;
 
 mod submission_size;
 
+mod user_limits;
+
 mod request_ids;
 
 mod job_control;
@@ -112,3 +114,4 @@ pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use startup::{attempts, highest};
+pub use user_limits::UserLimits;

@@ -29,6 +29,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(DaemonReply::Submitted(submitted));
         }
         let records = self.records_of(now, caller, submission)?;
+        self.check_user_limits(caller, &records)?;
         self.check_known_begin(at, &records[0])?;
         // An array is accepted as a whole or not at all, so it is tried on a copy first.
         if records.len() > 1 {

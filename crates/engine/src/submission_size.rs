@@ -16,6 +16,17 @@ const SCRIPT: usize = 2 << 20;
 /// The most jobs that one job waits for.
 const AFTER: usize = 1000;
 
+/// Returns the bytes of the command, the script and the environment.
+pub(crate) fn bytes(submission: &Submission) -> usize {
+    words(submission) + submission.script.as_ref().map_or(0, String::len)
+}
+
+/// Returns the bytes of the command and the environment.
+fn words(submission: &Submission) -> usize {
+    let variables = submission.environment.iter().map(|(name, value)| name.len() + value.len() + 2);
+    submission.command.iter().map(|word| word.len() + 1).chain(variables).sum()
+}
+
 /// Checks the size of each part of a submission.
 ///
 /// # Errors
@@ -24,9 +35,7 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let path = |path: &Path| path.as_os_str().as_bytes().len();
     let optional = |of: &Option<std::path::PathBuf>| of.as_deref().map_or(0, path);
-    let words: usize = submission.command.iter().map(|word| word.len() + 1).sum();
-    let variables = submission.environment.iter().map(|(name, value)| name.len() + value.len() + 2);
-    let all = words + variables.sum::<usize>();
+    let command: usize = submission.command.iter().map(|word| word.len() + 1).sum();
     let sizes = [
         ("name", length(&submission.name), NAME, "bytes"),
         ("queue", length(&submission.queue), NAME, "bytes"),
@@ -36,8 +45,8 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
         ("error", optional(&submission.error), PATH, "bytes"),
         ("script", length(&submission.script), SCRIPT, "bytes"),
         ("after", submission.after.len(), AFTER, "jobs"),
-        ("command", words, WORDS, "bytes"),
-        ("environment", all, WORDS, "bytes, with the command"),
+        ("command", command, WORDS, "bytes"),
+        ("environment", words(submission), WORDS, "bytes, with the command"),
     ];
     let Some((field, size, most, unit)) = sizes.into_iter().find(|(_, size, most, _)| size > most) else {
         return Ok(());

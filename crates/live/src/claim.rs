@@ -22,6 +22,9 @@ const PREFIX: &str = "miserly-daemon";
 /// The most bytes of a name.
 const LONGEST: usize = 107;
 
+/// Ranges of processors: the first and the last one of each.
+type Ranges = Vec<(u32, u32)>;
+
 /// The processors of this daemon, which other daemons see as long as it lives.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim(Arc<Mutex<Claimed>>);
@@ -100,7 +103,7 @@ fn shared(cpus: &[u32], own: u32, list: &str) -> Vec<SharedCpus> {
 }
 
 /// Parses the name of a daemon's socket.
-fn daemon(name: &str) -> Option<(u32, u32, Vec<(u32, u32)>)> {
+fn daemon(name: &str) -> Option<(u32, u32, Ranges)> {
     let mut parts = name.strip_prefix('@')?.strip_prefix(PREFIX)?.strip_prefix('/')?.split('/');
     let (uid, pid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let range = |range: &str| {

@@ -24,6 +24,7 @@ use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
 use crate::process::Processes;
+use crate::request_rate::RequestRate;
 use crate::server::{self, BindError, Service};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
@@ -83,10 +84,12 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
 struct EngineHandle {
     inputs: UnboundedSender<Input>,
     claim: Claim,
+    rate: RequestRate,
 }
 
 impl Service for EngineHandle {
     async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        self.rate.count(caller.uid)?;
         let caller = match request {
             DaemonRequest::Submit(_) | DaemonRequest::Quote(_) => with_account(caller).await?,
             _ => caller,
@@ -166,11 +169,13 @@ async fn daemon(
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let claim = Claim::new(&options.configuration.cpus);
+    let rate = RequestRate::default();
+    rate.change(options.configuration.requests_per_minute);
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
-        EngineHandle { inputs: sender, claim: claim.clone() },
+        EngineHandle { inputs: sender, claim: claim.clone(), rate: rate.clone() },
         async move {
             let _ = stopped.await;
         },
@@ -178,7 +183,8 @@ async fn daemon(
     log_warnings(&options.configuration);
     log_shared(&claim);
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let again = Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim };
+    let again =
+        Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim, rate: &rate };
     let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again).await;
     drop(stop);
     // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
@@ -302,6 +308,7 @@ struct Rereading<'a, F> {
     first: &'a Configuration,
     backups: &'a BackupThread,
     claim: &'a Claim,
+    rate: &'a RequestRate,
 }
 
 impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
@@ -331,6 +338,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
     fn apply(&self, configuration: &Configuration) {
         log_warnings(configuration);
         self.claim.change(&configuration.cpus);
+        self.rate.change(configuration.requests_per_minute);
         self.backups.change(configuration.backups);
         tracing::info!("the configuration was read again");
     }
@@ -359,6 +367,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
         opportunistic_cpus,
         keep_history: configuration.keep_history,
+        user_limits: configuration.user_limits,
     }
 }
 

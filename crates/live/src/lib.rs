@@ -28,6 +28,8 @@ pub use folder::FolderError;
 
 mod claim;
 
+mod request_rate;
+
 mod timer;
 
 mod users;

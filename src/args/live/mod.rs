@@ -19,6 +19,7 @@ pub(crate) struct DaemonArgs {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct QueueArgs {
     /// Includes finished jobs
     #[arg(long, short)]

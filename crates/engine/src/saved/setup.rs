@@ -4,7 +4,7 @@ use miserly_core::{OpportunisticConfig, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{OpportunisticLine, QueueLine};
-use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup};
+use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, UserLimits};
 
 /// The stored form of a [`Setup`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -17,6 +17,8 @@ pub(crate) struct SavedSetup {
     cleanup_time: i64,
     orphan_resume_delay: i64,
     keep_history: Option<i64>,
+    #[serde(default)]
+    user_limits: UserLimits,
 }
 
 /// The stored form of a [`Queue`].
@@ -47,6 +49,7 @@ impl SavedSetup {
             cleanup_time: setup.cleanup_time.ticks(),
             orphan_resume_delay: setup.orphan_resume_delay.ticks(),
             keep_history: setup.keep_history.map(Span::ticks),
+            user_limits: setup.user_limits,
         }
     }
 
@@ -66,6 +69,7 @@ impl SavedSetup {
             cleanup_time: Span::from_ticks(self.cleanup_time),
             orphan_resume_delay: Span::from_ticks(self.orphan_resume_delay),
             keep_history: self.keep_history.map(Span::from_ticks),
+            user_limits: self.user_limits,
         })
     }
 }

@@ -83,6 +83,7 @@ impl Life {
             cleanup_time: span(CLEANUP),
             orphan_resume_delay: span(60),
             keep_history: None,
+            user_limits: miserly_engine::UserLimits::default(),
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
         let mut life = Life {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use miserly_api::model::{Filter, JobView, Problem, ProblemCode, Submission};
 use miserly_engine::{
     Absence, Account, AccountName, Caller, DaemonInfo, DaemonReply, DaemonRequest, Group, QueueUsers,
+    UserLimits,
 };
 
 use super::life::{Life, job};
@@ -58,6 +59,33 @@ fn an_empty_list_is_not_open_to_all() {
     }
     let mut life = of_ann(Some(group("users")));
     refused(submit(&mut life, user(BOB), 2, job(1, 5)), "have a daemon of your own");
+}
+
+#[test]
+fn a_refusal_names_the_limit_of_the_user() {
+    #[track_caller]
+    fn check(limits: UserLimits, fits: u32, says: &str) {
+        let mut life = Life::new(2, 2);
+        life.setup.user_limits = limits;
+        life.info = DaemonInfo { owner: ANN, ..DaemonInfo::default() };
+        life.begin(1, &Absence::default());
+        for _ in 0..fits {
+            submit(&mut life, user(ANN), 2, job(2, 100)).unwrap();
+        }
+        let problem = submit(&mut life, user(ANN), 3, job(2, 100)).unwrap_err();
+        assert!(problem.code == ProblemCode::Refused && problem.message.contains(says), "{problem:?}");
+        // It is the present use that counts.
+        life.end(4, 1);
+        submit(&mut life, user(ANN), 5, job(2, 100)).unwrap();
+        // Another daemon keeps the limit.
+        life.begin(6, &Absence::default());
+        submit(&mut life, user(ANN), 7, job(2, 100)).unwrap_err();
+    }
+    let none = UserLimits::default();
+    check(UserLimits { jobs: Some(2), ..none }, 2, "user-limits.jobs is 2");
+    // A command of ten bytes.
+    check(UserLimits { bytes: Some(21), ..none }, 2, "user-limits.bytes is 21B");
+    check(UserLimits { cpu_time: Some(600_000_000), ..none }, 3, "user-limits.cpu-time is 10m");
 }
 
 #[test]

@@ -175,6 +175,7 @@ pub(crate) fn setup() -> Setup {
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
         keep_history: None,
+        user_limits: miserly_engine::UserLimits::default(),
     }
 }
 

@@ -25,9 +25,12 @@ mod queue;
 
 mod summary;
 
+mod user_limits;
+
 use std::path::PathBuf;
 
 use miserly_core::Span;
+use miserly_engine::UserLimits;
 use miserly_machine_file::Week;
 
 use crate::server::Access;
@@ -65,6 +68,10 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// The time for which ended jobs are kept; `None` for ever.
     pub keep_history: Option<Span>,
+    /// The limits for the unfinished jobs of each user.
+    pub user_limits: UserLimits,
+    /// The requests of each user in a minute; `None` without a limit.
+    pub requests_per_minute: Option<u32>,
     /// The interval and number of the backups of the state.
     pub backups: BackupPlan,
 }

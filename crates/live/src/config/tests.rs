@@ -1,4 +1,5 @@
 use miserly_core::{Kind, Time};
+use miserly_engine::UserLimits;
 
 use super::*;
 
@@ -123,6 +124,17 @@ fn sums_hold_at_every_instant() {
     refused(&format!("[pool]\ncpus = 8\n{}{}", queue("a", 4, ""), queue("a", 4, "")), "a second queue \"a\"");
     let queues = format!("[pool]\ncpus = 10\n{}{}", queue("a", 4, ""), queue("b", 4, night));
     assert_eq!(parse(&queues).unwrap().queues[1].pool.most().cpus_count().get(), 6);
+}
+
+#[test]
+fn limits_of_users_are_read() {
+    let text = "[user-limits]\njobs = 10\nbytes = '1MiB'\ncpu-time = '1h'\nrequests-per-minute = 60";
+    let configuration = parse(text).unwrap();
+    let limits = UserLimits { jobs: Some(10), bytes: Some(1 << 20), cpu_time: Some(3_600_000_000) };
+    assert_eq!((configuration.user_limits, configuration.requests_per_minute), (limits, Some(60)));
+    assert_eq!(parse("").unwrap().user_limits, UserLimits::default());
+    refused("[user-limits]\njobs = -1", "daemon.toml:2:");
+    refused("[user-limits]\ncpu-time = 'long'", "cpu-time: \"long\" is not a duration");
 }
 
 /// A typing error, or a directory service that does not answer, opens no queue.

@@ -133,7 +133,7 @@ fn a_client_that_reads_too_slowly_is_cut_off() {
 fn waiting(server: &Server) -> UnixStream {
     let mut stream = server.connect();
     let asked = server.fake.asked().len();
-    stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).unwrap();
+    stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).expect("a server");
     while server.fake.asked().len() == asked {
         thread::yield_now();
     }
