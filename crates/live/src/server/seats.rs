@@ -44,13 +44,18 @@ impl Seats {
     /// Returns a seat for a user. Some are left for root and the daemon's user.
     pub(super) fn take(&self, uid: u32) -> Option<Seat> {
         let mut taken = self.lock();
-        let all: usize = taken.values().map(|taken| taken.connections).sum();
+        let count = |of: &dyn Fn(u32) -> bool| -> usize {
+            taken.iter().filter(|(uid, _)| of(**uid)).map(|(_, taken)| taken.connections).sum()
+        };
+        let (all, others) = (count(&|_| true), count(&|uid| !is_operator(uid)));
         let own = taken.entry(uid).or_default();
         let Limits { connections, connections_of_user, reserved, .. } = self.limits;
         let free = if is_operator(uid) {
             all < connections
         } else {
-            all < connections.saturating_sub(reserved) && own.connections < connections_of_user
+            all < connections
+                && others < connections.saturating_sub(reserved)
+                && own.connections < connections_of_user
         };
         if free {
             own.connections += 1;
