@@ -6,11 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_api::model::{Problem, ProblemCode, SharedCpus};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Caller, ClockMark, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
-    Queue, RequestError, Requester, Setup, UserNames,
+    ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, UserNames,
 };
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
@@ -23,9 +21,11 @@ use tokio::sync::oneshot;
 use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
+use crate::engine_handle::EngineHandle;
 use crate::process::Processes;
 use crate::request_rate::RequestRate;
-use crate::server::{self, BindError, Service};
+use crate::rereading::{Rereading, log_shared, log_warnings};
+use crate::server::{self, BindError};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
 use crate::users;
@@ -77,63 +77,6 @@ pub enum DaemonError {
 
 fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
     move |error| DaemonError::System { what: what.into(), error }
-}
-
-/// The service behind the daemon's socket: the engine at the other end of a channel.
-#[derive(Clone, Debug)]
-struct EngineHandle {
-    inputs: UnboundedSender<Input>,
-    claim: Claim,
-    rate: RequestRate,
-}
-
-impl Service for EngineHandle {
-    async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
-        self.rate.count(caller.uid)?;
-        let caller = match request {
-            DaemonRequest::Submit(_) | DaemonRequest::Quote(_) => with_account(caller).await?,
-            _ => caller,
-        };
-        let (sender, reply) = oneshot::channel();
-        let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
-        self.inputs.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        let mut reply = reply.await.map_err(|_| gone())??;
-        if let DaemonReply::Status(status) = &mut reply {
-            status.shared_cpus = self.claim.shared();
-        }
-        Ok(reply)
-    }
-}
-
-/// Returns a caller with the account that the user has now. The lookup may wait for the network, so it has a thread of its own.
-async fn with_account(caller: Caller) -> Result<Caller, Problem> {
-    let uid = caller.uid;
-    let found = tokio::task::spawn_blocking(move || users::caller(uid)).await;
-    match found.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        Ok(found) => Ok(found),
-        // These need no account.
-        Err(_) if uid == 0 || uid == rustix::process::getuid().as_raw() => Ok(caller),
-        Err(error) => {
-            let message = format!("user {uid} cannot be looked up now ({error}); try again");
-            Err(Problem::new(ProblemCode::Unavailable, message))
-        }
-    }
-}
-
-/// The requester at the server's end of a channel.
-#[derive(Debug)]
-struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
-
-impl Requester for ReplyChannel {
-    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
-        // The requester may have gone.
-        let _ = self.0.send(reply);
-    }
-
-    fn is_gone(&self) -> bool {
-        self.0.is_closed()
-    }
 }
 
 /// Returns the OpenAPI document of the daemon's API, as JSON.
@@ -285,67 +228,8 @@ async fn process_inputs(
     }
 }
 
-fn log_warnings(configuration: &Configuration) {
-    for warning in configuration.warnings() {
-        tracing::warn!("{warning}");
-    }
-}
-
-/// Warns of processors that another daemon has, too.
-fn log_shared(claim: &Claim) {
-    for SharedCpus { cpus, user, pid, .. } in claim.shared() {
-        tracing::warn!(
-            "the daemon of user {user} (process {pid}) has the cpus {cpus:?}, too: jobs of both share them; start one of the \
-             daemons with `taskset` on other cpus"
-        );
-    }
-}
-
-/// What a new reading of the configuration changes.
-struct Rereading<'a, F> {
-    reread: F,
-    /// The configuration at the start.
-    first: &'a Configuration,
-    backups: &'a BackupThread,
-    claim: &'a Claim,
-    rate: &'a RequestRate,
-}
-
-impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
-    fn reload(&self, engine: &mut Engine<Processes, Store>, clock: BootClock) -> Result<(), DaemonError> {
-        // A running daemon cannot change these options.
-        let fixed = |configuration: &Configuration| {
-            let Configuration { state, socket, access, .. } = configuration.clone();
-            (state, socket, access)
-        };
-        match (self.reread)() {
-            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-            Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
-                "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
-            ),
-            Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
-                Ok(()) => self.apply(&configuration),
-                Err(RequestError::Refused(problem)) => {
-                    tracing::error!("the configuration stays as it was: {problem}");
-                }
-                Err(RequestError::Fatal(error)) => return Err(error.into()),
-            },
-        }
-        Ok(())
-    }
-
-    /// Applies the parts that are not the engine's.
-    fn apply(&self, configuration: &Configuration) {
-        log_warnings(configuration);
-        self.claim.change(&configuration.cpus);
-        self.rate.change(configuration.requests_per_minute);
-        self.backups.change(configuration.backups);
-        tracing::info!("the configuration was read again");
-    }
-}
-
 /// Returns the setup in ticks. Calendars follow the present wall time.
-fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
+pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
     let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {

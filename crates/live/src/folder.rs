@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::users::is_private_group;
+use crate::users::{is_private_group, overflow_uid};
 
 /// The flag with which a file is not opened through a link.
 #[allow(clippy::cast_possible_wrap, reason = "the flags of the kernel have few bits")]
@@ -176,7 +176,7 @@ impl Walk {
         if (used == Use::State && self.left.is_empty()) || self.links > LINKS {
             return Err(FolderError::Link { path });
         }
-        check_owner(&path, &found)?;
+        check_owner(&path, &found, true)?;
         let target = readlinkat(&self.folder, name, vec![]).map_err(|error| io_error(&path, error))?;
         let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
         if target.is_absolute() {
@@ -204,7 +204,7 @@ fn flags() -> OFlags {
 }
 
 fn check(path: &Path, found: &Stat, may_be_shared: bool) -> Result<(), FolderError> {
-    check_owner(path, found)?;
+    check_owner(path, found, may_be_shared)?;
     let mode = found.st_mode & 0o7777;
     let sticky = mode & 0o1000 != 0 && may_be_shared;
     let by_group = mode & 0o020 != 0 && !is_private_group(found.st_gid);
@@ -214,12 +214,21 @@ fn check(path: &Path, found: &Stat, may_be_shared: bool) -> Result<(), FolderErr
     Ok(())
 }
 
-fn check_owner(path: &Path, found: &Stat) -> Result<(), FolderError> {
+/// Checks the owner of a folder or file. A folder above may also belong to a user outside this user namespace: the files
+/// of the machine's root look like that.
+fn check_owner(path: &Path, found: &Stat, may_be_outside: bool) -> Result<(), FolderError> {
     let uid = found.st_uid;
-    if uid == 0 || uid == geteuid().as_raw() {
+    let outside = || may_be_outside && uid == overflow_uid() && is_in_user_namespace();
+    if uid == 0 || uid == geteuid().as_raw() || outside() {
         return Ok(());
     }
     Err(FolderError::Owner { path: path.to_owned(), uid })
+}
+
+/// Returns whether some users of the machine have no number here.
+fn is_in_user_namespace() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().ne(["0", "0", "4294967295"])
 }
 
 fn io_error(path: &Path, error: Errno) -> FolderError {

@@ -26,6 +26,10 @@ mod folder;
 
 pub use folder::FolderError;
 
+mod engine_handle;
+
+mod rereading;
+
 mod claim;
 
 mod request_rate;

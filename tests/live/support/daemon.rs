@@ -144,7 +144,7 @@ impl Daemon {
     /// Waits until all jobs have ended.
     #[track_caller]
     pub(crate) fn wait_for_all(&self) {
-        let left = || self.client().jobs(&Filter::default()).expect("a list");
+        let left = || self.client().all_jobs(&Filter::default()).expect("a list");
         let mut fewest = left();
         while !fewest.is_empty() {
             let fewer = || Some(left()).filter(|left| left.len() < fewest.len());
@@ -155,7 +155,7 @@ impl Daemon {
     /// Returns all jobs, finished ones included.
     pub(crate) fn history(&self) -> Vec<JobView> {
         let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
-        self.client().jobs(&filter).expect("a list")
+        self.client().all_jobs(&filter).expect("a list")
     }
 
     /// Returns the first number that a job wrote to this file: its process id.
