@@ -113,6 +113,16 @@ pub(crate) enum Command {
     Status(AskArgs),
     /// Stops the daemon from accepting jobs; it keeps its promises
     Drain(DrainArgs),
+
+    /// Ends the daemon; its jobs continue
+    ///
+    /// The command returns when the daemon has ended. Only the daemon's user and root can end it.
+    Stop(DaemonArgs),
+
+    /// Lets the daemon read its configuration again
+    ///
+    /// The log of the daemon has the outcome. Only the daemon's user and root can do this.
+    Reload(DaemonArgs),
     /// Writes the history of the daemon's jobs as a log or a table
     Export(ExportArgs),
     /// Prints the completion script of a shell

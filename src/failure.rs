@@ -32,9 +32,25 @@ fn is_of_daemon(error: &anyhow::Error) -> bool {
 pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => note!("{}", document(job, error)),
-        Some(job) => note!("{} job {job}: {error:#}", message_head("error")),
-        None => note!("{} {error:#}", message_head("error")),
+        // Many messages name the job themselves.
+        Some(job) if !format!("{error:#}").starts_with(&format!("job {job} ")) => {
+            note!("{} job {job}: {}", message_head("error"), text(error));
+        }
+        _ => note!("{} {}", message_head("error"), text(error)),
     }
+}
+
+/// Returns an error with its causes. A cause that the error ends with is not repeated.
+fn text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Returns the API's problem. Without a daemon, returns one of the same form.
@@ -43,7 +59,7 @@ fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
         json!(problem)
     } else {
         let code = if is_of_daemon(error) { "no_answer" } else { "malformed" };
-        json!({"code": code, "message": format!("{error:#}")})
+        json!({"code": code, "message": text(error)})
     };
     if let Some(job) = job.filter(|_| problem["job"].is_null()) {
         problem["job"] = job.into();

@@ -129,6 +129,8 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
         Command::Drain(args) => commands::live::drain(args),
+        Command::Stop(args) => commands::live::stop(args),
+        Command::Reload(args) => commands::live::reload(args),
         Command::Export(args) => success_of(commands::live::export::run(args)),
         Command::Completions(args) => success_of(commands::shell::completions(args)),
         Command::Man(args) => success_of(commands::shell::man(args)),

@@ -95,7 +95,7 @@ fn a_thousand_wait(policy: &str) {
 
 /// The jobs that are not over, but for the one that runs.
 fn waiting(daemon: &Daemon) -> Vec<JobView> {
-    let jobs = daemon.client().jobs(&Filter::default()).expect("a list");
+    let jobs = daemon.client().all_jobs(&Filter::default()).expect("a list");
     jobs.into_iter().filter(|job| !matches!(job.phase, Phase::Running(_))).collect()
 }
 

@@ -103,7 +103,7 @@ impl Small {
     fn mount(at: PathBuf) -> Option<Small> {
         fs::create_dir_all(&at).expect("a folder");
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs"])
             .arg(&at)
             .stderr(Stdio::null())
             .status();

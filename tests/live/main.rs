@@ -26,6 +26,8 @@ mod crowd;
 
 mod requests;
 
+mod rights;
+
 mod steps;
 
 mod early;

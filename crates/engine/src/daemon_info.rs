@@ -26,6 +26,8 @@ pub struct DaemonInfo {
     pub pid: i32,
     /// The user that runs the daemon, by number. This user may change every job.
     pub owner: u32,
+    /// The user that stands for all users without a number in this user namespace.
+    pub overflow_uid: Option<u32>,
     /// The names of users.
     pub users: UserNames,
     /// The guarantees that cannot be enforced.

@@ -12,6 +12,7 @@ use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
 use crate::pruning::Pruning;
+use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
@@ -91,7 +92,8 @@ pub enum EngineError {
 /// |---|---|
 /// | `startup`, `resync` | load the state, take over attempts, resend the state to them |
 /// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
-/// | `requests` | dispatch requests, answer those that change no job |
+/// | `requests`, `listing` | dispatch requests, answer those that change no job |
+/// | `rights` | decide who may submit, change and read jobs |
 /// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
 /// | `attempt_end` | end attempts |
 /// | `release` | submit jobs that waited for other jobs or for an instant |
@@ -122,6 +124,9 @@ pub struct Engine<L, J> {
     pub(crate) pruning: Pruning,
     pub(crate) schedules: SentSchedules,
     pub(crate) stopped: StoppedQueues,
+    pub(crate) request_ids: RequestIds,
+    /// The requests that only read, until the batch is committed or has failed.
+    pub(crate) reads: VecDeque<(Caller, DaemonRequest, Box<dyn Requester>)>,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -180,6 +185,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the instant at which the engine needs a batch if no input arrives before.
     pub fn next_wakeup(&self) -> Option<Time> {
+        if !self.reads.is_empty() {
+            return Some(Time::ZERO);
+        }
         // Until the journal takes the facts, nothing else is played.
         self.retry.at().or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
     }
@@ -209,7 +217,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.record_overdue(*attempt, cause.clone());
         }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
-            self.handle_request(now, caller, *request, requester)?;
+            self.handle_request(now, &caller, *request, requester)?;
         }
         self.fit_pools(now)?;
         self.settle_dependencies(now)
@@ -271,8 +279,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             requester.reply(reply);
         }
         let mut waiters = std::mem::take(&mut self.waiters);
-        waiters.notify(|number| batch.finished.get(&number).map(|record| self.view(now, record)));
+        waiters
+            .notify(|number, uid| batch.finished.get(&number).map(|record| self.view_for(now, uid, record)));
         self.waiters = waiters;
+        self.answer_reads(now);
     }
 
     /// Restores the stored state after a failed commit and informs requesters. `facts` are applied again later.
@@ -290,7 +300,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.load()?;
         self.retry.schedule(now.ticks, facts);
-        self.break_stopped_promises(now)
+        self.break_stopped_promises(now)?;
+        self.answer_reads(now);
+        Ok(())
     }
 }
 

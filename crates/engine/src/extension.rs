@@ -10,7 +10,7 @@ use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record}
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Extends the time limit of a job, unless a promise would break. That is tried first, on a copy.
-    pub(crate) fn extend(&mut self, now: Now, caller: Caller, job: i64, by: f64) -> Handled {
+    pub(crate) fn extend(&mut self, now: Now, caller: &Caller, job: i64, by: f64) -> Handled {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
         let Some(longer) = span_from_secs(by).filter(|longer| *longer > Span::ZERO) else {

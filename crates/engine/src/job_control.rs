@@ -11,7 +11,7 @@ use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Lau
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends or withdraws a job; of an array, all of its unfinished jobs.
-    pub(crate) fn cancel(&mut self, now: Now, caller: Caller, job: i64, array: bool) -> Handled {
+    pub(crate) fn cancel(&mut self, now: Now, caller: &Caller, job: i64, array: bool) -> Handled {
         // What is due is played first: it may be the start of the job.
         let at = self.fresh(now)?;
         let jobs = if array { self.array_jobs(job) } else { vec![job] };
@@ -64,7 +64,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Holds a waiting job. It gives up its window.
     ///
     /// Promises to jobs that wait for it break only with `move_promises`.
-    pub(crate) fn hold(&mut self, now: Now, caller: Caller, job: i64, move_promises: bool) -> Handled {
+    pub(crate) fn hold(&mut self, now: Now, caller: &Caller, job: i64, move_promises: bool) -> Handled {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
         if record.run.is_some() {
@@ -72,6 +72,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
         let in_ledger = record.is_in_ledger();
+        let kept = record.held_by.filter(|_| record.state == JobState::Held && caller.uid == record.uid);
+        let holder = kept.or(Some(caller.uid));
         self.check_dependents(now, job, move_promises)?;
         if in_ledger {
             let mut round = Round::default();
@@ -80,6 +82,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         if let Some(record) = self.jobs.get_mut(job) {
             record.state = JobState::Held;
+            // The hold of an operator outlasts that of the job's user.
+            record.held_by = holder;
             record.entry = None;
             record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Held);
         }
@@ -89,14 +93,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Releases a held job, as if it were submitted now.
-    pub(crate) fn release(&mut self, now: Now, caller: Caller, job: i64) -> Handled {
+    pub(crate) fn release(&mut self, now: Now, caller: &Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
-        if self.owned_job(caller, job)?.state != JobState::Held {
+        let record = self.owned_job(caller, job)?;
+        if record.state != JobState::Held {
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
         }
+        self.may_release(caller, record)?;
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
             record.state = JobState::Deferred;
+            record.held_by = None;
             record.promise.renew(PromiseCause::Released);
             self.enter(at, record, &mut round);
         }
@@ -114,7 +121,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// A job that runs ahead of its window keeps the window. Any other gets a new one, which is tried first on a copy.
     /// Promises to jobs that wait for it break only with `move_promises`.
-    pub(crate) fn requeue(&mut self, now: Now, caller: Caller, job: i64, move_promises: bool) -> Handled {
+    pub(crate) fn requeue(&mut self, now: Now, caller: &Caller, job: i64, move_promises: bool) -> Handled {
         let at = self.fresh(now)?;
         let runs = self.owned_job(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
         if !runs {

@@ -7,6 +7,8 @@
 
 mod now;
 
+mod account;
+
 mod request;
 
 mod journal;
@@ -57,7 +59,17 @@ mod release;
 
 mod requests;
 
+mod rights;
+
+mod listing;
+
 mod submission;
+
+mod submission_size;
+
+mod user_limits;
+
+mod request_ids;
 
 mod job_control;
 
@@ -83,6 +95,7 @@ mod views;
 
 mod pool_view;
 
+pub use account::{Account, AccountName, Caller, Group, QueueUsers};
 pub use amounts::{Amounts, amounts, resources};
 pub use daemon_info::{DaemonInfo, UserNames};
 pub use engine::{Engine, EngineError, Input};
@@ -96,8 +109,9 @@ pub use launcher::{
 pub use now::{ClockMark, Now};
 pub use promise::{PromiseCause, PromiseLog};
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentWindow};
-pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
+pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use startup::{attempts, highest};
+pub use user_limits::UserLimits;

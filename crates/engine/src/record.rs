@@ -42,6 +42,9 @@ pub struct Record {
     pub after: Vec<i64>,
     /// The state of the job.
     pub state: JobState,
+    /// The user who held it, by number; `None` if it was held at its submission, or by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<u32>,
     /// The entry in the ledger, while the job has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<SavedEntry>,
@@ -196,6 +199,7 @@ impl Record {
             deadline: None,
             after: vec![],
             state,
+            held_by: None,
             entry: None,
             run: None,
             attempts: 0,

@@ -4,13 +4,6 @@ use std::fmt;
 
 use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
 
-/// The user behind a request, as the kernel identifies it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The user's number.
-    pub uid: u32,
-}
-
 /// A request to the daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DaemonRequest {
@@ -60,6 +53,14 @@ pub enum DaemonRequest {
     Pools,
     /// Show the state of the daemon.
     Status,
+}
+
+impl DaemonRequest {
+    /// Returns whether the request changes nothing and has no effect on the schedule.
+    pub(crate) fn only_reads(&self) -> bool {
+        use DaemonRequest::{Job, Jobs, Pools, Status, Wait};
+        matches!(self, Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+    }
 }
 
 /// The reply to a request.

@@ -8,7 +8,7 @@ use miserly_core::{
 };
 use miserly_policies::{PolicySpec, Promises};
 
-use crate::{Amounts, SavedLedgerState, amounts, resources};
+use crate::{Amounts, QueueUsers, SavedLedgerState, UserLimits, amounts, resources};
 
 /// The machine and its queues, from the configuration.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Setup {
     pub opportunistic: Option<OpportunisticConfig>,
     /// The time for which finished jobs are kept; `None` means forever.
     pub keep_history: Option<Span>,
+    /// The limits for the unfinished jobs of each user.
+    pub user_limits: UserLimits,
 }
 
 /// The stored state of a queue besides that of its jobs.
@@ -83,8 +85,8 @@ pub struct Queue {
     pub most_time: Option<Span>,
     /// The default memory of a job, in kilobytes.
     pub default_memory: u64,
-    /// The users of the queue, by number; empty if every user may use it.
-    pub users: Vec<u32>,
+    /// The users of the queue; `None` if every user may use it.
+    pub users: Option<QueueUsers>,
 }
 
 impl Queue {

@@ -1,6 +1,6 @@
 //! Startup of the engine: loads the stored state and takes over the attempts of the previous daemon.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 use miserly_api::model::{Problem, ProblemCode};
@@ -14,6 +14,7 @@ use crate::gang::SentSchedules;
 use crate::handles::HandleTable;
 use crate::jobs::JobTable;
 use crate::pruning::Pruning;
+use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
@@ -62,6 +63,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             pruning: Pruning::at(now.ticks),
             schedules: SentSchedules::default(),
             stopped: StoppedQueues::default(),
+            request_ids: RequestIds::default(),
+            reads: VecDeque::new(),
         };
         engine.load()?;
         Ok(engine)
@@ -125,7 +128,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         (self.jobs, self.system) = (jobs, system);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
-        Ok(())
+        Ok(self.load_request_ids()?)
     }
 
     /// Returns the stored jobs that have not finished, and the queues over them.

@@ -8,6 +8,7 @@ use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::requests::{Handled, RequestError};
+use crate::submission_size;
 use crate::{ArrayMember, Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Queue, Record};
 
 /// The maximum number of jobs in an array.
@@ -17,14 +18,18 @@ const ARRAY_MOST: usize = 10_000;
 const ARRAY_BYTES: usize = 256 << 20;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    pub(crate) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+    pub(crate) fn submit(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
         if self.values.draining {
             let message = "the daemon accepts no new jobs (miserly drain --undo)";
             return Err(Problem::new(ProblemCode::Unavailable, message).into());
         }
         // Due events are played first: a job to depend on may finish then.
         let at = self.fresh(now)?;
+        if let Some(submitted) = self.submitted_before(now, caller, submission)? {
+            return Ok(DaemonReply::Submitted(submitted));
+        }
         let records = self.records_of(now, caller, submission)?;
+        self.check_user_limits(caller, &records)?;
         self.check_known_begin(at, &records[0])?;
         // An array is accepted as a whole or not at all, so it is tried on a copy first.
         if records.len() > 1 {
@@ -44,12 +49,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.withdraw(only);
             return Err(why.into());
         }
+        self.request_ids.add(caller.uid, numbers[0], submission);
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
         Ok(DaemonReply::Submitted(Submitted { jobs }))
     }
 
     /// Returns the promises that a submission would get now.
-    pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+    pub(crate) fn quote(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
         let at = self.fresh(now)?;
         let records = self.records_of(now, caller, submission)?;
         self.check_known_begin(at, &records[0])?;
@@ -84,7 +90,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Err(refused_field("deadline", message))
     }
 
-    fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
+    pub(crate) fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
         let record = self.jobs.get(number)?;
         let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
         Some(Accepted {
@@ -134,10 +140,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Checks a submission and returns the records of its jobs.
-    fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
-        self.may_submit(caller)?;
+    fn records_of(&self, now: Now, caller: &Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        self.check_identity(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
+        self.may_submit(caller)?;
         self.stopped_problem(&queue.name).map_or(Ok(()), Err)?;
+        submission_size::check(submission)?;
+        check_script(submission)?;
         self.launcher.check(submission, &name_of(submission))?;
         let (time, memory) = check(queue, submission)?;
         self.check_deadline(queue, submission)?;
@@ -168,19 +177,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok((first..).zip(indexes).map(record).collect())
     }
 
-    /// Checks that the caller is the daemon's user: the launcher has no rights to run jobs as another user.
-    fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
-        if caller.uid == self.info.owner {
-            return Ok(());
-        }
-        let message = format!(
-            "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
-            (self.info.users.0)(self.info.owner),
-            (self.info.users.0)(caller.uid)
-        );
-        Err(Problem::new(ProblemCode::Forbidden, message))
-    }
-
     /// Checks that the queue keeps deadlines, if the submission has one.
     fn check_deadline(&self, queue: &Queue, submission: &Submission) -> Result<(), Problem> {
         if submission.deadline.is_none() || queue.knows_begin() {
@@ -198,13 +194,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Err(refused_field("deadline", message))
     }
 
-    fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
+    fn queue_for(&self, caller: &Caller, name: Option<&str>) -> Result<&Queue, Problem> {
         let first = self.setup.queues.first().map_or("", |queue| &queue.name);
         let queue = self.queue_called(name.unwrap_or(first))?;
-        if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
-            let message = format!("queue {} is not yours to use", queue.name);
-            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", message) });
-        }
+        self.may_use(caller, queue)?;
         Ok(queue)
     }
 
@@ -212,7 +205,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
         self.setup.queue(name).ok_or_else(|| {
             let names: Vec<&str> = self.setup.queues.iter().map(|queue| queue.name.as_str()).collect();
-            let message = format!("there is no such queue; there is {}", names.join(", "));
+            let message = format!("there is no queue {name:?}; there is {}", names.join(", "));
             Problem { code: ProblemCode::NotFound, ..Problem::with_field("queue", message) }
         })
     }
@@ -244,6 +237,9 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
 /// Returns the array indexes of the jobs of a submission; a single `None` without an array.
 fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     let Some(array) = submission.array else { return Ok(vec![None]) };
+    if array.step == 0 {
+        return Err(Problem::with_field("array", "the step of an array is at least 1"));
+    }
     let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
     if indexes.is_empty() || indexes.len() > ARRAY_MOST {
         return Err(Problem::with_field("array", format!("an array has 1 to {ARRAY_MOST} jobs")));
@@ -257,11 +253,25 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     Ok(indexes)
 }
 
+/// Checks that the system finds the interpreter of a script.
+fn check_script(submission: &Submission) -> Result<(), Problem> {
+    let first = submission.script.as_deref().and_then(|script| script.split('\n').next());
+    if first.is_some_and(|line| line.ends_with('\r')) {
+        let message = "the script has the line ends of DOS (CR LF), so its interpreter would not be found; remove them, \
+                       such as with dos2unix";
+        return Err(Problem::with_field("script", message));
+    }
+    Ok(())
+}
+
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let most = longest_time(queue);
     let Some(requested) = span_from_secs(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
     };
+    if requested == Span::ZERO && secs > 0.0 {
+        return Err(Problem::with_field("time", "the time is at least a microsecond"));
+    }
     let time = match (requested, queue.default_time) {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {

@@ -6,11 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Caller, ClockMark, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
-    Queue, RequestError, Requester, Setup, UserNames,
+    ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, UserNames,
 };
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
@@ -20,13 +18,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::Configuration;
-use crate::crash_point::CrashPoint;
+use crate::engine_handle::EngineHandle;
 use crate::process::Processes;
-use crate::server::{self, BindError, Service};
+use crate::request_rate::RequestRate;
+use crate::rereading::{Rereading, log_shared, log_warnings};
+use crate::server::{self, BindError};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
+use crate::users;
 
 /// The most inputs in one batch. They are committed together.
 const BATCH_MOST: usize = 512;
@@ -77,36 +79,6 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
     move |error| DaemonError::System { what: what.into(), error }
 }
 
-/// The service behind the daemon's socket: the engine at the other end of a channel.
-#[derive(Clone, Debug)]
-struct EngineHandle(UnboundedSender<Input>);
-
-impl Service for EngineHandle {
-    async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
-        let (sender, reply) = oneshot::channel();
-        let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
-        self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        reply.await.map_err(|_| gone())?
-    }
-}
-
-/// The requester at the server's end of a channel.
-#[derive(Debug)]
-struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
-
-impl Requester for ReplyChannel {
-    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
-        CrashPoint::BeforeReply.pass();
-        // The requester may have gone.
-        let _ = self.0.send(reply);
-    }
-
-    fn is_gone(&self) -> bool {
-        self.0.is_closed()
-    }
-}
-
 /// Returns the OpenAPI document of the daemon's API, as JSON.
 pub fn openapi() -> String {
     server::openapi_document::<EngineHandle>()
@@ -139,15 +111,24 @@ async fn daemon(
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
+    let claim = Claim::new(&options.configuration.cpus);
+    let rate = RequestRate::default();
+    rate.change(options.configuration.requests_per_minute);
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server::serve(socket, EngineHandle(sender), async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(server::serve(
+        socket,
+        EngineHandle { inputs: sender, claim: claim.clone(), rate: rate.clone() },
+        async move {
+            let _ = stopped.await;
+        },
+    ));
+    log_warnings(&options.configuration);
+    log_shared(&claim);
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended =
-        process_inputs(&mut engine, clock, &mut inputs, signals, reread, &options.configuration, &backups)
-            .await;
+    let again =
+        Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim, rate: &rate };
+    let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again).await;
     drop(stop);
     // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
     drop(inputs);
@@ -183,7 +164,8 @@ fn engine(
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
-        users: UserNames(crate::users::name),
+        overflow_uid: Some(users::overflow_uid()),
+        users: UserNames(users::name),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
@@ -209,9 +191,7 @@ async fn process_inputs(
     clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
-    reread: impl Fn() -> Result<Configuration, String>,
-    first: &Configuration,
-    backups: &BackupThread,
+    again: Rereading<'_, impl Fn() -> Result<Configuration, String>>,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -222,7 +202,7 @@ async fn process_inputs(
             input = inputs.recv() => batch.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             event = signals.next() => match event {
-                SignalEvent::Reread => reload(engine, clock, &reread, first, backups)?,
+                SignalEvent::Reread => again.reload(engine, clock)?,
                 SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
@@ -248,39 +228,8 @@ async fn process_inputs(
     }
 }
 
-fn reload(
-    engine: &mut Engine<Processes, Store>,
-    clock: BootClock,
-    reread: &impl Fn() -> Result<Configuration, String>,
-    first: &Configuration,
-    backups: &BackupThread,
-) -> Result<(), DaemonError> {
-    // A running daemon cannot change these options.
-    let fixed = |configuration: &Configuration| {
-        let Configuration { state, socket, access, .. } = configuration.clone();
-        (state, socket, access)
-    };
-    match reread() {
-        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) if fixed(&configuration) != fixed(first) => tracing::error!(
-            "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
-        ),
-        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
-            Ok(()) => {
-                backups.change(configuration.backups);
-                tracing::info!("the configuration was read again");
-            }
-            Err(RequestError::Refused(problem)) => {
-                tracing::error!("the configuration stays as it was: {problem}");
-            }
-            Err(RequestError::Fatal(error)) => return Err(error.into()),
-        },
-    }
-    Ok(())
-}
-
 /// Returns the setup in ticks. Calendars follow the present wall time.
-fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
+pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
     let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {
@@ -302,6 +251,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
         opportunistic_cpus,
         keep_history: configuration.keep_history,
+        user_limits: configuration.user_limits,
     }
 }
 

@@ -24,6 +24,18 @@ pub mod daemon;
 
 pub mod recover;
 
+mod folder;
+
+pub use folder::FolderError;
+
+mod engine_handle;
+
+mod rereading;
+
+mod claim;
+
+mod request_rate;
+
 mod timer;
 
 mod users;

@@ -1,67 +1,82 @@
-//! Users and groups by number and name, from the machine's files.
+//! Users and groups by number and name, from the system's databases: files, LDAP, or others.
+//!
+//! A lookup may wait for a server on the network.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::sync::{LazyLock, Mutex};
+use std::ffi::CString;
+use std::io;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// The names that were looked up. A machine has few users, and they keep their names.
-static NAMES: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::default);
+use miserly_engine::{Account, AccountName, Caller, Group};
+use nix::unistd::{self, Gid, Uid};
 
-/// Returns the user's name, or the number if it has none.
+/// The time for which a name is remembered for display.
+const REMEMBERED: Duration = Duration::from_mins(1);
+
+/// The names that were looked up for display, and when. No permission depends on them.
+static NAMES: LazyLock<Mutex<BTreeMap<u32, (Instant, String)>>> = LazyLock::new(Mutex::default);
+
+/// Returns the user's name for display, or the number if it has none.
+#[allow(clippy::disallowed_methods, reason = "the age of a name has no effect on jobs")]
 pub(crate) fn name(uid: u32) -> String {
-    let look_up = || AccountFiles::read().name(uid).unwrap_or_else(|| uid.to_string());
-    let Ok(mut names) = NAMES.lock() else { return look_up() };
-    names.entry(uid).or_insert_with(look_up).clone()
+    let now = Instant::now();
+    let known = |names: &BTreeMap<u32, (Instant, String)>| {
+        let (at, name) = names.get(&uid)?;
+        (now.duration_since(*at) < REMEMBERED).then(|| name.clone())
+    };
+    if let Some(name) = known(&NAMES.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return name;
+    }
+    let found = unistd::User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    let name = found.map_or_else(|| uid.to_string(), |user| user.name);
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, (now, name.clone()));
+    name
 }
 
-/// The content of the machine's files of users and groups. An unreadable file counts as empty.
-pub(crate) struct AccountFiles {
-    passwd: String,
-    group: String,
+/// Returns a caller with the account that the user has now.
+///
+/// # Errors
+/// If the databases do not answer.
+pub(crate) fn caller(uid: u32) -> io::Result<Caller> {
+    let Some(user) = unistd::User::from_uid(Uid::from_raw(uid))? else { return Ok(Caller::new(uid)) };
+    let name = CString::new(user.name.as_str())?;
+    let group = |gid: Gid| {
+        let name = unistd::Group::from_gid(gid).ok().flatten().map(|group| group.name);
+        Group { number: gid.as_raw(), name }
+    };
+    let groups = unistd::getgrouplist(&name, user.gid)?.into_iter().map(group).collect();
+    Ok(Caller { uid, account: Some(Arc::new(Account { name: user.name, groups })) })
 }
 
-impl AccountFiles {
-    pub(crate) fn read() -> AccountFiles {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        AccountFiles { passwd: read("/etc/passwd"), group: read("/etc/group") }
-    }
-
-    fn name(&self, uid: u32) -> Option<String> {
-        let user = self.users().find(|user| user.number == Some(uid))?;
-        Some(user.name.to_owned())
-    }
-
-    pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        self.users().find(|user| user.name == name)?.number
-    }
-
-    /// Returns the members of the group that `is_it` accepts by name and number. These are the
-    /// users in its list, and the users with it as their first group.
-    pub(crate) fn members(&self, is_it: impl Fn(&str, &str) -> bool) -> Option<Vec<u32>> {
-        let (number, named) = self.group.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
-            is_it(name, number).then(|| (number, fields.next().unwrap_or_default()))
-        })?;
-        let first = self.users().filter(|user| user.group == number).filter_map(|user| user.number);
-        Some(named.split(',').filter_map(|name| self.number(name)).chain(first).collect())
-    }
-
-    fn users(&self) -> impl Iterator<Item = User<'_>> {
-        self.passwd.lines().filter_map(|line| {
-            let mut fields = line.split(':');
-            let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
-            Some(User { name, number: number.parse().ok(), group: fields.next()? })
-        })
+/// Returns whether the system knows a user now. A number needs no entry.
+pub(crate) fn is_user(user: &AccountName) -> bool {
+    match user {
+        AccountName::Number(_) => true,
+        AccountName::Name(name) => unistd::User::from_name(name).is_ok_and(|user| user.is_some()),
     }
 }
 
-/// A line of the file of users.
-struct User<'a> {
-    name: &'a str,
-    number: Option<u32>,
-    /// The number of the first group.
-    group: &'a str,
+/// Returns whether the system knows a group now.
+pub(crate) fn is_group(group: &AccountName) -> bool {
+    let found = match group {
+        AccountName::Number(number) => unistd::Group::from_gid(Gid::from_raw(*number)),
+        AccountName::Name(name) => unistd::Group::from_name(name),
+    };
+    found.is_ok_and(|group| group.is_some())
+}
+
+/// Returns whether a group is the private one of this process's user: it has the user's name, and no other member.
+pub(crate) fn is_private_group(gid: u32) -> bool {
+    let Ok(Some(user)) = unistd::User::from_uid(Uid::effective()) else { return false };
+    let Ok(Some(group)) = unistd::Group::from_gid(Gid::from_raw(gid)) else { return false };
+    user.gid == group.gid && user.name == group.name && group.mem.iter().all(|member| *member == user.name)
+}
+
+/// Returns the user that stands for all users without a number in this user namespace.
+pub(crate) fn overflow_uid() -> u32 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(65_534)
 }
 
 #[cfg(test)]
@@ -69,16 +84,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_named_or_have_it_first() {
-        let files = AccountFiles {
-            passwd: "root:x:0:0::/:\nann:x:1001:50::/:\nbob:x:1002:60::/:\neve:x:1003:50::/:\nodd\n".into(),
-            group: "lab:x:50:bob\nempty:x:70:\n".into(),
-        };
-        let named = |group: &str| files.members(|name, _| name == group);
-        assert_eq!(named("lab"), Some(vec![1002, 1001, 1003]));
-        assert_eq!(files.members(|_, number| number == "50"), named("lab"));
-        assert_eq!([named("empty"), named("nobody")], [Some(vec![]), None]);
-        assert_eq!(["bob", "zoe", "odd"].map(|name| files.number(name)), [Some(1002), None, None]);
-        assert_eq!([1003, 7].map(|uid| files.name(uid)), [Some("eve".to_owned()), None]);
+    fn root_has_an_account_and_a_group() {
+        let root = caller(0).unwrap().account.expect("root has an entry");
+        assert_eq!((root.name.as_str(), name(0).as_str()), ("root", "root"));
+        assert!(root.groups.iter().any(|group| group.number == 0 && group.name.as_deref() == Some("root")));
+    }
+
+    #[test]
+    fn a_number_without_an_entry_has_no_account() {
+        let strange = 3_999_999_999;
+        assert_eq!(caller(strange).unwrap(), Caller::new(strange));
+        assert_eq!(name(strange), strange.to_string());
+        assert!(!is_group(&AccountName::Name("no such group".into())));
+        assert!(
+            !is_user(&AccountName::Name("no such user".into())) && is_user(&AccountName::Number(strange))
+        );
     }
 }

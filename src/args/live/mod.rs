@@ -19,6 +19,7 @@ pub(crate) struct DaemonArgs {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct QueueArgs {
     /// Includes finished jobs
     #[arg(long, short)]
@@ -36,9 +37,17 @@ pub(crate) struct QueueArgs {
     #[arg(long, value_name = "JOB", value_parser = job())]
     pub(crate) array: Option<i64>,
 
-    /// Limits the list to N jobs; the oldest finished jobs are left out first
-    #[arg(long, value_name = "N")]
+    /// Limits the list to N jobs, at most 10000; the oldest finished jobs are left out first
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: Option<u32>,
+
+    /// Lists the jobs with numbers above JOB, lowest first; with --limit, the next page
+    #[arg(long, value_name = "JOB", value_parser = value_parser!(i64).range(0..))]
+    pub(crate) after: Option<i64>,
+
+    /// Adds the commands and the paths of your own jobs to the JSON
+    #[arg(long, requires = "json")]
+    pub(crate) details: bool,
 
     /// Refreshes the list at this period, in seconds or with a unit [default: 2s]
     #[arg(

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use miserly_api::client::named_socket;
+use miserly_engine::{AccountName, QueueUsers};
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
 use miserly_live::server::Access;
@@ -65,6 +66,9 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
 /// Prints the summary of a configuration.
 fn check(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
     let summary = configuration.summary();
+    for warning in configuration.warnings() {
+        note!("warning: {warning}");
+    }
     if json { print_json(&summary) } else { print(&shown(&summary)) }
 }
 
@@ -84,7 +88,6 @@ fn shown(summary: &Summary) -> String {
 }
 
 fn row(queue: &QueueSummary) -> Vec<String> {
-    let users = queue.users.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     vec![
         queue.name.clone(),
         queue.policy.clone(),
@@ -92,8 +95,18 @@ fn row(queue: &QueueSummary) -> Vec<String> {
         between(queue.cpus, |cpus| cpus.to_string()),
         between(queue.memory, memory),
         queue.max_time.map_or("-".into(), |secs| duration(span_of_seconds(secs))),
-        if users.is_empty() { "all".into() } else { users },
+        queue.users.as_ref().map_or_else(|| "all".into(), users),
     ]
+}
+
+/// Returns the users and the groups of a queue. A group is marked by an at sign.
+fn users(users: &QueueUsers) -> String {
+    let name = |name: &AccountName| match name {
+        AccountName::Number(number) => number.to_string(),
+        AccountName::Name(name) => name.clone(),
+    };
+    let groups = users.groups.iter().map(|group| format!("@{}", name(group)));
+    users.users.iter().map(name).chain(groups).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the least and the most amount over the week, or the only one.

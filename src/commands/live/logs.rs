@@ -22,7 +22,13 @@ use crate::colour::message_head;
 pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     let job = client.job(args.job)?;
-    let mut output = Output::new(if args.error { job.error } else { job.output });
+    let Some(path) = (if args.error { job.error } else { job.output }) else {
+        bail!(
+            "job {} is another user's; only that user, root and the daemon's user read its output",
+            args.job
+        )
+    };
+    let mut output = Output::new(path);
     if args.follow {
         follow(client, args.job, &mut output)?;
     } else if !output.pass_on()? {

@@ -33,12 +33,14 @@ mod status;
 
 mod drain;
 
+mod signals;
+
 pub(crate) mod replay;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use miserly_api::client::{Client, find, named_socket};
+use miserly_api::client::{Client, DaemonSocket, find, named_socket};
 use miserly_live::config::default_state;
 use serde::Serialize;
 
@@ -50,6 +52,7 @@ pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
 pub(crate) use self::show::run as show;
+pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::wait::run as wait;
@@ -65,8 +68,8 @@ fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     talk(find(args.socket.as_deref())?)
 }
 
-fn talk(socket: PathBuf) -> anyhow::Result<Client> {
-    Client::new(socket).context("cannot connect to the daemon")
+fn talk(socket: DaemonSocket) -> anyhow::Result<Client> {
+    Client::of(socket).context("cannot connect to the daemon")
 }
 
 /// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
@@ -75,8 +78,8 @@ fn state_folder(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    let Some(socket) = named_socket() else { return Ok(default_state()?) };
-    let status = talk(socket)?.status();
+    let Some(path) = named_socket() else { return Ok(default_state()?) };
+    let status = talk(DaemonSocket { path, named: true })?.status();
     let asked = "cannot get the state folder from the daemon of MISERLY_SOCKET; give --state";
     Ok(status.context(asked)?.state.into())
 }

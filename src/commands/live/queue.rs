@@ -24,11 +24,13 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
         queue: args.queue.clone(),
         array: args.array,
         limit: args.limit,
+        after: args.after,
+        details: args.json && args.details,
     };
     if let Some(secs) = args.watch {
         return watch(&client, &filter, Duration::from_secs(secs));
     }
-    let jobs = client.jobs(&filter)?;
+    let jobs = client.all_jobs(&filter)?;
     print_answer(args.json, &jobs, || shown(&jobs))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
 fn watch(client: &Client, filter: &Filter, period: Duration) -> anyhow::Result<ExitCode> {
     let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
     loop {
-        let jobs = shown(&client.jobs(filter)?);
+        let jobs = shown(&client.all_jobs(filter)?);
         print(&format!("{clear}{}\n\n{jobs}", local(Timestamp::now())))?;
         sleep(period);
     }

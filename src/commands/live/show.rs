@@ -1,5 +1,6 @@
 //! `miserly show`: a job's state, its promise, and the reasons why it waits.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use miserly_api::model::{
@@ -55,11 +56,8 @@ fn shown(job: &JobView) -> String {
         );
     }
     line("request", &request(job));
-    line("runs", &command(job));
-    line("in", &plain(&job.directory.display().to_string()));
-    line("output", &plain(&job.output.display().to_string()));
-    if job.error != job.output {
-        line("errors", &plain(&job.error.display().to_string()));
+    for (key, value) in detail_lines(job) {
+        line(key, &value);
     }
     line(
         "of",
@@ -176,7 +174,9 @@ pub(super) fn ended_text(phase: &Phase) -> String {
             format!("{} at {}, {ran}", killed_by_text(*by), local(*end))
         }
         Phase::Failed { at, why, message } => {
-            format!("failed to start at {}: {}: {}", local(*at), failure(*why), plain(message))
+            // The message is private: it has a path.
+            let message = if message.is_empty() { String::new() } else { format!(": {}", plain(message)) };
+            format!("failed to start at {}: {}{message}", local(*at), failure(*why))
         }
         Phase::Lost { at, why } => {
             format!("lost, found at {}: {}; its result is unknown", local(*at), lost_by_text(*why))
@@ -293,8 +293,20 @@ fn request(job: &JobView) -> String {
     parts.join(", ")
 }
 
-fn command(job: &JobView) -> String {
-    let words: Vec<String> = job.command.iter().map(|word| plain(word)).collect();
+/// Returns the lines of the command and the paths, or the reason why there are none.
+fn detail_lines(job: &JobView) -> Vec<(&'static str, String)> {
+    let path = |path: &Path| plain(&path.display().to_string());
+    let (Some(command), Some(directory), Some(output), Some(error)) =
+        (&job.command, &job.directory, &job.output, &job.error)
+    else {
+        return vec![("runs", "private; shown to the job's user, root and the daemon's user".to_owned())];
+    };
+    let words: Vec<String> = command.iter().map(|word| plain(word)).collect();
     let script = if job.script { "its script " } else { "" };
-    format!("{script}{}", words.join(" ")).trim_end().to_owned()
+    let command = format!("{script}{}", words.join(" ")).trim_end().to_owned();
+    let mut lines = vec![("runs", command), ("in", path(directory)), ("output", path(output))];
+    if error != output {
+        lines.push(("errors", path(error)));
+    }
+    lines
 }

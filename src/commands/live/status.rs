@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use miserly_api::model::{QueueStatus, Status};
 use miserly_units::memory;
 
-use super::text::{local, table};
+use super::text::{local, numbers, plain, table};
 use super::{client, print_answer};
 use crate::args::AskArgs;
 
@@ -19,7 +19,7 @@ fn shown(status: &Status) -> String {
     let Status { version, pid, cpus, .. } = status;
     let configuration = status.configuration.as_deref().unwrap_or("none: half the machine, one queue");
     let mut text = format!(
-        "miserly {version}, process {pid}, since {}\nstate          {}\nconfiguration  {configuration}\ncpus online    {cpus}\n\
+        "miserly {version}, process {pid}, since {}\nstate          {}\nconfiguration  {configuration}\ncpus for jobs  {cpus}\n\
          promises       {} given, {} kept, {} broken; {} late\n",
         local(status.since),
         status.state,
@@ -34,6 +34,14 @@ fn shown(status: &Status) -> String {
     if let Some(problem) = &status.configuration_problem {
         text += &format!(
             "not applied    the configuration: {problem}; the last one stays until a reload succeeds\n"
+        );
+    }
+    for shared in &status.shared_cpus {
+        text += &format!(
+            "shared cpus    {}: the daemon of {} (process {}) has them, too\n",
+            numbers(&shared.cpus),
+            plain(&shared.user),
+            shared.pid
         );
     }
     if status.draining {

@@ -12,6 +12,7 @@ use miserly_api::model::Submission;
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
+use super::text::plain;
 use crate::args::SubmitArgs;
 use crate::colour::message_head;
 
@@ -46,6 +47,12 @@ fn build(
     name: Option<String>,
 ) -> anyhow::Result<Submission> {
     let Some(time) = options.time else {
+        if let Some(misplaced) = misplaced_time(&command) {
+            bail!(
+                "the time limit is missing: {misplaced} stands after the program, so it is an argument of the program; \
+                 write the options of submit before the program"
+            );
+        }
         bail!(
             "the time limit is missing; give --time, such as --time 2h, or a line `#MISERLY --time 2h` in the script"
         );
@@ -75,10 +82,20 @@ fn build(
         restartable: options.restartable.unwrap_or_default(),
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
-        output: options.output,
-        error: options.error,
+        output: options.output.map(|path| utf8(path, "--output")).transpose()?,
+        error: options.error.map(|path| utf8(path, "--error")).transpose()?,
         umask: umask(),
+        request_id: None,
     })
+}
+
+/// Returns an argument of the program that looks like the time limit of the job.
+fn misplaced_time(command: &[String]) -> Option<&str> {
+    let is_time = |word: &str| {
+        let option = word.split('=').next().unwrap_or(word);
+        option == "--time" || option == "-t"
+    };
+    command.iter().map(String::as_str).find(|word| is_time(word))
 }
 
 /// Returns the text of a script; `None` for a program.
@@ -104,6 +121,11 @@ fn read(input: impl Read, name: &str) -> anyhow::Result<String> {
     }
     let text =
         String::from_utf8(bytes).ok().with_context(|| format!("{name}: the script is not UTF-8 text"))?;
+    if text.split('\n').next().is_some_and(|line| line.ends_with('\r')) {
+        bail!(
+            "{name}: the script has the line ends of DOS (CR LF), so its interpreter would not be found; remove them, such as with dos2unix"
+        );
+    }
     if !text.starts_with("#!") {
         bail!("{name}: a script begins with #! and its interpreter, such as #!/bin/sh");
     }
@@ -112,10 +134,11 @@ fn read(input: impl Read, name: &str) -> anyhow::Result<String> {
 
 fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOptions> {
     let name = Path::new(program).display();
-    let Directives { options, warnings } =
-        directives(script, &Zoned::now()).map_err(|remark| anyhow::anyhow!("{name}:{remark}"))?;
+    let Directives { options, warnings } = directives(script, &Zoned::now())
+        .map_err(|remark| anyhow::anyhow!(plain(&format!("{name}:{remark}"))))?;
     for warning in warnings {
-        note!("{} {name}:{warning}", message_head("warning"));
+        // A line of the script may have any character.
+        note!("{} {}", message_head("warning"), plain(&format!("{name}:{warning}")));
     }
     Ok(options)
 }
@@ -123,7 +146,16 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
 /// Returns the absolute path of the job's folder.
 fn directory(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current folder does not exist; give --directory")?;
-    Ok(given.map_or_else(|| here.clone(), |given| here.join(given)))
+    utf8(given.map_or_else(|| here.clone(), |given| here.join(given)), "--directory")
+}
+
+/// Checks that a path is UTF-8: JSON cannot hold another one.
+fn utf8(path: PathBuf, option: &str) -> anyhow::Result<PathBuf> {
+    let shown = path.display().to_string();
+    let text = path.into_os_string().into_string().ok();
+    let text =
+        text.with_context(|| format!("{option} {shown}: the path is not UTF-8 text; use another one"))?;
+    Ok(text.into())
 }
 
 /// Returns the environment, without values that are not UTF-8: JSON cannot hold them.

@@ -165,7 +165,7 @@ fn how_the_daemon_is() {
 miserly 0.1.0, process 17, since 2026-03-01 08:00:00
 state          /state
 configuration  none: half the machine, one queue
-cpus online    16
+cpus for jobs  16
 promises       7 given, 5 kept, 1 broken; 1 job late
 draining       no new jobs are accepted; undo with `miserly drain --undo`
 

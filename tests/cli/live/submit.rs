@@ -199,3 +199,44 @@ fn the_wait_of_a_job_now() {
     daemon.fails("wait-of log.swf 4 4h --memory 1GiB", 2, "--memory: needs --daemon");
     daemon.fails("wait-of --daemon 4", 2, "2 values required");
 }
+
+/// The message names the remedy, and nothing is submitted.
+#[test]
+fn submissions_that_cannot_be_meant() {
+    #[track_caller]
+    fn check(daemon: &Daemon, line: &str, says: &str) {
+        let run = daemon.run(line);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{line}");
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+    }
+    let daemon = accepting();
+    check(&daemon, "submit sleep 5 --time 10s", "--time stands after the program");
+    check(&daemon, "submit sleep 5 --time=10s", "--time=10s stands after the program");
+    check(&daemon, "submit sleep 5 -t 10s", "-t stands after the program");
+    check(&daemon, "submit sleep 5", "give --time");
+    daemon.lab.write("dos.sh", "#!/bin/sh\r\ntrue\r\n");
+    check(&daemon, "submit -t 5s dos.sh", "the line ends of DOS");
+    for time in ["500ms", "0.5s", "10000000d"] {
+        check(&daemon, &format!("submit -t {time} true"), time);
+    }
+    assert!(daemon.requests().is_empty());
+}
+
+/// An escape sequence of a script does not reach the terminal.
+#[test]
+fn warnings_have_no_control_characters() {
+    let daemon = accepting();
+    daemon.lab.write("job.sh", "#!/bin/sh\n#SBATCH -t 1 --odd=\x1b[31m\n");
+    let run = daemon.run("submit job.sh");
+    assert!(run.stderr.contains("--odd") && !run.stderr.contains('\x1b'), "{:?}", run.stderr);
+}
+
+/// The daemon recognises a repeated request.
+#[test]
+fn each_submission_has_a_name_of_its_own() {
+    let daemon = accepting();
+    let name = |line| submitted(&daemon, line)["request_id"].as_str().map(str::to_owned);
+    let names = [name("submit -t 5s true"), name("submit -t 5s true")];
+    assert!(names.iter().all(|name| name.as_ref().is_some_and(|name| name.len() == 32)), "{names:?}");
+    assert_ne!(names[0], names[1]);
+}

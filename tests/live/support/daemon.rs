@@ -16,6 +16,8 @@ use super::{SOON, until, until_or_tell};
 /// A folder with a daemon: its configuration, state, socket and log. All its processes end with it.
 pub(crate) struct Daemon {
     folder: TempDir,
+    /// The socket of the next daemon.
+    pub(crate) socket: PathBuf,
     process: Option<Child>,
 }
 
@@ -30,7 +32,8 @@ impl Daemon {
     /// Returns a daemon that is not started.
     pub(crate) fn asleep(configuration: &str) -> Daemon {
         let folder = TempDir::new().expect("a temporary folder");
-        let daemon = Daemon { folder, process: None };
+        let socket = folder.path().join("socket");
+        let daemon = Daemon { folder, socket, process: None };
         daemon.configure(configuration);
         daemon
     }
@@ -63,7 +66,7 @@ impl Daemon {
             .arg("--state")
             .arg(self.state())
             .arg("--socket")
-            .arg(self.path("socket"))
+            .arg(&self.socket)
             .args(options)
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
@@ -100,7 +103,7 @@ impl Daemon {
 
     #[track_caller]
     fn wait_until_ready(&mut self) {
-        let socket = self.path("socket");
+        let socket = self.socket.clone();
         let process = self.process.as_mut().expect("it was started");
         until("the daemon answers", SOON, || {
             let ended = process.try_wait().expect("a child that can be waited for");
@@ -136,7 +139,7 @@ impl Daemon {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::new(self.path("socket")).expect("a client")
+        Client::new(self.socket.clone()).expect("a client")
     }
 
     /// Submits a job that must be accepted, and returns its number.
@@ -159,7 +162,7 @@ impl Daemon {
     /// Waits until all jobs have ended.
     #[track_caller]
     pub(crate) fn wait_for_all(&self) {
-        let left = || self.client().jobs(&Filter::default()).expect("a list");
+        let left = || self.client().all_jobs(&Filter::default()).expect("a list");
         let mut fewest = left();
         while !fewest.is_empty() {
             let fewer = || Some(left()).filter(|left| left.len() < fewest.len());
@@ -170,7 +173,7 @@ impl Daemon {
     /// Returns all jobs, finished ones included.
     pub(crate) fn history(&self) -> Vec<JobView> {
         let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
-        self.client().jobs(&filter).expect("a list")
+        self.client().all_jobs(&filter).expect("a list")
     }
 
     /// Returns the first number that a job wrote to this file: its process id.

@@ -2,7 +2,9 @@
 
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -19,12 +21,21 @@ pub struct NoSocket {
     pub uid: u32,
 }
 
+/// A socket, and whether the user named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonSocket {
+    /// The path.
+    pub path: PathBuf,
+    /// The user named it, so the daemon may be any user's. Else it has to be the user's own or root's.
+    pub named: bool,
+}
+
 /// Returns the socket of the daemon.
 ///
 /// The first of these counts:
 /// 1. the one `given`
 /// 2. that of `MISERLY_SOCKET`
-/// 3. the existing one of the user's own daemon
+/// 3. that of the user's own daemon, if a daemon listens on it
 /// 4. the existing one of the machine
 /// 5. the path for the user's own daemon
 ///
@@ -33,13 +44,22 @@ pub struct NoSocket {
 ///
 /// # Errors
 /// If the folder in `/tmp` belongs to another user.
-pub fn find(given: Option<&Path>) -> Result<PathBuf, NoSocket> {
-    if let Some(named) = given.map(Path::to_owned).or_else(named_socket) {
-        return Ok(named);
+pub fn find(given: Option<&Path>) -> Result<DaemonSocket, NoSocket> {
+    if let Some(path) = given.map(Path::to_owned).or_else(named_socket) {
+        return Ok(DaemonSocket { path, named: true });
     }
     let own = own()?;
-    let machine = Path::new(MACHINE);
-    Ok(if !own.exists() && machine.exists() { machine.to_owned() } else { own })
+    Ok(DaemonSocket { path: living(own, Path::new(MACHINE)), named: false })
+}
+
+/// Returns the user's own socket if a daemon listens on it, or if the machine has none.
+fn living(own: PathBuf, machine: &Path) -> PathBuf {
+    let dead = || {
+        let connected = UnixStream::connect(&own).map(drop);
+        connected
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused))
+    };
+    if machine.exists() && dead() { machine.to_owned() } else { own }
 }
 
 /// Returns the socket in `MISERLY_SOCKET`, if it is set.
@@ -58,5 +78,26 @@ fn own() -> Result<PathBuf, NoSocket> {
         // Any user can create it there and wait for submissions.
         Ok(found) if found.uid() != uid || !found.is_dir() => Err(NoSocket { folder, uid: found.uid() }),
         _ => Ok(folder.join("socket")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_dead_socket_of_ones_own_does_not_hide_the_machine_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, machine] = ["own", "machine"].map(|name| folder.path().join(name));
+        assert_eq!(living(own.clone(), &machine), own);
+        let _machine = UnixListener::bind(&machine).unwrap();
+        assert_eq!(living(own.clone(), &machine), machine);
+        drop(UnixListener::bind(&own).unwrap());
+        assert_eq!(living(own.clone(), &machine), machine);
+        fs::remove_file(&own).unwrap();
+        let _own = UnixListener::bind(&own).unwrap();
+        assert_eq!(living(own.clone(), &machine), own);
     }
 }

@@ -1,6 +1,9 @@
 //! A blocking client: each request has a connection of its own.
 
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -14,12 +17,18 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
-    Submission, Submitted, TakeBackRequest,
+    Submission, Submitted, TakeBackRequest, listing,
 };
 
 mod find;
 
-pub use find::{NoSocket, find, named_socket};
+pub use find::{DaemonSocket, NoSocket, find, named_socket};
+
+/// The time after which a submission without a reply is repeated: a daemon that was killed may be back.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
+
+/// The time limit of a reply, except for the end of a job.
+const REPLY_WITHIN: Duration = Duration::from_mins(1);
 
 /// The reason why there is no reply.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +56,28 @@ pub enum ClientError {
         /// The failure of the connection.
         reason: String,
     },
+    /// The daemon does not reply.
+    #[error(
+        "the daemon on {} does not answer within {} s; it is stopped or overloaded, and may still carry out the request", .socket.display(), .within.as_secs()
+    )]
+    Silent {
+        /// Its socket.
+        socket: PathBuf,
+        /// The time limit.
+        within: Duration,
+    },
+    /// Another user's process listens on a socket that the user did not name.
+    #[error(
+        "{}: a process of user {uid} listens there, and not one of yours or of root; name the socket with --socket \
+         if you trust that user",
+        .socket.display()
+    )]
+    Untrusted {
+        /// The socket.
+        socket: PathBuf,
+        /// The user, by number.
+        uid: u32,
+    },
     /// The reply is not one of this version.
     #[error("{} does not speak as this version of miserly does: {reason}", .socket.display())]
     Unexpected {
@@ -61,19 +92,37 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
+    /// Whether the daemon may be any user's.
+    any_user: bool,
+    reply_within: Duration,
     runtime: Runtime,
 }
 
 type Reply<T> = Result<T, ClientError>;
 
 impl Client {
-    /// Returns a client of the daemon on a socket.
+    /// Returns a client of the daemon on a socket that the user named. The daemon may be any user's.
     ///
     /// # Errors
     /// If the system has no descriptor left.
     pub fn new(socket: PathBuf) -> std::io::Result<Client> {
-        let runtime = Builder::new_current_thread().enable_io().build()?;
-        Ok(Client { socket, runtime })
+        Client::of(DaemonSocket { path: socket, named: true })
+    }
+
+    /// Returns a client of the daemon on a socket.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn of(socket: DaemonSocket) -> std::io::Result<Client> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let DaemonSocket { path, named } = socket;
+        Ok(Client { socket: path, any_user: named, reply_within: REPLY_WITHIN, runtime })
+    }
+
+    /// Returns the client with another time limit for replies. The end of a job has none.
+    #[must_use]
+    pub fn with_reply_within(self, limit: Duration) -> Client {
+        Client { reply_within: limit, ..self }
     }
 
     /// Returns the socket.
@@ -83,11 +132,26 @@ impl Client {
 
     /// Submits a job or an array of jobs.
     ///
+    /// A submission without a `request_id` gets a random one. If the daemon goes away before it replies, the request is
+    /// repeated once, and the daemon recognises it.
+    ///
     /// # Errors
     /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no
     /// reply.
     pub fn submit(&self, submission: &Submission) -> Reply<Submitted> {
-        self.post("/v1/jobs", submission)
+        let id = submission.request_id.clone().unwrap_or_else(random_id);
+        let named = Submission { request_id: Some(id), ..submission.clone() };
+        match self.post("/v1/jobs", &named) {
+            Err(lost @ ClientError::Gone { .. }) => {
+                std::thread::sleep(REPEAT_AFTER);
+                match self.post("/v1/jobs", &named) {
+                    // Whether the job was submitted is not known.
+                    Err(ClientError::NoDaemon { .. }) => Err(lost),
+                    repeated => repeated,
+                }
+            }
+            reply => reply,
+        }
     }
 
     /// Returns the promises that a submission would get now.
@@ -98,7 +162,33 @@ impl Client {
         self.post("/v1/quote", submission)
     }
 
-    /// Returns jobs, by number.
+    /// Returns all unfinished jobs that a filter admits, by number, in as many pages as it takes. Of the
+    /// ended ones it returns the first page. A filter with a limit or a start gives one page.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn all_jobs(&self, filter: &Filter) -> Reply<Vec<JobView>> {
+        let mut jobs = self.jobs(filter)?;
+        if filter.limit.is_some() || filter.after.is_some() {
+            return Ok(jobs);
+        }
+        let live = |jobs: &[JobView]| {
+            let live: Vec<i64> =
+                jobs.iter().filter(|job| job.phase.ended().is_none()).map(|job| job.number).collect();
+            live.last().copied().filter(|_| live.len() >= listing::PAGE as usize)
+        };
+        let mut after = live(&jobs);
+        while after.is_some() {
+            let page = self.jobs(&Filter { all: false, after, ..filter.clone() })?;
+            after = live(&page);
+            jobs.extend(page);
+        }
+        jobs.sort_by_key(|job| job.number);
+        jobs.dedup_by_key(|job| job.number);
+        Ok(jobs)
+    }
+
+    /// Returns one page of jobs, by number.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -120,7 +210,7 @@ impl Client {
     /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has
     /// ended.
     pub fn wait(&self, job: i64) -> Reply<JobView> {
-        self.get(&format!("/v1/jobs/{job}/wait"))
+        self.exchange(Method::GET, &format!("/v1/jobs/{job}/wait"), Bytes::new(), Duration::MAX)
     }
 
     /// Cancels a job, or all jobs of an array.
@@ -187,20 +277,41 @@ impl Client {
         self.post("/v1/drain", &DrainRequest { on })
     }
 
+    /// Returns the process that listens on the socket, as the kernel identifies it.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn process(&self) -> Reply<i32> {
+        let connect = async {
+            let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
+            let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
+            self.check_server(&stream)?;
+            let unknown = "the kernel does not name the process of the daemon";
+            stream.peer_cred().map_err(no_daemon)?.pid().ok_or_else(|| self.unexpected(unknown))
+        };
+        self.runtime.block_on(self.limited(self.reply_within, connect))
+    }
+
     fn get<T: DeserializeOwned>(&self, path: &str) -> Reply<T> {
-        self.exchange(Method::GET, path, Bytes::new())
+        self.exchange(Method::GET, path, Bytes::new(), self.reply_within)
     }
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Reply<T> {
         let body = serde_json::to_vec(body).map_err(|error| self.unexpected(error))?;
-        self.exchange(Method::POST, path, body.into())
+        self.exchange(Method::POST, path, body.into(), self.reply_within)
     }
 
     fn post_empty<T: DeserializeOwned>(&self, path: &str) -> Reply<T> {
-        self.exchange(Method::POST, path, Bytes::new())
+        self.exchange(Method::POST, path, Bytes::new(), self.reply_within)
     }
 
-    fn exchange<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Reply<T> {
+    fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Reply<T> {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -208,7 +319,7 @@ impl Client {
             .header("content-type", "application/json")
             .body(Full::new(body))
             .map_err(|error| self.unexpected(error))?;
-        let (status, answer) = self.runtime.block_on(self.send(request))?;
+        let (status, answer) = self.runtime.block_on(self.limited(within, self.send(request)))?;
         if status.is_success() {
             serde_json::from_slice(&answer).map_err(|error| self.unexpected(error))
         } else {
@@ -218,6 +329,22 @@ impl Client {
         }
     }
 
+    /// Returns the output of `reply` within a time limit.
+    async fn limited<T>(&self, within: Duration, reply: impl Future<Output = Reply<T>>) -> Reply<T> {
+        let silent = |_| ClientError::Silent { socket: self.socket.clone(), within };
+        tokio::time::timeout(within, reply).await.map_err(silent)?
+    }
+
+    /// Checks that the process that listens on the socket is the user's own or root's, unless the user named the socket.
+    fn check_server(&self, stream: &UnixStream) -> Reply<()> {
+        let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
+        let uid = stream.peer_cred().map_err(no_daemon)?.uid();
+        if self.any_user || uid == 0 || uid == rustix::process::geteuid().as_raw() {
+            return Ok(());
+        }
+        Err(ClientError::Untrusted { socket: self.socket.clone(), uid })
+    }
+
     async fn send(&self, request: Request<Full<Bytes>>) -> Reply<(StatusCode, Bytes)> {
         let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
         let gone = |error: hyper::Error| ClientError::Gone {
@@ -225,6 +352,7 @@ impl Client {
             reason: error.to_string(),
         };
         let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
+        self.check_server(&stream)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
         // It ends with the reply, which also reports its failure.
         tokio::spawn(connection);
@@ -239,13 +367,24 @@ impl Client {
     }
 }
 
+/// Returns 128 random bits as text.
+fn random_id() -> String {
+    // The standard library seeds each state from the system.
+    let draw = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", draw(), draw())
+}
+
 /// Returns a filter as a query string.
 fn query(filter: &Filter) -> String {
-    let Filter { all, uid, queue, array, limit } = filter;
+    let Filter { all, uid, queue, array, limit, after, details } = filter;
     let mut query = format!("?all={all}");
-    let numbers = [("uid", uid.map(i64::from)), ("array", *array), ("limit", limit.map(i64::from))];
+    let numbers =
+        [("uid", uid.map(i64::from)), ("array", *array), ("limit", limit.map(i64::from)), ("after", *after)];
     for (name, value) in numbers {
         query.extend(value.map(|value| format!("&{name}={value}")));
+    }
+    if *details {
+        query.push_str("&details=true");
     }
     query.extend(queue.as_deref().map(|queue| format!("&queue={}", escaped(queue))));
     query

@@ -120,8 +120,11 @@ pub struct Status {
     pub configuration_problem: Option<String>,
     /// Whether new jobs are rejected.
     pub draining: bool,
-    /// The processors of the machine that are online.
+    /// The number of processors for jobs.
     pub cpus: u64,
+    /// The processors for jobs that other daemons on this machine have, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_cpus: Vec<SharedCpus>,
     /// The queues, in order.
     pub queues: Vec<QueueStatus>,
     /// The guarantees that it cannot enforce on this machine.
@@ -134,6 +137,20 @@ pub struct Status {
     pub broken: u64,
     /// Those that started later than promised.
     pub late: u64,
+}
+
+/// Processors that another daemon has, too. Jobs of both daemons share them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SharedCpus {
+    /// The processors, by number.
+    pub cpus: Vec<u32>,
+    /// The user of the other daemon, by number.
+    pub uid: u32,
+    /// The name of that user.
+    pub user: String,
+    /// The process of the other daemon.
+    pub pid: u32,
 }
 
 /// A guarantee that cannot be enforced.

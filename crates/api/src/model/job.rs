@@ -31,19 +31,24 @@ pub struct JobView {
     pub memory: u64,
     /// The time limit, in seconds.
     pub time: f64,
-    /// The program and its arguments.
-    pub command: Vec<String>,
     /// Whether it is a script.
     pub script: bool,
+    /// The program and its arguments. Like the paths, it is absent in lists that were not requested
+    /// with details, and for users other than the job's, root and the daemon's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
     /// The working directory.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub directory: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub directory: Option<PathBuf>,
     /// The file of the standard output.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub output: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub output: Option<PathBuf>,
     /// The file of the standard error.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub error: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub error: Option<PathBuf>,
     /// The time of the submission.
     pub submitted: Timestamp,
     /// The earliest start.
@@ -87,6 +92,20 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub unenforced: Vec<String>,
+}
+
+impl JobView {
+    /// Removes the parts that other users may not read: the command and the paths.
+    pub fn remove_details(&mut self) {
+        self.command = None;
+        self.directory = None;
+        self.output = None;
+        self.error = None;
+        if let Phase::Failed { message, .. } = &mut self.phase {
+            // It names the program, the folder or the output.
+            message.clear();
+        }
+    }
 }
 
 /// The time in which a job's resources are reserved for it.

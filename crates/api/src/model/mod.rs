@@ -12,12 +12,12 @@ mod answer;
 mod request;
 
 pub use answer::{
-    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status, Submitted,
-    Unenforced,
+    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Status,
+    Submitted, Unenforced,
 };
 pub use job::{
     Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase,
     PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
-pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest};
+pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use submission::{Array, Submission};

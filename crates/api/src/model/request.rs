@@ -16,8 +16,21 @@ pub struct Filter {
     pub queue: Option<String>,
     /// Only jobs of this array, or the job of that number.
     pub array: Option<i64>,
-    /// The maximum number of ended jobs. The most recent ones are listed.
+    /// The maximum number of jobs, at most 10000. The oldest ended ones are left out first. By
+    /// default it is 1000 of the unfinished jobs, and with `all` 1000 of the ended ones.
     pub limit: Option<u32>,
+    /// Only jobs with higher numbers, lowest first: the next page of a list.
+    pub after: Option<i64>,
+    /// Include the commands and the paths of jobs that the caller may read.
+    pub details: bool,
+}
+
+/// The sizes of lists.
+pub mod listing {
+    /// The number of jobs in a list without a limit.
+    pub const PAGE: u32 = 1000;
+    /// The maximum number of jobs in a list.
+    pub const MOST: u32 = 10_000;
 }
 
 /// The body of a request that cancels a job.

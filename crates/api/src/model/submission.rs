@@ -70,6 +70,10 @@ pub struct Submission {
     /// The file mode creation mask.
     #[serde(default = "mask")]
     pub umask: u32,
+    /// A name of this request. A repeated request with the same name submits nothing again, and gets
+    /// the jobs of the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// The indexes of an array of jobs: from first to last by step.

@@ -4,7 +4,7 @@ use miserly_core::{OpportunisticConfig, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{OpportunisticLine, QueueLine};
-use crate::{Journal, JournalError, Queue, Setup};
+use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, UserLimits};
 
 /// The stored form of a [`Setup`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -17,6 +17,8 @@ pub(crate) struct SavedSetup {
     cleanup_time: i64,
     orphan_resume_delay: i64,
     keep_history: Option<i64>,
+    #[serde(default)]
+    user_limits: UserLimits,
 }
 
 /// The stored form of a [`Queue`].
@@ -26,7 +28,11 @@ struct SavedQueue {
     default_time: Option<i64>,
     most_time: Option<i64>,
     default_memory: u64,
+    /// The users by number, in the state of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     users: Vec<u32>,
+    #[serde(default)]
+    only: Option<QueueUsers>,
 }
 
 impl SavedSetup {
@@ -43,6 +49,7 @@ impl SavedSetup {
             cleanup_time: setup.cleanup_time.ticks(),
             orphan_resume_delay: setup.orphan_resume_delay.ticks(),
             keep_history: setup.keep_history.map(Span::ticks),
+            user_limits: setup.user_limits,
         }
     }
 
@@ -62,6 +69,7 @@ impl SavedSetup {
             cleanup_time: Span::from_ticks(self.cleanup_time),
             orphan_resume_delay: Span::from_ticks(self.orphan_resume_delay),
             keep_history: self.keep_history.map(Span::from_ticks),
+            user_limits: self.user_limits,
         })
     }
 }
@@ -73,8 +81,15 @@ impl SavedQueue {
             default_time: queue.default_time.map(Span::ticks),
             most_time: queue.most_time.map(Span::ticks),
             default_memory: queue.default_memory,
-            users: queue.users.clone(),
+            users: vec![],
+            only: queue.users.clone(),
         }
+    }
+
+    /// Returns the users that an earlier version stored.
+    fn earlier_users(&self) -> Option<QueueUsers> {
+        let users = self.users.iter().copied().map(AccountName::Number).collect();
+        (!self.users.is_empty()).then(|| QueueUsers { users, ..QueueUsers::default() })
     }
 
     fn queue(&self) -> Option<Queue> {
@@ -85,7 +100,7 @@ impl SavedQueue {
             default_time: self.default_time.map(Span::from_ticks),
             most_time: self.most_time.map(Span::from_ticks),
             default_memory: self.default_memory,
-            users: self.users.clone(),
+            users: self.only.clone().or_else(|| self.earlier_users()),
         })
     }
 }

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError,
-    Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine,
+    EngineError, Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
 };
 
-use crate::support::{MemoryJournal, request};
+use crate::support::{MemoryJournal, request, request_of};
 
 /// The memory of the pool, kilobytes.
 const MEMORY: u64 = 1000;
@@ -57,6 +57,8 @@ impl Launcher for Notes {
 pub(crate) struct Life {
     pub(crate) journal: MemoryJournal,
     pub(crate) setup: Setup,
+    /// The facts about the next daemon.
+    pub(crate) info: DaemonInfo,
     engine: Option<Engine<Notes, MemoryJournal>>,
     actions: RecordedActions,
     turning: Turning,
@@ -81,11 +83,13 @@ impl Life {
             cleanup_time: span(CLEANUP),
             orphan_resume_delay: span(60),
             keep_history: None,
+            user_limits: miserly_engine::UserLimits::default(),
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
         let mut life = Life {
             journal: MemoryJournal::default(),
             setup,
+            info: DaemonInfo::default(),
             engine: None,
             actions: RecordedActions::default(),
             turning: Turning::default(),
@@ -136,13 +140,7 @@ impl Life {
         self.actions.borrow_mut().clear();
         self.turning.borrow_mut().clear();
         let notes = Notes(Rc::clone(&self.actions), Rc::clone(&self.turning));
-        Engine::open(
-            self.setup.clone(),
-            DaemonInfo::default(),
-            self.journal.clone(),
-            notes,
-            Life::now(second),
-        )
+        Engine::open(self.setup.clone(), self.info.clone(), self.journal.clone(), notes, Life::now(second))
     }
 
     /// Time passes, and this happens.
@@ -170,6 +168,18 @@ impl Life {
 
     pub(crate) fn ask(&mut self, second: i64, question: DaemonRequest) -> Result<DaemonReply, Problem> {
         let (input, reply) = request(question);
+        self.turn(second, vec![input]);
+        reply.try_recv().unwrap()
+    }
+
+    /// Asks as another user than root.
+    pub(crate) fn ask_as(
+        &mut self,
+        caller: Caller,
+        second: i64,
+        question: DaemonRequest,
+    ) -> Result<DaemonReply, Problem> {
+        let (input, reply) = request_of(caller, question);
         self.turn(second, vec![input]);
         reply.try_recv().unwrap()
     }
@@ -252,7 +262,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         default_time: None,
         most_time: None,
         default_memory: 1,
-        users: vec![],
+        users: None,
     }
 }
 

@@ -30,6 +30,12 @@ mod queues;
 
 mod refusals;
 
+mod rights;
+
+mod listings;
+
+mod request_ids;
+
 mod again;
 
 mod pools;

@@ -50,7 +50,7 @@ fn open(
         default_time: None,
         most_time: None,
         default_memory: 1024,
-        users: vec![],
+        users: None,
     };
     let setup = Setup {
         queues: vec![queue],
@@ -61,6 +61,7 @@ fn open(
         orphan_resume_delay: Span::from_ticks(1_000_000),
         opportunistic: None,
         keep_history: keep.map(Span::from_ticks),
+        user_limits: miserly_engine::UserLimits::default(),
     };
     let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();
     engine.begin(now, &Absence::default()).unwrap();

@@ -16,6 +16,21 @@ fn a_submission_that_the_launcher_rejects_is_not_accepted() {
     );
 }
 
+#[test]
+fn a_submission_that_is_too_short_or_too_large_is_refused() {
+    let mut life = Life::new(1, 1);
+    let mut check = |submission: Submission, field: &str, says: &str| {
+        let problem = life.ask(1, DaemonRequest::Submit(submission)).unwrap_err();
+        assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::Malformed, Some(field)));
+        assert!(problem.message.contains(says), "{problem:?}");
+    };
+    check(Submission { time: 1e-12, ..job(1, 1) }, "time", "at least a microsecond");
+    let array = |step: u32| Some(miserly_api::model::Array { first: 0, last: 3, step });
+    check(Submission { array: array(0), ..job(1, 1) }, "array", "at least 1");
+    check(Submission { directory: "/x".repeat(2048).into(), ..job(1, 1) }, "directory", "the limit is 4095");
+    check(Submission { script: Some("#!/bin/sh\r\ntrue\r\n".into()), ..job(1, 1) }, "script", "CR LF");
+}
+
 /// The default horizon of `miser` is 30 days.
 #[test]
 fn a_window_is_not_made_longer_than_the_horizon_lets_it() {

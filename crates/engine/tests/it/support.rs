@@ -142,9 +142,17 @@ impl Requester for Kept {
 
 /// Returns a request of root, and the receiver of its reply.
 pub(crate) fn request(question: DaemonRequest) -> (Input, Receiver<Result<DaemonReply, Problem>>) {
+    request_of(Caller::new(0), question)
+}
+
+/// Returns a request of a user, and the receiver of its reply.
+pub(crate) fn request_of(
+    caller: Caller,
+    question: DaemonRequest,
+) -> (Input, Receiver<Result<DaemonReply, Problem>>) {
     let (sender, reply) = channel();
     let requester = Box::new(Kept(sender));
-    (Input::Request { caller: Caller { uid: 0 }, request: Box::new(question), requester }, reply)
+    (Input::Request { caller, request: Box::new(question), requester }, reply)
 }
 
 /// Returns one `miser` queue with four processors.
@@ -156,7 +164,7 @@ pub(crate) fn setup() -> Setup {
         default_time: None,
         most_time: None,
         default_memory: 0,
-        users: vec![],
+        users: None,
     };
     Setup {
         queues: vec![queue],
@@ -167,6 +175,7 @@ pub(crate) fn setup() -> Setup {
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
         keep_history: None,
+        user_limits: miserly_engine::UserLimits::default(),
     }
 }
 

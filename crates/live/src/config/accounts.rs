@@ -1,51 +1,40 @@
-//! The accounts that may use a queue, by number.
+//! The accounts that may use a queue, as the file names them.
 
 use std::collections::BTreeSet;
 
-use miserly_machine_file::file::Account;
+use miserly_engine::{AccountName, QueueUsers};
+use miserly_machine_file::file::{Account, QueueFile};
 use toml::Spanned;
 
-use super::error::{Problem, of_field};
-use crate::users::AccountFiles;
+use crate::users::{is_group, is_user};
 
-/// Returns the numbers of these users and of all members of these groups. The machine's files as
-/// they are now define them.
-pub(super) fn numbers(users: &[Spanned<Account>], groups: &[Spanned<Account>]) -> Result<Vec<u32>, Problem> {
-    if users.is_empty() && groups.is_empty() {
-        return Ok(Vec::new());
-    }
-    let files = AccountFiles::read();
-    let mut all = BTreeSet::new();
-    for user in users {
-        all.insert(number(&files, user.get_ref()).ok_or_else(|| unknown(user, "users", "user"))?);
-    }
-    for group in groups {
-        all.extend(members(&files, group.get_ref()).ok_or_else(|| unknown(group, "groups", "group"))?);
-    }
-    Ok(all.into_iter().collect())
+/// Returns the users of a queue; `None` if the file names none, so every user may use it.
+pub(super) fn users(queue: &QueueFile) -> Option<QueueUsers> {
+    let restricted = !queue.users.is_empty() || !queue.groups.is_empty();
+    restricted.then(|| QueueUsers { users: names(&queue.users), groups: names(&queue.groups) })
 }
 
-/// Returns a user's number. A user given by number may be missing in the file, since other services
-/// may define it.
-fn number(files: &AccountFiles, user: &Account) -> Option<u32> {
-    match user {
-        Account::Number(number) => Some(*number),
-        Account::Name(name) => files.number(name),
-    }
-}
-
-fn members(files: &AccountFiles, group: &Account) -> Option<Vec<u32>> {
-    match group {
-        Account::Number(number) => files.members(|_, of| of == number.to_string()),
-        Account::Name(name) => files.members(|of, _| of == name),
-    }
-}
-
-fn unknown(written: &Spanned<Account>, field: &str, kind: &str) -> Problem {
-    let account = match written.get_ref() {
-        Account::Name(name) => format!("{name:?}"),
-        Account::Number(number) => number.to_string(),
+fn names(written: &[Spanned<Account>]) -> BTreeSet<AccountName> {
+    let name = |account: &Spanned<Account>| match account.get_ref() {
+        Account::Number(number) => AccountName::Number(*number),
+        Account::Name(name) => AccountName::Name(name.clone()),
     };
-    let problem = format!("there is no {kind} {account}; write a name of this machine, or a number");
-    of_field(written, field, &problem)
+    written.iter().map(name).collect()
+}
+
+/// Returns a warning for each user and group of a queue that the system does not know now.
+pub(super) fn unknown(queue: &str, users: &QueueUsers) -> Vec<String> {
+    let warning = |kind: &str, name: &AccountName| {
+        format!("queue {queue}: the system knows no {kind} {}; it admits nobody", text(name))
+    };
+    let unknown_users = users.users.iter().filter(|user| !is_user(user)).map(|user| warning("user", user));
+    let groups = users.groups.iter().filter(|group| !is_group(group));
+    unknown_users.chain(groups.map(|group| warning("group", group))).collect()
+}
+
+fn text(name: &AccountName) -> String {
+    match name {
+        AccountName::Number(number) => number.to_string(),
+        AccountName::Name(name) => format!("{name:?}"),
+    }
 }

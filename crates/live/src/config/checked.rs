@@ -53,6 +53,8 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         opportunistic: file.opportunistic.unwrap_or(true),
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
+        user_limits: file.user_limits.limits()?,
+        requests_per_minute: file.user_limits.requests_per_minute,
         pool,
         queues,
     })

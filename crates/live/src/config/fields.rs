@@ -47,14 +47,15 @@ const fn field(
 }
 
 /// Every table of the file.
-pub const TABLES: [Table; 4] = [
+pub const TABLES: [Table; 5] = [
     Table { name: "", title: "The daemon", fields: &DAEMON },
+    Table { name: "[user-limits]", title: "limits of each user but root", fields: &USER_LIMITS },
     Table { name: "[pool]", title: "the resources of all queues", fields: &POOL },
     Table { name: "[[queue]]", title: "a queue", fields: &QUEUE },
     Table { name: "calendar", title: "a rule of a calendar", fields: &RULE },
 ];
 
-const DAEMON: [Field; 14] = [
+const DAEMON: [Field; 15] = [
     field(
         "state",
         "absolute path",
@@ -129,12 +130,25 @@ const DAEMON: [Field; 14] = [
         Is("\"1h\""),
     ),
     field("backup-keep", "whole number, at least 1", "The number of backups kept.", Is("3")),
+    field("user-limits", "table", "The limits of each user, below.", Described("none")),
     field("pool", "table", "The resources of all queues, below.", Described("half of the machine")),
     field(
         "queue",
         "tables",
         "The queues, below. Jobs that name no queue go to the first one.",
         Described("one queue, `batch`, with the whole pool"),
+    ),
+];
+
+const USER_LIMITS: [Field; 4] = [
+    field("jobs", "whole number", "The unfinished jobs of a user.", Described("none")),
+    field("bytes", "memory", "The commands, scripts and environments of these jobs.", Described("none")),
+    field("cpu-time", "time", "The sum of their processors times their time limits.", Described("none")),
+    field(
+        "requests-per-minute",
+        "whole number",
+        "The requests of a user in a minute. The daemon's user and root are exempt from this one.",
+        Described("none"),
     ),
 ];
 
@@ -170,11 +184,17 @@ const QUEUE: [Field; 11] = [
         Described("a single queue has the pool's; of several, none"),
     ),
     field("policy", "policy", "A policy in its written form ([Policies](policies.md)).", Is("\"miser\"")),
-    field("users", "list of names or numbers", "The users of the queue.", Described("all users")),
+    field(
+        "users",
+        "list of names or numbers",
+        "The users of the queue. Root and the daemon's user may use every queue.",
+        Described("all users"),
+    ),
     field(
         "groups",
         "list of names or numbers",
-        "The groups of the queue. Their members are those of `/etc/group` and `/etc/passwd` when the file is read.",
+        "The groups of the queue. The system's databases (NSS) name the groups of a user at each submission. \
+         A group that is empty or unknown admits nobody.",
         Described("all users"),
     ),
     field(
@@ -238,8 +258,9 @@ mod tests {
 
     #[test]
     fn fields_of_the_parser() {
-        let [daemon, pool, queue, rule] = &TABLES;
+        let [daemon, limits, pool, queue, rule] = &TABLES;
         check(daemon, "nonsense = 1");
+        check(limits, "[user-limits]\nnonsense = 1");
         check(pool, "[pool]\nnonsense = 1");
         check(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
         check(rule, "[pool]\ncalendar = [{ nonsense = 1 }]");

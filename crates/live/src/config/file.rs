@@ -4,6 +4,8 @@ use miserly_machine_file::file::{PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::user_limits::UserLimitsFile;
+
 /// A value and its location.
 pub(super) type Written<T> = Option<Spanned<T>>;
 
@@ -23,6 +25,7 @@ pub(super) struct File {
     pub(super) keep_history: Written<Value>,
     pub(super) backup_interval: Written<Value>,
     pub(super) backup_keep: Written<i64>,
+    pub(super) user_limits: UserLimitsFile,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,

@@ -25,9 +25,12 @@ mod queue;
 
 mod summary;
 
+mod user_limits;
+
 use std::path::PathBuf;
 
 use miserly_core::Span;
+use miserly_engine::UserLimits;
 use miserly_machine_file::Week;
 
 use crate::server::Access;
@@ -65,6 +68,10 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// The time for which ended jobs are kept; `None` for ever.
     pub keep_history: Option<Span>,
+    /// The limits for the unfinished jobs of each user.
+    pub user_limits: UserLimits,
+    /// The requests of each user in a minute; `None` without a limit.
+    pub requests_per_minute: Option<u32>,
     /// The interval and number of the backups of the state.
     pub backups: BackupPlan,
 }
@@ -77,6 +84,14 @@ impl Configuration {
     /// If the paths of state and socket cannot be determined.
     pub fn of_machine(machine: &Machine) -> Result<Configuration, ConfigError> {
         Configuration::parse("", "", machine)
+    }
+
+    /// Returns the warnings: users and groups that the system does not know now.
+    pub fn warnings(&self) -> Vec<String> {
+        let unknown = |queue: &Queue| {
+            queue.users.as_ref().map_or_else(Vec::new, |users| accounts::unknown(&queue.name, users))
+        };
+        self.queues.iter().flat_map(unknown).collect()
     }
 
     /// Reads a configuration file, for this machine.

@@ -1,6 +1,7 @@
 //! A queue of a configuration.
 
 use miserly_core::{Kind, Resources, Span, Time};
+use miserly_engine::QueueUsers;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::{Needs, PolicySpec};
@@ -44,8 +45,8 @@ pub struct Queue {
     pub most_time: Option<Span>,
     /// The memory of a job without a memory request, kilobytes.
     pub default_memory: u64,
-    /// The users that may use it, by number; all if empty.
-    pub users: Vec<u32>,
+    /// The users that may use it; `None` for all.
+    pub users: Option<QueueUsers>,
 }
 
 impl Queue {
@@ -59,7 +60,7 @@ impl Queue {
             default_time: time(written.default_time.as_ref(), "default-time")?,
             most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
-            users: accounts::numbers(&written.users, &written.groups)?,
+            users: accounts::users(written),
             name: part.name,
             pool: part.week,
         };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use miserly_core::{Kind, Span};
+use miserly_engine::QueueUsers;
 use serde::Serialize;
 
 use super::{Configuration, Queue};
@@ -42,8 +43,8 @@ pub struct QueueSummary {
     pub max_time: Option<f64>,
     /// The memory of a job without a memory request.
     pub default_memory: u64,
-    /// The users that may use it, by number; all if empty.
-    pub users: Vec<u32>,
+    /// The users that may use it; `None` for all.
+    pub users: Option<QueueUsers>,
 }
 
 impl Configuration {

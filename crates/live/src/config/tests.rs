@@ -1,4 +1,5 @@
 use miserly_core::{Kind, Time};
+use miserly_engine::UserLimits;
 
 use super::*;
 
@@ -93,7 +94,6 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname = 'a'\npolicy = 'easi'", "daemon.toml:3: policy: ");
     refused("[[queue]]\nname = 'a'\npolicy = 'eqspatial'", "it resizes running jobs");
     refused("[[queue]]\nname = 'a'\npolicy = 'easy'\nhorizon = '1d'", "daemon.toml:4: horizon: ");
-    refused("[[queue]]\nname = 'a'\nusers = ['no such user']", "users: there is no user");
     refused(
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",
         "default-time: 2h is more than max-time, 1h",
@@ -124,6 +124,32 @@ fn sums_hold_at_every_instant() {
     refused(&format!("[pool]\ncpus = 8\n{}{}", queue("a", 4, ""), queue("a", 4, "")), "a second queue \"a\"");
     let queues = format!("[pool]\ncpus = 10\n{}{}", queue("a", 4, ""), queue("b", 4, night));
     assert_eq!(parse(&queues).unwrap().queues[1].pool.most().cpus_count().get(), 6);
+}
+
+#[test]
+fn limits_of_users_are_read() {
+    let text = "[user-limits]\njobs = 10\nbytes = '1MiB'\ncpu-time = '1h'\nrequests-per-minute = 60";
+    let configuration = parse(text).unwrap();
+    let limits = UserLimits { jobs: Some(10), bytes: Some(1 << 20), cpu_time: Some(3_600_000_000) };
+    assert_eq!((configuration.user_limits, configuration.requests_per_minute), (limits, Some(60)));
+    assert_eq!(parse("").unwrap().user_limits, UserLimits::default());
+    refused("[user-limits]\njobs = -1", "daemon.toml:2:");
+    refused("[user-limits]\ncpu-time = 'long'", "cpu-time: \"long\" is not a duration");
+}
+
+/// A typing error, or a directory service that does not answer, opens no queue.
+#[test]
+fn an_unknown_name_admits_nobody_and_is_a_warning() {
+    let text = "[[queue]]\nname = 'a'\nusers = ['no such user', 7]\ngroups = ['no such group']";
+    let configuration = parse(text).unwrap();
+    let users = configuration.queues[0].users.clone().expect("a list");
+    assert_eq!((users.users.len(), users.groups.len()), (2, 1));
+    let expect =
+        ["no user \"no such user\"; it admits nobody", "no group \"no such group\"; it admits nobody"];
+    let warnings = configuration.warnings();
+    assert!(warnings.iter().zip(expect).all(|(warning, expect)| warning.ends_with(expect)), "{warnings:?}");
+    assert_eq!(warnings.len(), 2);
+    assert_eq!((parse("").unwrap().queues[0].users.clone(), parse("").unwrap().warnings()), (None, vec![]));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Extraction of requests, and the problems of requests that cannot be read.
 
+use std::error::Error;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -13,12 +14,17 @@ use miserly_engine::{Caller, DaemonRequest};
 use serde::de::DeserializeOwned;
 
 use super::response::{ErrorResponse, ReplyBody};
+use super::seats::Seat;
 use super::service::Service;
 
+/// The size of the rest of a too large body that is read and discarded, in limits of a body.
+const DISCARDED: usize = 8;
+
 /// The properties of a connection. Each of its requests carries them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) caller: Caller,
+    pub(super) seat: Seat,
     /// The most bytes of a body.
     pub(super) body: usize,
     /// The time limit for receiving a body.
@@ -32,6 +38,7 @@ pub(super) struct JsonBody<T>(pub(super) T);
 pub(super) struct Dispatcher<S> {
     service: S,
     caller: Caller,
+    seat: Seat,
 }
 
 /// The number of a job, in the path.
@@ -54,18 +61,38 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 /// Returns the bytes of a body within the limits of size and time.
 async fn read(request: Request) -> Result<Bytes, ErrorResponse> {
     let Connection { body, timeout, .. } = *connection(request.extensions())?;
-    let whole = Limited::new(request.into_body(), body).collect();
+    let whole = collect(request.into_body(), body);
     let read = tokio::time::timeout(timeout, whole).await.map_err(|_| {
         let message = format!("the body did not come within {} s", timeout.as_secs_f64());
         ErrorResponse::new(StatusCode::REQUEST_TIMEOUT, ProblemCode::Malformed, message)
     })?;
-    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
+    read.map_err(|error| {
         if error.is::<LengthLimitError>() {
             let message = format!("the body is larger than {body} bytes; leave data in files");
             return ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, ProblemCode::Malformed, message);
         }
         ErrorResponse::malformed(format!("the body cannot be read: {error}"))
     })
+}
+
+/// Returns a body of at most `limit` bytes. Reads some more before it fails: a client that still sends
+/// does not see the response.
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Box<dyn Error + Send + Sync>> {
+    let error = match Limited::new(&mut body, limit).collect().await {
+        Ok(whole) => return Ok(whole.to_bytes()),
+        Err(error) => error,
+    };
+    if error.is::<LengthLimitError>() {
+        let rest = Limited::new(body, DISCARDED * limit).collect();
+        let _ = rest.await;
+    }
+    Err(error)
+}
+
+fn too_many_wait() -> ErrorResponse {
+    let message =
+        "too many of your requests wait for the ends of jobs; try again when some of them have ended";
+    ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, ProblemCode::Unavailable, message)
 }
 
 fn connection(extensions: &axum::http::Extensions) -> Result<&Connection, ErrorResponse> {
@@ -80,14 +107,22 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, service: &S) -> Result<Self, ErrorResponse> {
-        connection(&parts.extensions)
-            .map(|connection| Dispatcher { service: service.clone(), caller: connection.caller })
+        connection(&parts.extensions).map(|connection| Dispatcher {
+            service: service.clone(),
+            caller: connection.caller.clone(),
+            seat: connection.seat.clone(),
+        })
     }
 }
 
 impl<S: Service> Dispatcher<S> {
     /// Returns the reply to a request of the caller.
     pub(super) async fn dispatch(self, request: DaemonRequest) -> Result<ReplyBody, ErrorResponse> {
+        // As long as it waits for a job, the connection needs no seat.
+        let _waiting = match request {
+            DaemonRequest::Wait(_) => Some(self.seat.wait().ok_or_else(too_many_wait)?),
+            _ => None,
+        };
         self.service.handle(self.caller, request).await.map(ReplyBody).map_err(ErrorResponse::from)
     }
 }

@@ -8,6 +8,8 @@ mod service;
 
 mod serve;
 
+mod seats;
+
 mod socket;
 
 mod routes;

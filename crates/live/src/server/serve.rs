@@ -1,9 +1,7 @@
 //! Connections: their users, their number, and their time limits.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::extract::Connection;
 use super::routes::router;
+use super::seats::Seats;
 use super::service::Service;
 use super::socket::Bound;
 use super::write_timeout::WriteTimeout;
@@ -30,8 +29,12 @@ use super::write_timeout::WriteTimeout;
 pub struct Limits {
     /// The most connections at once.
     pub connections: usize,
-    /// The most connections of one user at once. The daemon's own user is exempt.
+    /// The most connections of one user at once. The daemon's own user and root are exempt.
     pub connections_of_user: usize,
+    /// The connections among them that only root and the daemon's own user can have.
+    pub reserved: usize,
+    /// The most requests of one user that wait for the ends of jobs. Their connections do not count.
+    pub waiting_of_user: usize,
     /// The most bytes of a body.
     pub body: usize,
     /// The time limit for receiving a head, for receiving a body, and for sending a response. It
@@ -45,7 +48,9 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 512,
-            connections_of_user: 256,
+            connections_of_user: 32,
+            reserved: 64,
+            waiting_of_user: 1024,
             body: 4 << 20,
             timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(2),
@@ -77,7 +82,7 @@ pub async fn serve_within<S: Service>(
 ) -> io::Result<()> {
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
     let (stop, stopping) = watch::channel(false);
-    let clients = Clients { limits, router: router(service), open: Arc::default(), stopping };
+    let clients = Clients { limits, router: router(service), seats: Seats::new(limits), stopping };
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -108,9 +113,7 @@ pub async fn serve_within<S: Service>(
 struct Clients {
     limits: Limits,
     router: Router,
-    /// The number of connections of each user. The tasks of the connections lock it for a few
-    /// instructions.
-    open: Arc<Mutex<BTreeMap<u32, usize>>>,
+    seats: Seats,
     stopping: watch::Receiver<bool>,
 }
 
@@ -121,43 +124,11 @@ impl Clients {
             Ok(peer) => peer.uid(),
             Err(error) => return tracing::warn!("cannot identify the client of a connection: {error}"),
         };
-        let Some(permit) = self.permit(uid) else { return reject(&stream) };
+        let Some(seat) = self.seats.take(uid) else { return reject(&stream) };
         let Limits { body, timeout, .. } = self.limits;
-        let connection = Connection { caller: Caller { uid }, body, timeout };
+        let connection = Connection { caller: Caller::new(uid), seat, body, timeout };
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        tasks.spawn(async move {
-            serve_connection(stream, connection, router, stopping).await;
-            drop(permit);
-        });
-    }
-
-    fn permit(&self, uid: u32) -> Option<ConnectionPermit> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, own) = (open.values().sum::<usize>(), open.get(&uid).copied().unwrap_or_default());
-        let daemons_own = uid == rustix::process::geteuid().as_raw();
-        if all >= self.limits.connections || (!daemons_own && own >= self.limits.connections_of_user) {
-            return None;
-        }
-        open.insert(uid, own + 1);
-        Some(ConnectionPermit { uid, open: Arc::clone(&self.open) })
-    }
-}
-
-/// The right to one connection. Dropping it returns the right.
-struct ConnectionPermit {
-    uid: u32,
-    open: Arc<Mutex<BTreeMap<u32, usize>>>,
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = open.get_mut(&self.uid) {
-            *own -= 1;
-            if *own == 0 {
-                open.remove(&self.uid);
-            }
-        }
+        tasks.spawn(serve_connection(stream, connection, router, stopping));
     }
 }
 
@@ -168,15 +139,16 @@ async fn serve_connection(
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let timeout = connection.timeout;
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(connection);
+        request.extensions_mut().insert(connection.clone());
         service.call(request)
     });
-    let io = TokioIo::new(WriteTimeout::new(stream, connection.timeout));
+    let io = TokioIo::new(WriteTimeout::new(stream, timeout));
     let http = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(connection.timeout)
+        .header_read_timeout(timeout)
         .serve_connection(io, answering);
     tokio::pin!(http);
     tokio::select! {

@@ -1,16 +1,17 @@
 //! The socket: a file that cannot be reached before it has its mode, and that two daemons cannot
 //! share.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::geteuid;
 use serde::Serialize;
+
+use crate::folder::{self, FolderError, NO_LINK};
 
 /// The users that may connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,13 +38,8 @@ pub enum BindError {
     #[error("{0}: there is something that is no socket; remove it, or give another socket")]
     NoSocket(PathBuf),
     /// Other users could replace the socket.
-    #[error("{}: the folder is user {uid}'s, or others may write to it; give a socket in a folder of your own", .folder.display())]
-    Folder {
-        /// The socket's folder.
-        folder: PathBuf,
-        /// The owner of the folder.
-        uid: u32,
-    },
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// A system call failed.
     #[error("cannot make the socket {path}: {error}")]
     Io {
@@ -86,18 +82,14 @@ pub fn bind(path: &Path, access: Access) -> Result<Bound, BindError> {
 
 fn make_folder(path: &Path, access: Access) -> Result<(), BindError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let refused = |error| BindError::Io { path: folder.to_owned(), error };
-    if !folder.exists() {
-        let mode = if access == Access::Everybody { 0o755 } else { 0o700 };
-        DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(refused)?;
-    }
-    let found = fs::metadata(folder).map_err(refused)?;
-    let trusted = found.uid() == geteuid().as_raw() || found.uid() == 0;
-    // With the sticky bit, as in /tmp, other users may write to the folder but not replace its
-    // files.
-    let open = found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0;
-    if !trusted || open {
-        return Err(BindError::Folder { folder: folder.to_owned(), uid: found.uid() });
+    let mode = if access == Access::Everybody { 0o755 } else { 0o700 };
+    folder::open(folder, folder::Use::Socket(mode))?;
+    let found = fs::metadata(folder).map_err(|error| BindError::Io { path: folder.to_owned(), error })?;
+    if access == Access::Everybody && found.mode() & 0o001 == 0 {
+        let (folder, mode) = (folder.display(), found.mode() & 0o7777);
+        tracing::warn!(
+            "other users cannot reach the socket: {folder} has mode {mode:o}; `chmod 755 {folder}` admits them"
+        );
     }
     Ok(())
 }
@@ -119,7 +111,13 @@ fn take(path: &Path) -> Result<File, BindError> {
 fn lock(path: &Path) -> Result<File, BindError> {
     let name = beside(path, ".lock");
     let refused = |error| BindError::Io { path: name.clone(), error };
-    let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name);
+    let options = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(NO_LINK)
+        .open(&name);
     let file = options.map_err(refused)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),

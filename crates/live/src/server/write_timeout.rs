@@ -1,4 +1,4 @@
-//! A stream that fails when the client stops reading.
+//! A stream that fails when the client reads a response too slowly.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream on which a write without progress fails after a time limit.
+/// A stream on which a response fails after a time limit.
 pub(super) struct WriteTimeout<T> {
     inner: T,
     timeout: Duration,
@@ -20,15 +20,15 @@ impl<T> WriteTimeout<T> {
         WriteTimeout { inner, timeout, waiting: None }
     }
 
-    /// Returns the result of a write, or an error at the end of the time limit.
+    /// Returns the result of a write, or an error at the end of the time limit. It begins with the first write that
+    /// waits, and ends with a flush: progress does not extend it.
     fn limit<R>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
-        if result.is_ready() {
-            self.waiting = None;
-            return result;
+        if result.is_pending() {
+            let timeout = self.timeout;
+            self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         }
-        let timeout = self.timeout;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
-        waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let over = self.waiting.as_mut().is_some_and(|waiting| waiting.as_mut().poll(context).is_ready());
+        if over { Poll::Ready(Err(io::ErrorKind::TimedOut.into())) } else { result }
     }
 }
 
@@ -54,6 +54,10 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            // The server flushes when it has written the whole response.
+            self.waiting = None;
+        }
         self.limit(context, flushed)
     }
 

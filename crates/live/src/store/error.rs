@@ -15,6 +15,9 @@ pub enum StoreError {
         /// The process, if it is known.
         pid: Option<i32>,
     },
+    /// Other users could change the state.
+    #[error("the state cannot be trusted: {0}")]
+    Folder(#[from] crate::FolderError),
     /// Some of the state differs from the last commit.
     #[error("the state is damaged:{}\nstart with --recover: it keeps the damaged files and restores from them and from the newest backup", list(.0))]
     Damaged(Vec<Damage>),

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::error::StoreError;
-use super::files::make_folder;
+use crate::folder::{self, NO_LINK};
 
 /// The number of tries at a lock that a dead process still holds.
 const TRIES: u32 = 100;
@@ -24,10 +24,13 @@ pub(super) struct StateLock(File);
 impl StateLock {
     /// Locks a state folder. Creates the folder with mode 0700 if it is missing.
     pub(super) fn take(folder: &Path) -> Result<StateLock, StoreError> {
-        make_folder(folder)?;
+        folder::open(folder, folder::Use::State)?;
+        for part in ["", "store", "backups"] {
+            folder::check_content(&folder.join(part))?;
+        }
         let path = folder.join("lock");
         let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_LINK);
         let mut file = options.open(&path).map_err(StoreError::io(&path))?;
         let mut tries = 0;
         while let Err(errno) = flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -109,19 +109,68 @@ fn a_client_that_reads_nothing_is_cut_off() {
     assert!(cut_off.contains(&error.kind()), "{error}: it was not the writer that gave up");
 }
 
+/// A client that reads a little now and then does not keep its response for ever.
 #[test]
-fn a_client_that_leaves_while_it_waits_leaves_no_trace() {
-    let limits = Limits { connections: 1, ..Limits::default() };
-    let server = Server::within(limits);
+fn a_client_that_reads_too_slowly_is_cut_off() {
+    let server = impatient();
+    let stream = server.connect();
+    let (mut writer, mut reader) = (stream.try_clone().unwrap(), stream);
+    writer.set_write_timeout(Some(SOON)).unwrap();
+    let begin = now();
+    let writing = thread::spawn(move || {
+        let ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
+        while writer.write_all(ask).is_ok() {}
+    });
+    // It always makes some progress.
+    while begin.elapsed() < SOON && !writing.is_finished() {
+        let _ = reader.read(&mut [0; 16]);
+        thread::sleep(PATIENCE / 20);
+    }
+    assert!(writing.is_finished() && begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+/// Sends a request that waits for a job.
+fn waiting(server: &Server) -> UnixStream {
     let mut stream = server.connect();
-    stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).unwrap();
-    while server.fake.asked().is_empty() {
+    let asked = server.fake.asked().len();
+    stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).expect("a server");
+    while server.fake.asked().len() == asked {
         thread::yield_now();
     }
+    stream
+}
+
+#[test]
+fn clients_that_wait_for_jobs_take_no_seats() {
+    let limits = Limits { connections: 1, reserved: 0, waiting_of_user: 2, ..Limits::default() };
+    let server = Server::within(limits);
+    let first = waiting(&server);
+    let second = waiting(&server);
+    assert_eq!(server.request("GET", "/v1/status", "").status, 200);
+    let third = server.request("GET", "/v1/jobs/2/wait", "");
+    assert_eq!((third.status, third.json()["code"].as_str()), (503, Some("unavailable")));
+    drop(first);
+    // Its place is free as soon as the server notices the disconnection.
+    let refused = || {
+        let mut stream = server.connect();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).unwrap();
+        stream.read(&mut [0; 12]).is_ok()
+    };
+    while refused() {
+        thread::yield_now();
+    }
+    server.fake.ended.notify_waiters();
+    drop(second);
+}
+
+#[test]
+fn a_crowd_is_refused_with_a_reason() {
+    let server = Server::within(Limits { connections: 1, reserved: 0, ..Limits::default() });
+    let held = server.connect();
     let crowded = server.request("GET", "/v1/status", "");
     assert_eq!((crowded.status, crowded.json()["code"].as_str()), (503, Some("unavailable")));
-    drop(stream);
-    // Its slot is free again as soon as the server notices the disconnection.
+    drop(held);
     while server.request("GET", "/v1/status", "").status != 200 {
         thread::yield_now();
     }

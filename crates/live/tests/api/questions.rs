@@ -17,6 +17,7 @@ fn submission() -> Submission {
         cpus: 2,
         time: 60.0,
         begin: Some(samples::at(3)),
+        request_id: Some("r".to_owned()),
         ..Submission::default()
     }
 }
@@ -26,8 +27,15 @@ fn each_route_is_a_question() {
     let server = Server::new();
     let client = server.client();
     let handed = |jobs: &[i64]| JobIds { jobs: jobs.to_vec() };
-    let filter =
-        Filter { all: true, uid: Some(7), queue: Some("a&b c".to_owned()), array: Some(-1), limit: Some(5) };
+    let filter = Filter {
+        all: true,
+        uid: Some(7),
+        queue: Some("a&b c".to_owned()),
+        array: Some(-1),
+        limit: Some(5),
+        after: Some(3),
+        details: true,
+    };
 
     assert_eq!(client.submit(&submission()).unwrap().jobs, samples::accepted());
     assert_eq!(client.quote(&submission()).unwrap().windows, [Some(samples::window()), None]);

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
-    Phase, Pool, Pools, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Slice, Slots, Status,
-    Unenforced, WaitReason, Window,
+    Phase, Pool, Pools, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice,
+    Slots, Status, Unenforced, WaitReason, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -92,11 +92,11 @@ fn bare(number: i64) -> JobView {
         cpus: 4,
         memory: 100 << 20,
         time: 600.0,
-        command: vec!["./tuple-count".to_owned()],
+        command: Some(vec!["./tuple-count".to_owned()]),
         script: false,
-        directory: "/home/ada".into(),
-        output: "/home/ada/1.out".into(),
-        error: "/home/ada/1.out".into(),
+        directory: Some("/home/ada".into()),
+        output: Some("/home/ada/1.out".into()),
+        error: Some("/home/ada/1.out".into()),
         submitted: at(0),
         begin: None,
         deadline: None,
@@ -145,6 +145,7 @@ pub(crate) fn status() -> Status {
         configuration_problem: None,
         draining: false,
         cpus: 16,
+        shared_cpus: vec![SharedCpus { cpus: vec![1, 2], uid: 7, user: "bob".to_owned(), pid: 18 }],
         queues: vec![queue],
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 3,

@@ -44,9 +44,10 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
         Some(job.memory.into()),
         Some(seconds(job.time)),
         Some(seconds(job.submitted)),
-        job.started.map(seconds),
+        job.started.map(|started| seconds(started.max(job.submitted))),
         Some(seconds(job.ended)),
-        Some(seconds(job.started.unwrap_or(job.ended) - job.submitted)),
+        // A start is rounded to another microsecond than the submission.
+        Some(seconds((job.started.unwrap_or(job.ended) - job.submitted).max(0))),
         job.runtime().map(seconds),
         job.started.map(|_| seconds(job.suspended_time)),
         Some(job.attempts.into()),

@@ -143,7 +143,7 @@ fn a_full_disk_costs_nothing_that_was_answered() {
     }
     let disk = tempfile::tempdir().unwrap();
     let test = child("faults::a_full_disk_costs_nothing_that_was_answered", disk.path());
-    let script = "mount -t tmpfs -o size=4m none \"$0\" && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=4m,mode=700 none \"$0\" && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(disk.path());
     command.arg(test.get_program()).args(test.get_args()).env(FOLDER, disk.path());

@@ -1,0 +1,89 @@
+//! Limits on the size of a submission.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use miserly_api::model::{Problem, Submission};
+
+/// The most bytes of a name.
+const NAME: usize = 256;
+/// The most bytes of a path, as the system has it.
+const PATH: usize = 4095;
+/// The most bytes of arguments and environment together.
+const WORDS: usize = 1 << 20;
+/// The most bytes of a script.
+const SCRIPT: usize = 2 << 20;
+/// The most jobs that one job waits for.
+const AFTER: usize = 1000;
+
+/// Returns the bytes of the command, the script and the environment.
+pub(crate) fn bytes(submission: &Submission) -> usize {
+    words(submission) + submission.script.as_ref().map_or(0, String::len)
+}
+
+/// Returns the bytes of the command and the environment.
+fn words(submission: &Submission) -> usize {
+    let variables = submission.environment.iter().map(|(name, value)| name.len() + value.len() + 2);
+    submission.command.iter().map(|word| word.len() + 1).chain(variables).sum()
+}
+
+/// Checks the size of each part of a submission.
+///
+/// # Errors
+/// The first part that is too large, and its limit.
+pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let path = |path: &Path| path.as_os_str().as_bytes().len();
+    let optional = |of: &Option<std::path::PathBuf>| of.as_deref().map_or(0, path);
+    let command: usize = submission.command.iter().map(|word| word.len() + 1).sum();
+    let sizes = [
+        ("name", length(&submission.name), NAME, "bytes"),
+        ("queue", length(&submission.queue), NAME, "bytes"),
+        ("request_id", length(&submission.request_id), NAME, "bytes"),
+        ("directory", path(&submission.directory), PATH, "bytes"),
+        ("output", optional(&submission.output), PATH, "bytes"),
+        ("error", optional(&submission.error), PATH, "bytes"),
+        ("script", length(&submission.script), SCRIPT, "bytes"),
+        ("after", submission.after.len(), AFTER, "jobs"),
+        ("command", command, WORDS, "bytes"),
+        ("environment", words(submission), WORDS, "bytes, with the command"),
+    ];
+    let Some((field, size, most, unit)) = sizes.into_iter().find(|(_, size, most, _)| size > most) else {
+        return Ok(());
+    };
+    Err(Problem::with_field(field, format!("{field}: it has {size} {unit}, and the limit is {most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(submission: &Submission, field: &str) {
+        let problem = check(submission).unwrap_err();
+        assert_eq!(problem.field.as_deref(), Some(field));
+        assert!(problem.message.contains("the limit is"), "{problem:?}");
+    }
+
+    #[test]
+    fn each_part_has_a_limit() {
+        let long = |bytes: usize| "x".repeat(bytes);
+        let nothing = Submission::default;
+        check(&Submission { name: Some(long(NAME)), directory: long(PATH).into(), ..nothing() }).unwrap();
+        refused(&Submission { name: Some(long(NAME + 1)), ..nothing() }, "name");
+        refused(&Submission { queue: Some(long(NAME + 1)), ..nothing() }, "queue");
+        refused(&Submission { directory: long(PATH + 1).into(), ..nothing() }, "directory");
+        refused(&Submission { output: Some(long(PATH + 1).into()), ..nothing() }, "output");
+        refused(&Submission { error: Some(long(PATH + 1).into()), ..nothing() }, "error");
+        refused(&Submission { script: Some(long(SCRIPT + 1)), ..nothing() }, "script");
+        refused(&Submission { after: vec![1; AFTER + 1], ..nothing() }, "after");
+        refused(&Submission { command: vec![long(WORDS)], ..nothing() }, "command");
+        let half = WORDS / 2;
+        let both = Submission {
+            environment: [("A".into(), long(half))].into(),
+            command: vec![long(half)],
+            ..nothing()
+        };
+        refused(&both, "environment");
+    }
+}

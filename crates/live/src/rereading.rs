@@ -1,0 +1,78 @@
+//! A new reading of the configuration, while the daemon runs.
+
+use miserly_api::model::SharedCpus;
+use miserly_engine::{Engine, RequestError};
+
+use crate::claim::Claim;
+use crate::clock::BootClock;
+use crate::config::Configuration;
+use crate::daemon::{DaemonError, setup_of};
+use crate::process::Processes;
+use crate::request_rate::RequestRate;
+use crate::store::{BackupThread, Store};
+
+/// Warns of users and groups that the system does not know.
+pub(crate) fn log_warnings(configuration: &Configuration) {
+    for warning in configuration.warnings() {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// Warns of processors that another daemon has, too.
+pub(crate) fn log_shared(claim: &Claim) {
+    for SharedCpus { cpus, user, pid, .. } in claim.shared() {
+        tracing::warn!(
+            "the daemon of user {user} (process {pid}) has the cpus {cpus:?}, too: jobs of both share them; start one of the \
+             daemons with `taskset` on other cpus"
+        );
+    }
+}
+
+/// What a new reading of the configuration changes.
+pub(crate) struct Rereading<'a, F> {
+    /// Reads the configuration.
+    pub(crate) reread: F,
+    /// The configuration at the start.
+    pub(crate) first: &'a Configuration,
+    pub(crate) backups: &'a BackupThread,
+    pub(crate) claim: &'a Claim,
+    pub(crate) rate: &'a RequestRate,
+}
+
+impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
+    /// Reads the configuration and applies it, or logs the reason why not.
+    pub(crate) fn reload(
+        &self,
+        engine: &mut Engine<Processes, Store>,
+        clock: BootClock,
+    ) -> Result<(), DaemonError> {
+        // A running daemon cannot change these options.
+        let fixed = |configuration: &Configuration| {
+            let Configuration { state, socket, access, .. } = configuration.clone();
+            (state, socket, access)
+        };
+        match (self.reread)() {
+            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+            Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
+                "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
+            ),
+            Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
+                Ok(()) => self.apply(&configuration),
+                Err(RequestError::Refused(problem)) => {
+                    tracing::error!("the configuration stays as it was: {problem}");
+                }
+                Err(RequestError::Fatal(error)) => return Err(error.into()),
+            },
+        }
+        Ok(())
+    }
+
+    /// Applies the parts that are not the engine's.
+    fn apply(&self, configuration: &Configuration) {
+        log_warnings(configuration);
+        self.claim.change(&configuration.cpus);
+        self.rate.change(configuration.requests_per_minute);
+        self.backups.change(configuration.backups);
+        tracing::info!("the configuration was read again");
+    }
+}

@@ -1,0 +1,162 @@
+//! Seats: the connections that are open at once, and the requests that wait for the end of a job.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::serve::Limits;
+
+/// The open connections and the waiting requests of all users.
+#[derive(Clone, Debug)]
+pub(super) struct Seats {
+    limits: Limits,
+    taken: Arc<Mutex<BTreeMap<u32, Taken>>>,
+}
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Taken {
+    connections: usize,
+    waiting: usize,
+}
+
+/// The right to one connection. Dropping the last clone returns it.
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    /// Held until the last clone is dropped.
+    owned: Arc<OwnedSeat>,
+}
+
+#[derive(Debug)]
+struct OwnedSeat {
+    uid: u32,
+    seats: Seats,
+}
+
+/// A connection that waits for the end of a job, and needs no seat meanwhile.
+#[derive(Debug)]
+pub(super) struct Waiting(Arc<OwnedSeat>);
+
+impl Seats {
+    pub(super) fn new(limits: Limits) -> Seats {
+        Seats { limits, taken: Arc::default() }
+    }
+
+    /// Returns a seat for a user. Some are left for root and the daemon's user.
+    pub(super) fn take(&self, uid: u32) -> Option<Seat> {
+        let mut taken = self.lock();
+        let count = |of: &dyn Fn(u32) -> bool| -> usize {
+            taken.iter().filter(|(uid, _)| of(**uid)).map(|(_, taken)| taken.connections).sum()
+        };
+        let (all, others) = (count(&|_| true), count(&|uid| !is_operator(uid)));
+        let own = taken.entry(uid).or_default();
+        let Limits { connections, connections_of_user, reserved, .. } = self.limits;
+        let free = if is_operator(uid) {
+            all < connections
+        } else {
+            all < connections
+                && others < connections.saturating_sub(reserved)
+                && own.connections < connections_of_user
+        };
+        if free {
+            own.connections += 1;
+        }
+        free.then(|| Seat { owned: Arc::new(OwnedSeat { uid, seats: self.clone() }) })
+    }
+
+    /// Moves a connection from `from` to `to`. Forgets users without any.
+    fn count(&self, uid: u32, change: impl Fn(&mut Taken)) {
+        let mut taken = self.lock();
+        let own = taken.entry(uid).or_default();
+        change(own);
+        if *own == Taken::default() {
+            taken.remove(&uid);
+        }
+    }
+
+    /// The tasks of the connections lock it for a few instructions.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Leaves the seat until the result is dropped. Returns `None` if too many requests of the user wait.
+    pub(super) fn wait(&self) -> Option<Waiting> {
+        let OwnedSeat { uid, seats } = &*self.owned;
+        let most = seats.limits.waiting_of_user;
+        let mut taken = seats.lock();
+        let own = taken.entry(*uid).or_default();
+        if own.waiting >= most {
+            return None;
+        }
+        own.connections = own.connections.saturating_sub(1);
+        own.waiting += 1;
+        Some(Waiting(Arc::clone(&self.owned)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // It has its seat again, even if there are none left: it is about to reply.
+        self.0.seats.count(self.0.uid, |own| {
+            own.waiting -= 1;
+            own.connections += 1;
+        });
+    }
+}
+
+impl Drop for OwnedSeat {
+    fn drop(&mut self) {
+        self.seats.count(self.uid, |own| own.connections = own.connections.saturating_sub(1));
+    }
+}
+
+fn is_operator(uid: u32) -> bool {
+    uid == 0 || uid == rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANN: u32 = 4_000_001;
+    const BOB: u32 = 4_000_002;
+
+    fn seats() -> Seats {
+        let limits = Limits {
+            connections: 5,
+            connections_of_user: 2,
+            reserved: 2,
+            waiting_of_user: 1,
+            ..Limits::default()
+        };
+        Seats::new(limits)
+    }
+
+    #[test]
+    fn operators_have_seats_when_others_have_none() {
+        let seats = seats();
+        let ann: Vec<Seat> = (0..2).filter_map(|_| seats.take(ANN)).collect();
+        assert!(ann.len() == 2 && seats.take(ANN).is_none());
+        let _bob = seats.take(BOB).expect("a seat");
+        assert!(seats.take(BOB).is_none(), "the rest is reserved");
+        let _root = [seats.take(0).expect("a seat"), seats.take(0).expect("a seat")];
+        assert!(seats.take(0).is_none());
+        drop(ann);
+        assert!(seats.take(BOB).is_some() && seats.take(0).is_some());
+    }
+
+    #[test]
+    fn a_waiting_request_has_no_seat() {
+        let seats = seats();
+        let (first, second) = (seats.take(ANN).expect("a seat"), seats.take(ANN).expect("a seat"));
+        let waiting = first.wait().expect("the first one waits");
+        assert!(second.wait().is_none(), "one waits at a time");
+        let third = seats.take(ANN).expect("the seat of the first one");
+        assert!(seats.take(ANN).is_none());
+        drop(waiting);
+        assert!(second.wait().is_some());
+        drop((first, second, third));
+        assert!(seats.lock().is_empty());
+    }
+}

@@ -1,0 +1,44 @@
+//! `miserly stop` and `miserly reload`: signals to the daemon, whose process the kernel names.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::client;
+use crate::args::DaemonArgs;
+use crate::output::print;
+
+/// The time in which a daemon ends. Its last commit may take some of it.
+const ENDS_WITHIN: Duration = Duration::from_mins(1);
+
+/// Ends the daemon and waits until it has ended. Its jobs continue.
+pub(crate) fn stop(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let (pid, daemon) = send(args, Signal::TERM)?;
+    let within = Timespec::try_from(ENDS_WITHIN).context("a time limit")?;
+    if poll(&mut [PollFd::new(&daemon, PollFlags::IN)], Some(&within))? == 0 {
+        bail!("the daemon (process {pid}) has not ended within {} s", ENDS_WITHIN.as_secs());
+    }
+    print("the daemon has ended; its jobs run on. `miserly daemon` adopts them\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the daemon read its configuration again.
+pub(crate) fn reload(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let (pid, _) = send(args, Signal::HUP)?;
+    print(&format!("the daemon (process {pid}) reads its configuration again; its log has the outcome\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends a signal to the daemon. Returns its process and a descriptor of it.
+fn send(args: &DaemonArgs, signal: Signal) -> anyhow::Result<(i32, std::os::fd::OwnedFd)> {
+    let pid = client(args)?.process()?;
+    let process = Pid::from_raw(pid).context("the process of the daemon is not in this namespace")?;
+    let daemon = pidfd_open(process, PidfdFlags::empty());
+    let daemon = daemon.with_context(|| format!("cannot find the daemon, process {pid}"))?;
+    let sent = pidfd_send_signal(&daemon, signal);
+    sent.with_context(|| format!("cannot signal the daemon, process {pid}; its user and root can"))?;
+    Ok((pid, daemon))
+}
