@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_api::model::{Problem, ProblemCode};
@@ -132,7 +132,7 @@ async fn daemon(
 ) -> Result<(), DaemonError> {
     let (sender, mut inputs) = unbounded_channel();
     // The state comes first: its lock makes this process the daemon.
-    let store = Store::open(&options.configuration.state)?;
+    let store = open_store(&options.configuration.state)?;
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
@@ -152,6 +152,25 @@ async fn daemon(
     drop(engine);
     let _ = tokio::time::timeout(Duration::from_secs(2), serving).await;
     ended
+}
+
+/// Opens the state. Waits while the disk has no room to flush it.
+fn open_store(folder: &Path) -> Result<Store, StoreError> {
+    let mut logged = false;
+    loop {
+        match Store::open(folder) {
+            Err(StoreError::Full) => log_once(&mut logged, &StoreError::Full),
+            other => return other,
+        }
+        std::thread::sleep(ROOM_AGAIN);
+    }
+}
+
+/// Logs that the daemon waits for room, unless it has.
+fn log_once(logged: &mut bool, error: &dyn std::error::Error) {
+    if !std::mem::replace(logged, true) {
+        tracing::error!("the daemon waits until there is room for its state: {error}");
+    }
 }
 
 /// Returns the engine, with the present state of its jobs.
@@ -193,9 +212,7 @@ fn engine(
     let mut logged = false;
     while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
-        if !std::mem::replace(&mut logged, true) {
-            tracing::error!("the daemon waits until there is room for its state: {error}");
-        }
+        log_once(&mut logged, &error);
         std::thread::sleep(ROOM_AGAIN);
     }
     Ok((engine, clock))
