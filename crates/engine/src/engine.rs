@@ -8,6 +8,7 @@ use miserly_core::{System, Time, Violation};
 use crate::batch::PendingBatch;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
+use crate::earlier_promises::EarlierPromises;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
@@ -112,6 +113,7 @@ pub struct Engine<L, J> {
     pub(crate) dependencies: DependencyTracker,
     pub(crate) cpus: CpuAllocator,
     pub(crate) values: EngineValues,
+    pub(crate) earlier: EarlierPromises,
     pub(crate) batch: PendingBatch,
     pub(crate) waiters: EndWaiters,
     pub(crate) retry: CommitRetry,
@@ -210,7 +212,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(());
         }
         let rows = self.batch.rows(&self.jobs)?;
+        self.batch.update(&mut self.earlier, &self.jobs);
         let mut values = self.values.entries()?;
+        values.extend(self.earlier.take_changed());
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
         if self.batch.has_setup {

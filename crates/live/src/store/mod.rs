@@ -150,22 +150,19 @@ impl Store {
         Ok(Store { connection, mark, marks, meta, _lock: lock })
     }
 
-    /// Takes a backup and records the version of this program, if another version wrote the state.
+    /// Takes a backup and records the version and the format of this program, if another version wrote
+    /// the state. Nothing else may be written before: an older program must refuse the state then.
     fn note_version(&mut self, folder: &Path) -> Result<(), StoreError> {
-        let (key, version) = schema::version();
-        if self.meta.get(key).is_some_and(|stored| stored.row.text == version) {
+        let own = [(schema::FORMAT_KEY, schema::FORMAT.to_string()), schema::version()];
+        if own.iter().all(|(key, text)| self.meta(key) == Some(text)) {
             return Ok(());
         }
         if let Err(error) = Backups::new(folder).take(usize::MAX) {
             tracing::error!("no backup was taken before the first start of this version: {error}");
         }
-        match self
-            .commit(&JournalBatch { values: vec![(key.to_owned(), version)], ..JournalBatch::default() })
-        {
-            // Jobs are more important: the next start tries again.
-            Err(StoreError::Full) => Ok(()),
-            other => other,
-        }
+        let values = own.into_iter().map(|(key, text)| (key.to_owned(), text)).collect();
+        self
+            .commit(&JournalBatch { values, ..JournalBatch::default() })
     }
 
     /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0

@@ -12,7 +12,12 @@ use super::error::{DamageSite, StoreError};
 use super::mark::CommitMark;
 
 /// The format that this version writes.
-pub(super) const FORMAT: u32 = 1;
+///
+/// | format | since |
+/// |---|---|
+/// | 1 | the first version |
+/// | 2 | promises that moved are named values; the journal unites them; values can be removed |
+pub(super) const FORMAT: u32 = 2;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";
