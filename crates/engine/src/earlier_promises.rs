@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_block_is_read_as_it_was_written() {
-        let promise = |start, decided| EarlierPromise { start, decided, wall: start * 2, changes: 1 };
+        let promise =
+            |start, decided| EarlierPromise { start, decided, wall: i64::wrapping_mul(start, 2), changes: 1 };
         let jobs = [(256, promise(50, 9)), (257, promise(i64::MAX, 7)), (511, promise(-3, u64::MAX))];
         let earlier = EarlierPromises { jobs: jobs.into(), ..EarlierPromises::default() };
         assert_eq!(parse(1, &earlier.text(1)), jobs);

@@ -115,6 +115,8 @@ pub struct Engine<L, J> {
     pub(crate) values: EngineValues,
     pub(crate) earlier: EarlierPromises,
     pub(crate) batch: PendingBatch,
+    /// Requests that change nothing, until the batch is durable or rolled back.
+    pub(crate) reads: Vec<(Box<dyn Requester>, DaemonRequest)>,
     pub(crate) waiters: EndWaiters,
     pub(crate) retry: CommitRetry,
     pub(crate) pruning: Pruning,
@@ -152,7 +154,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies inputs, and everything that was due until now. Commits the outcome, then dispatches actions and replies.
     ///
     /// If the commit fails for lack of space, everything is rolled back and requesters are informed. The ends of attempts are
-    /// facts and are applied again later.
+    /// facts and are applied again later. Requests that change nothing are answered from the durable state in any case.
     ///
     /// # Errors
     /// If the journal fails in any other way, or the ledger rejects an event of a queue that is stopped.
@@ -165,9 +167,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.add_planned_windows();
         match self.commit(now) {
             Ok(()) => self.dispatch(now),
-            Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, ends),
+            Err(error @ JournalError::Full(_)) => {
+                self.rollback(now, &error, ends)?;
+                self.answer_reads(now);
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         }
+        self.answer_reads(now);
         self.prune(now)
     }
 

@@ -62,6 +62,20 @@ pub enum DaemonRequest {
     Status,
 }
 
+impl DaemonRequest {
+    /// Returns whether the request changes nothing, and its reply shows the durable state.
+    pub(crate) const fn is_read(&self) -> bool {
+        matches!(
+            self,
+            DaemonRequest::Jobs(_)
+                | DaemonRequest::Job(_)
+                | DaemonRequest::Wait(_)
+                | DaemonRequest::Pools
+                | DaemonRequest::Status
+        )
+    }
+}
+
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DaemonReply {

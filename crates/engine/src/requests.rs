@@ -38,6 +38,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<(), EngineError> {
         match request {
             DaemonRequest::Wait(job) if self.is_unfinished_on_disk(job) => self.waiters.add(job, requester),
+            request if request.is_read() => self.reads.push((requester, request)),
             request => {
                 let reply = match self.reply(now, caller, request) {
                     Ok(reply) => Ok(reply),
@@ -52,6 +53,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         Ok(())
+    }
+
+    /// Replies to the requests that change nothing, from the durable state.
+    pub(crate) fn answer_reads(&mut self, now: Now) {
+        for (requester, request) in std::mem::take(&mut self.reads) {
+            requester.reply(self.answer(now, request));
+        }
+    }
+
+    fn answer(&self, now: Now, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        match request {
+            DaemonRequest::Jobs(filter) => self.list_jobs(now, &filter),
+            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, job),
+            DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
+            _ => Ok(DaemonReply::Status(Box::new(self.status(now)))),
+        }
     }
 
     /// Returns whether a job is unfinished in the durable state. A job that finished in this batch is.
@@ -69,10 +86,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
-            DaemonRequest::Jobs(filter) => Ok(self.list_jobs(now, &filter)?),
-            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => Ok(self.show_job(now, job)?),
-            DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
-            DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
+            read => Ok(self.answer(now, read)?),
         }
     }
 

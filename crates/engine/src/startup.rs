@@ -59,6 +59,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             values: EngineValues::default(),
             earlier: EarlierPromises::default(),
             batch: PendingBatch::default(),
+            reads: vec![],
             waiters: EndWaiters::default(),
             retry: CommitRetry::default(),
             pruning: Pruning::at(now.ticks),

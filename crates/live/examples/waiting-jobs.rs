@@ -90,8 +90,7 @@ impl Bench {
     fn end_one(&mut self) -> Result<bool, Failure> {
         let Ok(attempt) = self.launched.try_recv() else { return Ok(false) };
         self.now += 1000;
-        let outcome =
-            AttemptOutcome::Ended { at: Time::from_ticks(self.now), exit: Exit::Code(0), by: None };
+        let outcome = AttemptOutcome::Ended { at: Time::from_ticks(self.now), exit: Exit::Code(0), by: None };
         self.engine.process_batch(moment(self.now)?, vec![Input::AttemptEnded(attempt, outcome)])?;
         Ok(true)
     }
@@ -251,7 +250,11 @@ impl Written {
 /// Returns the size of the database and its log, in bytes.
 fn size(folder: &Path) -> u64 {
     let store = folder.join("store");
-    ["jobs.db", "jobs.db-wal"].iter().filter_map(|name| fs::metadata(store.join(name)).ok()).map(|file| file.len()).sum()
+    ["jobs.db", "jobs.db-wal"]
+        .iter()
+        .filter_map(|name| fs::metadata(store.join(name)).ok())
+        .map(|file| file.len())
+        .sum()
 }
 
 /// Returns the memory of this process, in kilobytes.

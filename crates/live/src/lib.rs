@@ -22,6 +22,8 @@ pub mod daemon;
 
 pub mod recover;
 
+mod service_manager;
+
 mod timer;
 
 mod users;

@@ -12,9 +12,13 @@ use super::line::EffectLine;
 #[serde(untagged)]
 enum Element {
     /// Promises: the latest start.
-    Promises { promises: Vec<i64> },
+    Promises {
+        promises: Vec<i64>,
+    },
     /// Plans, each followed by the promise of the planned start.
-    Reserved { reserved: Vec<i64> },
+    Reserved {
+        reserved: Vec<i64>,
+    },
     One(EffectLine),
 }
 
@@ -28,10 +32,9 @@ pub(super) fn serialize<S: Serializer>(effects: &Vec<EffectLine>, to: S) -> Resu
     while let Some((first, after)) = rest.split_first() {
         rest = after;
         match (*first, rest.first()) {
-            (
-                EffectLine::Planned { job, start },
-                Some(EffectLine::Promised { job: same, latest }),
-            ) if *same == job && *latest == start => {
+            (EffectLine::Planned { job, start }, Some(EffectLine::Promised { job: same, latest }))
+                if *same == job && *latest == start =>
+            {
                 rest = &rest[1..];
                 if !matches!(elements.last(), Some(Element::Reserved { .. })) {
                     elements.push(Element::Reserved { reserved: vec![] });
@@ -116,7 +119,8 @@ mod tests {
 
     #[test]
     fn the_effects_of_earlier_versions_are_read() {
-        let stored = r#"{"line":"round","at":1,"wall":2,"effects":[{"effect":"promised","job":3,"latest":4}]}"#;
+        let stored =
+            r#"{"line":"round","at":1,"wall":2,"effects":[{"effect":"promised","job":3,"latest":4}]}"#;
         let JournalLine::Round(line) = serde_json::from_str(stored).unwrap() else { panic!() };
         assert_eq!(line.effects, [EffectLine::Promised { job: 3, latest: 4 }]);
     }

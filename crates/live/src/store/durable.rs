@@ -103,7 +103,9 @@ mod tests {
         /// Returns the disk: it gets the bytes of a file when they are rewritten.
         fn disk(&self) -> impl Fn(&Path) -> io::Result<()> {
             let to = files::home(self.on_disk.path());
-            move |path| rewrite(path).and_then(|()| fs::copy(path, to.join(path.file_name().unwrap())).map(drop))
+            move |path| {
+                rewrite(path).and_then(|()| fs::copy(path, to.join(path.file_name().unwrap())).map(drop))
+            }
         }
 
         fn lines_after_a_power_failure(&self) -> i64 {

@@ -161,8 +161,7 @@ impl Store {
             tracing::error!("no backup was taken before the first start of this version: {error}");
         }
         let values = own.into_iter().map(|(key, text)| (key.to_owned(), text)).collect();
-        self
-            .commit(&JournalBatch { values, ..JournalBatch::default() })
+        self.commit(&JournalBatch { values, ..JournalBatch::default() })
     }
 
     /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0

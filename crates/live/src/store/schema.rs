@@ -93,7 +93,7 @@ fn configure(connection: &Connection) -> Result<(), StoreError> {
 
 /// Checks the head of the file. `SQLite` would take an empty file for a new database and delete its
 /// log.
-fn check_head(path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_head(path: &Path) -> Result<(), StoreError> {
     let damaged = |problem: &str| StoreError::damaged(DamageSite::Structure, problem);
     let file = match File::open(path) {
         Ok(file) => file,
