@@ -55,8 +55,8 @@ fn run(folder: &Path, call: &str, nth: u32) -> String {
 
 /// Checks the state that a child left. Returns whether the child met an error.
 fn check(folder: &Path, output: &str, when: &str) -> bool {
-    let answered = output.lines().filter_map(|line| line.strip_prefix("answered ")?.parse::<i64>().ok());
-    let answered = answered.last().unwrap_or(0);
+    let mut answered = output.lines().filter_map(|line| line.strip_prefix("answered ")?.parse::<i64>().ok());
+    let answered = answered.next_back().unwrap_or(0);
     let store = Store::open(folder).unwrap_or_else(|error| panic!("{when}: {error}\n{output}"));
     let there: i64 = store.meta("commits").map_or(0, |text| text.parse().unwrap());
     assert!((answered..=answered + 1).contains(&there), "{when}: {there} of {answered}\n{output}");
