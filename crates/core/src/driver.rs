@@ -157,9 +157,12 @@ impl Driver {
     /// Applies the changes from outside and rebuilds the policy.
     ///
     /// Such changes are rare, and a rebuilt policy makes the same decisions as the one before. The
-    /// cost is O(jobs in the system) for each such round, in place of a rule in every policy.
+    /// cost is O(jobs in the system) for each such round, in place of a rule in every policy. Only
+    /// withdrawals are frequent: a policy that knows them is not rebuilt.
     fn disturb(&mut self, now: Time, round: &mut Round, late: Option<BreachCause>) -> Result<(), Violation> {
+        let mut rebuild = !round.amended.is_empty() || round.fault.is_some() || late.is_some();
         for job in round.withdrawn.drain(..) {
+            rebuild = rebuild || !self.policy.withdraw(now, job, &self.ledger);
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
         let mut cause = (!round.amended.is_empty()).then_some(late.unwrap_or(BreachCause::Amended));
@@ -175,8 +178,10 @@ impl Driver {
             None => {}
         }
         self.ledger.set_breach_cause(cause);
-        self.policy.rebuild(now, &self.ledger);
-        self.policy.event(now, Event::Rebuilt, &self.ledger);
+        if rebuild {
+            self.policy.rebuild(now, &self.ledger);
+            self.policy.event(now, Event::Rebuilt, &self.ledger);
+        }
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The interface of a scheduling policy.
 
-use crate::{Context, Event, HostId, Ledger, Slicing, Time, Violation};
+use crate::{Context, Event, HostId, JobId, Ledger, Slicing, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that receives events and decides in passes.
 ///
@@ -53,6 +53,12 @@ pub trait Policy: Send {
 
     /// Records an event. Updates caches and makes no decision. O(log n).
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger);
+
+    /// Removes a waiting job that leaves the ledger next without a start. Returns whether it did: a
+    /// policy that does not is rebuilt.
+    fn withdraw(&mut self, _now: Time, _job: JobId, _ledger: &Ledger) -> bool {
+        false
+    }
 
     /// Makes decisions. Every decision goes through the context, which checks and applies it at
     /// once.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::Problem;
 
+use crate::earlier_promises::EarlierPromises;
 use crate::jobs::JobTable;
 use crate::{
     Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalError, JournalLine, PlannedWindow, Record,
@@ -17,6 +18,8 @@ use crate::{
 pub(crate) struct PendingBatch {
     lines: Vec<String>,
     changed: BTreeSet<i64>,
+    /// Jobs whose promise moved earlier. If nothing else of them changed, their records are not stored.
+    moved: BTreeSet<i64>,
     /// Records of jobs that finished in this batch. They leave memory when they are durable.
     pub(crate) finished: BTreeMap<i64, Record>,
     /// The actions, in order.
@@ -44,6 +47,20 @@ impl PendingBatch {
         self.changed.insert(job);
     }
 
+    /// Marks a job's promise as moved earlier.
+    pub(crate) fn touch_promise(&mut self, job: i64) {
+        self.moved.insert(job);
+    }
+
+    /// Puts the moved promises of jobs whose records are not stored into `earlier`, and removes the others.
+    pub(crate) fn update(&self, earlier: &mut EarlierPromises, jobs: &JobTable) {
+        for number in self.changed.iter().chain(self.finished.keys()) {
+            earlier.remove(*number);
+        }
+        let moved = self.moved.difference(&self.changed).filter_map(|number| jobs.get(*number));
+        moved.for_each(|record| earlier.add(record));
+    }
+
     /// Marks the named values as changed.
     pub(crate) fn touch_values(&mut self) {
         self.values_changed = true;
@@ -63,6 +80,7 @@ impl PendingBatch {
     pub(crate) fn withdraw(&mut self, job: i64) {
         self.finished.remove(&job);
         self.changed.remove(&job);
+        self.moved.remove(&job);
     }
 
     /// Adds an action for an attempt.
@@ -100,7 +118,7 @@ impl PendingBatch {
 
     /// Returns whether any job changed or finished.
     pub(crate) fn jobs_changed(&self) -> bool {
-        !self.changed.is_empty() || !self.finished.is_empty()
+        !self.changed.is_empty() || !self.moved.is_empty() || !self.finished.is_empty()
     }
 
     /// Returns whether there is something to commit.

@@ -13,7 +13,10 @@ use crate::{
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies one effect on a job.
     pub(crate) fn apply_effect(&mut self, now: Now, at: Time, number: i64, effect: Effect) {
-        self.batch.touch(number);
+        // These two are stored with the ledger entry that has them.
+        if !matches!(effect, Effect::Promised { .. } | Effect::Planned { .. }) {
+            self.batch.touch(number);
+        }
         match effect {
             Effect::Started { .. } => self.start(now, at, number),
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
@@ -225,6 +228,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         record.entry = None;
         record.state = JobState::Finished(Box::new(phase));
+        record.drop_secrets();
         if let Some(job) = self.jobs.handle(number)
             && self.system.queue_of(job).is_none()
         {

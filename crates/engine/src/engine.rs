@@ -8,6 +8,7 @@ use miserly_core::{System, Time, Violation};
 use crate::batch::PendingBatch;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
+use crate::earlier_promises::EarlierPromises;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
@@ -118,6 +119,7 @@ pub struct Engine<L, J> {
     pub(crate) dependencies: DependencyTracker,
     pub(crate) cpus: CpuAllocator,
     pub(crate) values: EngineValues,
+    pub(crate) earlier: EarlierPromises,
     pub(crate) batch: PendingBatch,
     pub(crate) waiters: EndWaiters,
     pub(crate) retry: CommitRetry,
@@ -164,7 +166,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies inputs, and everything that was due until now. Commits the outcome, then dispatches actions and replies.
     ///
     /// If the commit fails for lack of space, everything is rolled back and requesters are informed. The ends of attempts are
-    /// facts and are applied again later.
+    /// facts and are applied again later. Requests that change nothing are answered from the durable state in any case.
     ///
     /// # Errors
     /// If the journal fails in any other way, or the ledger rejects an event of a queue that is stopped.
@@ -231,7 +233,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(());
         }
         let rows = self.batch.rows(&self.jobs)?;
+        self.batch.update(&mut self.earlier, &self.jobs);
         let mut values = self.values.entries()?;
+        values.extend(self.earlier.take_changed());
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
         if self.batch.has_setup {
@@ -300,9 +304,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.load()?;
         self.retry.schedule(now.ticks, facts);
-        self.break_stopped_promises(now)?;
         self.answer_reads(now);
-        Ok(())
+        self.break_stopped_promises(now)
     }
 }
 

@@ -45,6 +45,8 @@ mod handles;
 
 mod dependencies;
 
+mod earlier_promises;
+
 mod cpu_allocator;
 
 mod startup;

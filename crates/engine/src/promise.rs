@@ -135,6 +135,21 @@ impl PromiseLog {
         self.entries.push(RecordedPromise { at: wall, start: latest.ticks(), cause: None });
     }
 
+    /// Returns whether the next promise is an improvement, if it is earlier.
+    pub(crate) fn only_improves(&self) -> bool {
+        self.renewed.is_none() && !self.entries.is_empty()
+    }
+
+    /// Returns the number of changes that were no improvements.
+    pub(crate) fn changes(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.cause.is_some()).count()
+    }
+
+    /// Returns the wall time of the last improvement, and the number of [`changes`](PromiseLog::changes).
+    pub(crate) fn last_improvement(&self) -> Option<(i64, usize)> {
+        self.entries.last().filter(|last| last.cause.is_none()).map(|last| (last.at, self.changes()))
+    }
+
     /// Records that the promise is broken, and the new one. [`Time::MAX`] means that no start is promised any more.
     pub(crate) fn change(
         &mut self,

@@ -1,4 +1,8 @@
 //! Pruning: jobs that finished long ago are removed from the journal.
+//!
+//! The wall clock alone removes nothing, since it may be wrong. Jobs are removed that finished
+//! before the *limit*. The limit follows the wall time minus `keep-history`, but it advances at most
+//! twice as far as daemons ran. So a clock that is years ahead for a moment costs that moment.
 
 use miserly_core::{Span, Time};
 
@@ -19,12 +23,14 @@ pub(crate) struct Pruning {
     next: Time,
     /// The number of the job with which it continues.
     from: i64,
+    /// The instant up to which the running time of this daemon has advanced the limit.
+    counted: Time,
 }
 
 impl Pruning {
-    /// Returns a pass that begins with the first job at `next`.
+    /// Returns a pass that begins with the first job at `next`, by a daemon that runs since then.
     pub(crate) const fn at(next: Time) -> Pruning {
-        Pruning { next, from: i64::MIN }
+        Pruning { next, from: i64::MIN, counted: next }
     }
 }
 
@@ -44,9 +50,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(keep) = self.setup.keep_history.filter(|_| self.pruning.next <= now.ticks) else {
             return Ok(());
         };
-        let from = std::mem::replace(&mut self.pruning, Pruning::at(now.ticks + DAY)).from;
-        match self.prune_from(now, from, keep) {
-            Ok(Some(last)) => self.pruning = Pruning { next: now.ticks, from: last + 1 },
+        let from = self.pruning.from;
+        if from == i64::MIN {
+            self.advance_limit(now, keep);
+        }
+        self.pruning = Pruning { next: now.ticks + DAY, from: i64::MIN, counted: now.ticks };
+        match self.prune_from(from) {
+            Ok(Some(last)) => self.pruning = Pruning { next: now.ticks, from: last + 1, ..self.pruning },
             Ok(None) => {}
             Err(error @ (JournalError::Full(_) | JournalError::Damaged(_))) => {
                 tracing::error!("old jobs are not pruned: {error}");
@@ -56,13 +66,31 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
+    /// Advances the limit towards the wall time minus `keep`, by twice the time that this daemon ran since it last did so.
+    fn advance_limit(&mut self, now: Now, keep: Span) {
+        let target = now.wall.as_microsecond().saturating_sub(keep.ticks());
+        let lived = (now.ticks - self.pruning.counted).ticks().max(0);
+        let before = self.values.pruned_before.or_else(|| self.first_end()).unwrap_or(target);
+        let limit = target.min(before.saturating_add(lived.saturating_mul(2)));
+        if self.values.pruned_before.replace(limit) != Some(limit) {
+            self.batch.touch_values();
+        }
+    }
+
+    /// Returns the end of the stored job with the lowest number, in microseconds since 1970.
+    fn first_end(&self) -> Option<i64> {
+        let first = self.journal.ended_from(i64::MIN, 1).ok()?.pop()?;
+        startup::record(&first).ok()?.end()
+    }
+
     /// Prunes one batch of jobs. Returns the last job that it examined, if there may be more.
-    fn prune_from(&mut self, now: Now, from: i64, keep: Span) -> Result<Option<i64>, JournalError> {
+    fn prune_from(&mut self, from: i64) -> Result<Option<i64>, JournalError> {
         let rows = self.journal.ended_from(from, LIMIT)?;
-        let before = now.wall.as_microsecond().saturating_sub(keep.ticks());
+        let before = self.values.pruned_before.unwrap_or(i64::MIN);
         // Records that this version cannot read are kept.
         let records = rows.iter().filter_map(|row| startup::record(row).ok());
-        let old: Vec<Record> = records.filter(|record| record.ended_before(before)).collect();
+        let old: Vec<Record> =
+            records.filter(|record| record.end().is_some_and(|end| end < before)).collect();
         self.journal.forget(&old.iter().map(|record| record.number).collect::<Vec<_>>())?;
         for record in &old {
             for nth in 1..=record.attempts {
@@ -75,11 +103,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 impl Record {
-    /// Returns whether the job finished before a wall time, in microseconds since 1970.
-    fn ended_before(&self, before: i64) -> bool {
+    /// Returns the end of a finished job, in microseconds since 1970.
+    fn end(&self) -> Option<i64> {
         match &self.state {
-            JobState::Finished(phase) => phase.ended().is_some_and(|ended| ended.as_microsecond() < before),
-            JobState::Held | JobState::Deferred | JobState::Queued => false,
+            JobState::Finished(phase) => phase.ended().map(jiff::Timestamp::as_microsecond),
+            JobState::Held | JobState::Deferred | JobState::Queued => None,
         }
     }
 }

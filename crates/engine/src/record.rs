@@ -211,6 +211,14 @@ impl Record {
         }
     }
 
+    /// Removes the environment and the script, which only a run needs.
+    pub(crate) fn drop_secrets(&mut self) {
+        let submission = Arc::make_mut(&mut self.submission);
+        submission.environment.clear();
+        // It still shows that there was one.
+        submission.script = submission.script.take().map(|_| String::new());
+    }
+
     /// Returns whether the job has finished.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, JobState::Finished(_))

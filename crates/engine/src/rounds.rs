@@ -192,8 +192,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     continue;
                 }
                 let Some(record) = self.jobs.get_mut(number) else { continue };
-                record.entry = queue.ledger().get(job).map(SavedEntry::new);
-                self.batch.touch(number);
+                let entry = queue.ledger().get(job).map(SavedEntry::new);
+                let before = std::mem::replace(&mut record.entry, entry);
+                let only_earlier = match (before, &record.entry) {
+                    (Some(before), Some(now)) => before.differs_in_earlier_promise(now),
+                    _ => false,
+                };
+                if only_earlier && record.promise.only_improves() {
+                    self.batch.touch_promise(number);
+                } else {
+                    self.batch.touch(number);
+                }
             }
         }
     }

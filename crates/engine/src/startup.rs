@@ -10,6 +10,7 @@ use crate::batch::PendingBatch;
 use crate::compatibility::Compatibility;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
+use crate::earlier_promises::EarlierPromises;
 use crate::gang::SentSchedules;
 use crate::handles::HandleTable;
 use crate::jobs::JobTable;
@@ -57,6 +58,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             dependencies: DependencyTracker::default(),
             cpus,
             values: EngineValues::default(),
+            earlier: EarlierPromises::default(),
             batch: PendingBatch::default(),
             waiters: EndWaiters::default(),
             retry: CommitRetry::default(),
@@ -120,22 +122,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
-        let (jobs, system) = self.loaded()?;
+        let (jobs, system, earlier) = self.loaded()?;
         self.dependencies = DependencyTracker::new(jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }
-        (self.jobs, self.system) = (jobs, system);
+        (self.jobs, self.system, self.earlier) = (jobs, system, earlier);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
         Ok(self.load_request_ids()?)
     }
 
     /// Returns the stored jobs that have not finished, and the queues over them.
-    fn loaded(&self) -> Result<(JobTable, System), EngineError> {
+    fn loaded(&self) -> Result<(JobTable, System, EarlierPromises), EngineError> {
         let rows = self.journal.live_jobs()?;
         let records = rows.iter().map(|row| Ok((row.number, checked_record(row)?)));
-        let records = records.collect::<Result<BTreeMap<i64, Record>, EngineError>>()?;
+        let mut records = records.collect::<Result<BTreeMap<i64, Record>, EngineError>>()?;
+        let earlier = EarlierPromises::load(&self.journal, &mut records)?;
         let mut handles = HandleTable::default();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
@@ -153,7 +156,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let runs = |record: &Record| {
             matches!(record.entry.as_ref().map(|entry| entry.entry().state), Some(State::Running { .. }))
         };
-        Ok((JobTable::new(records, handles, runs), system))
+        Ok((JobTable::new(records, handles, runs), system, earlier))
     }
 
     /// Returns the ledgers and policies of all queues over stored entries.

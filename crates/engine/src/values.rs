@@ -17,6 +17,8 @@ pub(crate) struct EngineValues {
     pub(crate) draining: bool,
     /// Promised jobs since the state was created.
     pub(crate) counts: PromiseCounts,
+    /// The wall time before which finished jobs are pruned, in microseconds since 1970.
+    pub(crate) pruned_before: Option<i64>,
 }
 
 impl Default for EngineValues {
@@ -26,6 +28,7 @@ impl Default for EngineValues {
             last_instant: Time::from_ticks(0),
             draining: false,
             counts: PromiseCounts::default(),
+            pruned_before: None,
         }
     }
 }
@@ -42,17 +45,21 @@ impl EngineValues {
             last_instant: Time::from_ticks(number("last")?.unwrap_or(0)),
             draining: journal.value("draining")?.as_deref() == Some("true"),
             counts: counts.unwrap_or_default(),
+            pruned_before: number("pruned_before")?,
         })
     }
 
     /// Returns the values as the journal stores them.
     pub(crate) fn entries(&self) -> Result<Vec<(String, String)>, JournalError> {
-        Ok(vec![
+        let pruned_before = self.pruned_before.map(|limit| ("pruned_before".into(), limit.to_string()));
+        let mut entries = vec![
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last_instant.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), to_json(&self.counts)?),
-        ])
+        ];
+        entries.extend(pruned_before);
+        Ok(entries)
     }
 
     /// Reserves the numbers of `count` new jobs.

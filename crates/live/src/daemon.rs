@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
@@ -26,6 +26,7 @@ use crate::process::Processes;
 use crate::request_rate::RequestRate;
 use crate::rereading::{Rereading, log_shared, log_warnings};
 use crate::server::{self, BindError};
+use crate::service_manager::{self, Starting};
 use crate::store::{BackupThread, Store, StoreError, private_folder};
 use crate::timer::Timer;
 use crate::users;
@@ -65,6 +66,9 @@ pub enum DaemonError {
     /// The socket failed.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A signal ended the daemon before it was ready.
+    #[error("{0} ended the daemon before it was ready")]
+    Interrupted(&'static str),
     /// Another system call failed.
     #[error("{what}: {error}")]
     System {
@@ -97,24 +101,32 @@ pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>)
         .enable_all()
         .build()
         .map_err(system("cannot start threads"))?;
-    runtime.block_on(daemon(options, reread))
+    match runtime.block_on(daemon(options, reread)) {
+        Err(DaemonError::Interrupted(signal)) => {
+            tracing::info!("{signal}: the daemon ends before it was ready; jobs run on");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 async fn daemon(
     options: Options,
     reread: impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
+    // Before anything else: a signal during a long start must not end this process by default.
+    let mut signals = Signals::new().map_err(system("cannot wait for signals"))?;
+    let starting = Starting::begin();
     let (sender, mut inputs) = unbounded_channel();
     // The state comes first: its lock makes this process the daemon.
-    let store = Store::open(&options.configuration.state)?;
+    let store = open_store(&options.configuration.state, &mut signals).await?;
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
-    let (mut engine, clock) = engine(&options, store, sender.clone())?;
+    let (mut engine, clock) = engine(&options, store, sender.clone(), &mut signals).await?;
     let claim = Claim::new(&options.configuration.cpus);
     let rate = RequestRate::default();
     rate.change(options.configuration.requests_per_minute);
-    let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
@@ -125,6 +137,8 @@ async fn daemon(
     ));
     log_warnings(&options.configuration);
     log_shared(&claim);
+    drop(starting);
+    service_manager::ready();
     tracing::info!("ready on {}", options.configuration.socket.display());
     let again =
         Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim, rate: &rate };
@@ -137,11 +151,47 @@ async fn daemon(
     ended
 }
 
+/// Opens the state. Waits while the disk has no room to flush it.
+async fn open_store(folder: &Path, signals: &mut Signals) -> Result<Store, DaemonError> {
+    let mut logged = false;
+    loop {
+        match Store::open(folder) {
+            Err(error @ StoreError::Full) => wait_for_room(&mut logged, &error, signals).await?,
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// Waits a moment for room on the disk. Logs the error at the first time.
+///
+/// # Errors
+/// [`DaemonError::Interrupted`] if a signal ends the daemon.
+async fn wait_for_room(
+    logged: &mut bool,
+    error: &dyn std::error::Error,
+    signals: &mut Signals,
+) -> Result<(), DaemonError> {
+    if !std::mem::replace(logged, true) {
+        tracing::error!("the daemon waits until there is room for its state: {error}");
+    }
+    let again = tokio::time::sleep(ROOM_AGAIN);
+    tokio::pin!(again);
+    loop {
+        tokio::select! {
+            () = &mut again => return Ok(()),
+            event = signals.next() => if let SignalEvent::End(signal) = event {
+                return Err(DaemonError::Interrupted(signal));
+            }
+        }
+    }
+}
+
 /// Returns the engine, with the present state of its jobs.
-fn engine(
+async fn engine(
     options: &Options,
     store: Store,
     reports: UnboundedSender<Input>,
+    signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_err(system("cannot read the boot's name"))?;
@@ -177,10 +227,7 @@ fn engine(
     let mut logged = false;
     while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
-        if !std::mem::replace(&mut logged, true) {
-            tracing::error!("the daemon waits until there is room for its state: {error}");
-        }
-        std::thread::sleep(ROOM_AGAIN);
+        wait_for_room(&mut logged, &error, signals).await?;
     }
     Ok((engine, clock))
 }
@@ -196,11 +243,17 @@ async fn process_inputs(
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
     let mut online = online();
+    let mut watchdog = service_manager::watchdog().map(tokio::time::interval);
     loop {
         let mut batch = vec![];
         tokio::select! {
             input = inputs.recv() => batch.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
+            () = tick(&mut watchdog) => {
+                // From this loop: a daemon that hangs is not alive.
+                service_manager::alive();
+                continue;
+            }
             event = signals.next() => match event {
                 SignalEvent::Reread => again.reload(engine, clock)?,
                 SignalEvent::End(signal) => {
@@ -225,6 +278,14 @@ async fn process_inputs(
             batch.push(Input::Online(there));
         }
         engine.process_batch(clock.read(), batch)?;
+    }
+}
+
+/// Waits for the next tick of an interval. Without one, waits for ever.
+async fn tick(interval: &mut Option<tokio::time::Interval>) {
+    match interval {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -36,6 +36,8 @@ mod claim;
 
 mod request_rate;
 
+mod service_manager;
+
 mod timer;
 
 mod users;

@@ -22,6 +22,8 @@ pub enum Requirement {
     IdleClass,
     /// A kernel that schedules sessions as groups (`/proc/self/autogroup`).
     Autogroup,
+    /// An `strace` that lets system calls fail.
+    Strace,
 }
 
 /// The consequence of a requirement for one test.
@@ -34,7 +36,7 @@ enum Verdict {
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Requirement; 8] = [
+    pub const ALL: [Requirement; 9] = [
         Requirement::Traces,
         Requirement::Browser,
         Requirement::Root,
@@ -43,6 +45,7 @@ impl Requirement {
         Requirement::Namespaces,
         Requirement::IdleClass,
         Requirement::Autogroup,
+        Requirement::Strace,
     ];
 
     /// Returns the name of the environment variable that turns a skip into a failure where it is 1.
@@ -56,6 +59,7 @@ impl Requirement {
             Requirement::Namespaces => "MISERLY_REQUIRE_NAMESPACES",
             Requirement::IdleClass => "MISERLY_REQUIRE_IDLE_CLASS",
             Requirement::Autogroup => "MISERLY_REQUIRE_AUTOGROUP",
+            Requirement::Strace => "MISERLY_REQUIRE_STRACE",
         }
     }
 

@@ -96,7 +96,7 @@ pub struct RoundLine {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submitted: Vec<SavedRequest>,
     /// The effects.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "super::effects", skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectLine>,
 }
 

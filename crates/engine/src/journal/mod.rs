@@ -1,5 +1,7 @@
 //! Persistent state: the trait that stores it, and the units in which it is stored.
 
+mod effects;
+
 mod line;
 
 use std::ops::ControlFlow;
@@ -94,7 +96,7 @@ pub struct JournalBatch {
     pub lines: Vec<String>,
     /// Jobs, which replace their stored rows.
     pub rows: Vec<JobRow>,
-    /// Named values, which replace their stored values.
+    /// Named values, which replace their stored values. An empty text removes the value.
     pub values: Vec<(String, String)>,
 }
 

@@ -94,6 +94,30 @@ impl SavedEntry {
         }
     }
 
+    /// Returns the last promise of a waiting job and the rank of the decision on it.
+    pub(crate) fn last_promise(&self) -> Option<(i64, u64)> {
+        let waits = self.state == SavedState::Waiting;
+        self.promise.filter(|_| waits).map(|promise| (promise.best, self.decided))
+    }
+
+    /// Moves the last promise, and the planned start if it is the promised one.
+    pub(crate) fn move_promise(&mut self, start: i64, decided: u64) {
+        if let Some(promise) = &mut self.promise {
+            self.planned = self.planned.map(|at| if at == promise.best { start } else { at });
+            promise.best = start;
+        }
+        self.decided = decided;
+    }
+
+    /// Returns whether `new` differs in an earlier promise only.
+    pub(crate) fn differs_in_earlier_promise(mut self, new: &SavedEntry) -> bool {
+        let (Some((before, _)), Some((start, decided))) = (self.last_promise(), new.last_promise()) else {
+            return false;
+        };
+        self.move_promise(start, decided);
+        start < before && self == *new
+    }
+
     /// Returns the entry.
     pub fn entry(&self) -> Entry {
         let mut entry = Entry::waiting(self.request.request(), self.admitted);

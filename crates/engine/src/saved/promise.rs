@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct SavedPromise {
     promised: i64,
-    best: i64,
+    pub(super) best: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     broken: Option<SavedBreachCause>,
 }

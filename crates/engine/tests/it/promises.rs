@@ -309,3 +309,25 @@ fn a_requeue_of_a_job_that_runs_early_moves_no_promise() {
     assert_eq!([second, third].map(|job| life.job(4, job).promise), promised);
     assert!(matches!(life.job(4, second).phase, Phase::Opportunistic { parked: false, .. }));
 }
+
+/// Promises that moved are stored apart from the records of their jobs.
+#[test]
+fn the_next_daemon_has_the_promises_that_moved() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let jobs: Vec<i64> = (0..6).map(|_| life.submit(1, job(1, 20))).collect();
+        let promises = |life: &mut Life, second| -> Vec<_> {
+            jobs[1..].iter().map(|job| life.job(second, *job).promise.unwrap()).collect()
+        };
+        let before = promises(&mut life, 2);
+        life.end(5, jobs[0]);
+        let moved = promises(&mut life, 6);
+        assert!(before.iter().zip(&moved).all(|(before, moved)| moved.now != before.now), "{policy}");
+        life.begin(7, &Absence::default());
+        assert_eq!(promises(&mut life, 7), moved, "{policy}");
+        assert!(life.status(7).broken == 0, "{policy}");
+        // The next start is where the last promise had it.
+        life.end(9, jobs[1]);
+        assert!(matches!(life.job(10, jobs[2]).phase, Phase::Running(_)), "{policy}");
+    }
+}

@@ -152,7 +152,56 @@ fn many_old_jobs_take_several_turns_and_none_is_left() {
         turns += 1;
     }
     assert_eq!((turns, engine.next_wakeup()), (3, Some(Time::from_ticks(4 * DAY))));
+    assert_eq!(remembered(&mut engine, now).len(), 1000, "no daemon ran meanwhile");
+    let now = at(4 * DAY);
+    while engine.next_wakeup().is_some_and(|due| due <= now.ticks) {
+        engine.process_batch(now, vec![]).unwrap();
+        turns += 1;
+    }
+    assert_eq!(turns, 6);
     assert_eq!(remembered(&mut engine, now), [0; 0]);
+}
+
+/// The wall clock is ten years ahead, and the ticks with it if the machine was booted meanwhile.
+#[test]
+fn a_wrong_clock_removes_no_more_than_two_days_for_each_day_lived() {
+    const TEN_YEARS: i64 = 3650 * DAY;
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, Some(300 * DAY), Forgets::default(), at(0));
+    for (day, number) in [(1, 1), (2, 2), (40, 3)] {
+        run(&mut engine, day * DAY, number);
+    }
+    for _ in 0..5 {
+        drop(engine);
+        engine = open(&journal, Some(300 * DAY), Forgets::default(), at(TEN_YEARS));
+        engine.process_batch(at(TEN_YEARS + 1_000_000), vec![]).unwrap();
+        assert_eq!(remembered(&mut engine, at(TEN_YEARS + 2_000_000)), [1, 2, 3]);
+    }
+    // The limit was 260 days before the first day, and advances by two days a day.
+    let remembered_after = |engine: &mut _, days: std::ops::RangeInclusive<i64>| {
+        let last = TEN_YEARS + days.end() * DAY + 4_000_000;
+        for day in days {
+            Engine::process_batch(engine, at(TEN_YEARS + day * DAY + 3_000_000), vec![]).unwrap();
+        }
+        remembered(engine, at(last))
+    };
+    assert_eq!(remembered_after(&mut engine, 1..=129), [1, 2, 3]);
+    assert_eq!(remembered_after(&mut engine, 130..=140), [3]);
+}
+
+#[test]
+fn the_limit_of_a_state_without_one_begins_at_its_first_end() {
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, None, Forgets::default(), at(0));
+    run(&mut engine, DAY, 1);
+    run(&mut engine, 2 * DAY, 2);
+    drop(engine);
+    let late = 1000 * DAY;
+    let mut engine = open(&journal, Some(DAY), Forgets::default(), at(late));
+    engine.process_batch(at(late), vec![]).unwrap();
+    assert_eq!(remembered(&mut engine, at(late)), [1, 2]);
+    engine.process_batch(at(late + DAY), vec![]).unwrap();
+    assert_eq!(remembered(&mut engine, at(late + DAY)), [0; 0], "two days after the first end");
 }
 
 #[test]

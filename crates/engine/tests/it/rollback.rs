@@ -1,9 +1,10 @@
 //! A journal without space: nothing happens, requesters are informed, and the ends of attempts are applied later.
 
-use miserly_api::model::{Exit, Phase, ProblemCode};
-use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input};
+use miserly_api::model::{Exit, Filter, Phase, ProblemCode};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input};
 
 use super::life::{Life, job, seconds};
+use super::support::request;
 
 #[test]
 fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
@@ -18,6 +19,24 @@ fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
     let second = life.submit(3, job(1, 20));
     assert_eq!(second, first + 1, "the number was not used");
     assert!(matches!(&life.actions(second)[..], [Action::Launch(_)]));
+}
+
+#[test]
+fn reads_are_answered_from_the_durable_state_without_space() {
+    let mut life = Life::new(1, 1);
+    let [first, waits] = [1, 2].map(|at| life.submit(at, job(1, 20)));
+    life.journal.set_full(true);
+    let outcome = AttemptOutcome::Ended { at: seconds(5), exit: Exit::Code(3), by: None };
+    let end = Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome);
+    let (submit, submitted) = request(DaemonRequest::Submit(job(1, 20)));
+    let (show, shown) = request(DaemonRequest::Job(first));
+    let (list, listed) = request(DaemonRequest::Jobs(Filter { all: true, ..Filter::default() }));
+    life.turn(5, vec![end, submit, show, list]);
+    assert_eq!(submitted.recv().unwrap().unwrap_err().code, ProblemCode::Storage);
+    let Ok(DaemonReply::Job(view)) = shown.recv().unwrap() else { panic!("it can be read") };
+    assert!(matches!(view.phase, Phase::Running(_)), "its end is not durable: {:?}", view.phase);
+    let Ok(DaemonReply::Jobs(views)) = listed.recv().unwrap() else { panic!("they can be read") };
+    assert_eq!(views.iter().map(|view| view.number).collect::<Vec<_>>(), [first, waits]);
 }
 
 #[test]

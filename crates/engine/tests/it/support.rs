@@ -103,6 +103,7 @@ impl Journal for MemoryJournal {
         contents.lines.extend(batch.lines);
         contents.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
         contents.values.extend(batch.values);
+        contents.values.retain(|_, text| !text.is_empty());
         contents.commits += 1;
         Ok(())
     }

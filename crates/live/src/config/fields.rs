@@ -118,7 +118,7 @@ const DAEMON: [Field; 15] = [
     field(
         "keep-history",
         "time",
-        "The time for which finished jobs are remembered, by the wall clock \
+        "The time for which finished jobs are remembered \
          ([daemon.md](../daemon.md#what-is-remembered)).",
         Described("for ever"),
     ),

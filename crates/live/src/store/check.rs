@@ -77,13 +77,16 @@ fn lost_commits(mark: &CommitMark, repeated: Option<RepeatedMark>) -> Option<Dam
 
 /// Rejects a state of a later format. This is the first check, because its tables may differ.
 pub(super) fn format(connection: &Connection, folder: &Path) -> Result<(), StoreError> {
-    let sql = format!("SELECT {META} FROM meta WHERE key = ?");
-    let read = connection.query_row(&sql, [schema::FORMAT_KEY], |row| Ok(rows::meta(row)));
-    let found = read.ok().and_then(Result::ok).and_then(|stored| stored.row.text.parse().ok());
-    match found {
+    let value = |key: &str| {
+        let sql = format!("SELECT {META} FROM meta WHERE key = ?");
+        let read = connection.query_row(&sql, [key], |row| Ok(rows::meta(row)));
+        read.ok().and_then(Result::ok).map(|stored| stored.row.text)
+    };
+    match value(schema::FORMAT_KEY).and_then(|text| text.parse().ok()) {
         Some(found) if found > schema::FORMAT => {
             let folder = folder.display().to_string();
-            Err(StoreError::TooNew { folder, found, known: schema::FORMAT })
+            let version = value(schema::version().0).unwrap_or_else(|| "unknown".to_owned());
+            Err(StoreError::TooNew { folder, version, found, known: schema::FORMAT })
         }
         // An unreadable format is found with the other damage.
         _ => Ok(()),

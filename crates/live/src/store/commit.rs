@@ -28,14 +28,22 @@ impl Store {
         for row in &batch.rows {
             writer.job(row)?;
         }
-        let mut changed: BTreeMap<String, Stored<Named>> = BTreeMap::new();
-        for (key, text) in &batch.values {
-            let old = changed.get(key).or_else(|| self.meta.get(key)).map(|old| old.sum);
-            let named = Named { key: key.clone(), text: text.clone() };
-            changed.insert(key.clone(), writer.meta(old, named)?);
+        // The last value of a key counts.
+        let values: BTreeMap<&str, &str> =
+            batch.values.iter().map(|(key, text)| (&key[..], &text[..])).collect();
+        let mut changed = vec![];
+        for (key, text) in values {
+            let old = self.meta.get(key).map(|old| old.sum);
+            let named = Named { key: key.to_owned(), text: text.to_owned() };
+            changed.push((key, writer.meta(old, named)?));
         }
         let mark = writer.finish()?;
-        self.meta.append(&mut changed);
+        for (key, stored) in changed {
+            match stored {
+                Some(stored) => drop(self.meta.insert(key.to_owned(), stored)),
+                None => drop(self.meta.remove(key)),
+            }
+        }
         self.committed(mark);
         Ok(())
     }
@@ -126,16 +134,24 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// Inserts a named value, or replaces the one with this checksum.
-    pub(super) fn meta(&mut self, old: Option<u32>, named: Named) -> Result<Stored<Named>, StoreError> {
-        let sum = rows::meta_sum(&named);
-        let sql = format!("INSERT OR REPLACE INTO meta ({META}) VALUES (?, ?, ?)");
-        self.transaction.prepare_cached(&sql)?.execute(params![named.key, named.text, sum])?;
+    /// Inserts a named value, or replaces the one with this checksum. An empty text only removes it.
+    pub(super) fn meta(
+        &mut self,
+        old: Option<u32>,
+        named: Named,
+    ) -> Result<Option<Stored<Named>>, StoreError> {
         if let Some(old) = old {
             self.mark.meta.remove(old);
         }
+        if named.text.is_empty() {
+            self.transaction.prepare_cached("DELETE FROM meta WHERE key = ?")?.execute([named.key])?;
+            return Ok(None);
+        }
+        let sum = rows::meta_sum(&named);
+        let sql = format!("INSERT OR REPLACE INTO meta ({META}) VALUES (?, ?, ?)");
+        self.transaction.prepare_cached(&sql)?.execute(params![named.key, named.text, sum])?;
         self.mark.meta.add(sum);
-        Ok(Stored { row: named, sum })
+        Ok(Some(Stored { row: named, sum }))
     }
 
     /// Commits.

@@ -23,11 +23,14 @@ pub enum StoreError {
     Damaged(Vec<Damage>),
     /// A later version of this program wrote the state.
     #[error(
-        "the state in {folder} has format {found}, and this version reads formats up to {known}; use a newer miserly"
+        "the state in {folder} was made by version {version} and has format {found}; this is version {}, which reads formats up to {known}: use version {version} or a newer one",
+        env!("CARGO_PKG_VERSION")
     )]
     TooNew {
         /// The state folder.
         folder: String,
+        /// The version of the program that wrote it.
+        version: String,
         /// The format of the state.
         found: u32,
         /// The latest format that this version reads.

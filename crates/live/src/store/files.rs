@@ -52,6 +52,9 @@ pub(super) fn make(
     let mark = fill(&mut connection)?;
     checkpoint(&connection)?;
     drop(connection);
+    // `SQLite` reports the new journal mode even if a failed `fsync` has undone it.
+    schema::check_head(&database)
+        .map_err(|_| StoreError::io(&database)(io::Error::other("a write has failed; start again")))?;
     new_file(&making.join(MarkFile::NAME), MarkFile::content(&mark).as_bytes())?;
     sync(&making)?;
     Ok(making)

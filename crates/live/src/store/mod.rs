@@ -15,6 +15,10 @@
 //! `quick_check`. The checksum VFS of `SQLite` is not part of the bundled library, and would not
 //! notice a shortened log.
 //!
+//! # Failed writes
+//! After a failed `fsync` the kernel shows a commit that is not on disk. [`Store::open`] writes such
+//! pages anew and flushes them, before it checks and shows anything. If that fails, it does not open.
+//!
 //! # Backups
 //! A [`BackupThread`] copies the database at intervals with `VACUUM INTO`, in a read transaction of
 //! its own, so that commits go on. A copy counts once it was reopened and checked. Damage is never
@@ -34,6 +38,8 @@ mod lock;
 mod schema;
 
 mod files;
+
+mod durable;
 
 mod commit;
 
@@ -63,6 +69,7 @@ pub use recover::{Recovery, UsedBackup};
 pub use rows::Line;
 pub use schedule::{BackupPlan, BackupThread};
 
+use self::durable::Disk;
 use self::lock::StateLock;
 use self::mark::{CommitMark, MarkFile};
 use self::rows::{Named, Stored};
@@ -100,10 +107,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] with all damages,
     /// [`StoreError::TooNew`] if a later version wrote it; if it cannot be read or written.
+    /// [`StoreError::Full`] if there is no room to flush it.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
+        Store::open_on(folder, &durable::rewrite)
+    }
+
+    /// As [`Store::open`]. `disk` makes files durable.
+    fn open_on(folder: &Path, disk: Disk<'_>) -> Result<Store, StoreError> {
         let lock = StateLock::take(folder)?;
         let home = match files::find(folder)? {
-            Some(home) => home,
+            Some(home) => {
+                durable::flush(folder, &home, disk)?;
+                home
+            }
             None if backup::list(folder)?.is_empty() => {
                 files::install(folder, &files::make(folder, commit::first)?)?
             }
@@ -119,7 +135,10 @@ impl Store {
         // Damage of the log costs all commits after it. If the disk is rather full, the log stays
         // as it is.
         if backup::check_room(folder, &home).is_ok() {
-            let _ = files::checkpoint(&store.connection);
+            match files::checkpoint(&store.connection) {
+                Err(StoreError::Full) => {}
+                other => other?,
+            }
         }
         Ok(store)
     }
@@ -131,22 +150,18 @@ impl Store {
         Ok(Store { connection, mark, marks, meta, _lock: lock })
     }
 
-    /// Takes a backup and records the version of this program, if another version wrote the state.
+    /// Takes a backup and records the version and the format of this program, if another version wrote
+    /// the state. Nothing else may be written before: an older program must refuse the state then.
     fn note_version(&mut self, folder: &Path) -> Result<(), StoreError> {
-        let (key, version) = schema::version();
-        if self.meta.get(key).is_some_and(|stored| stored.row.text == version) {
+        let own = [(schema::FORMAT_KEY, schema::FORMAT.to_string()), schema::version()];
+        if own.iter().all(|(key, text)| self.meta(key) == Some(text)) {
             return Ok(());
         }
         if let Err(error) = Backups::new(folder).take(usize::MAX) {
             tracing::error!("no backup was taken before the first start of this version: {error}");
         }
-        match self
-            .commit(&JournalBatch { values: vec![(key.to_owned(), version)], ..JournalBatch::default() })
-        {
-            // Jobs are more important: the next start tries again.
-            Err(StoreError::Full) => Ok(()),
-            other => other,
-        }
+        let values = own.into_iter().map(|(key, text)| (key.to_owned(), text)).collect();
+        self.commit(&JournalBatch { values, ..JournalBatch::default() })
     }
 
     /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0

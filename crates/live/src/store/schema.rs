@@ -12,7 +12,12 @@ use super::error::{DamageSite, StoreError};
 use super::mark::CommitMark;
 
 /// The format that this version writes.
-pub(super) const FORMAT: u32 = 1;
+///
+/// | format | since |
+/// |---|---|
+/// | 1 | the first version |
+/// | 2 | promises that moved are named values; the journal unites them; values can be removed |
+pub(super) const FORMAT: u32 = 2;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";
@@ -88,7 +93,7 @@ fn configure(connection: &Connection) -> Result<(), StoreError> {
 
 /// Checks the head of the file. `SQLite` would take an empty file for a new database and delete its
 /// log.
-fn check_head(path: &Path) -> Result<(), StoreError> {
+pub(super) fn check_head(path: &Path) -> Result<(), StoreError> {
     let damaged = |problem: &str| StoreError::damaged(DamageSite::Structure, problem);
     let file = match File::open(path) {
         Ok(file) => file,

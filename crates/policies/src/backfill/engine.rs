@@ -1,6 +1,6 @@
 //! The backfilling engine: one type for every policy of the family, on counts and on hosts.
 
-use miserly_core::{Context, Event, HostId, Ledger, Machine, Policy, Time, Violation};
+use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Policy, Time, Violation};
 
 use super::availability::Availability;
 use super::counts::CountPlan;
@@ -72,6 +72,13 @@ impl<A: Availability> Policy for Backfill<A> {
         match &mut self.engine {
             Engine::Recomputed(engine) => engine.rebuild(now, ledger),
             Engine::Kept(engine) => engine.rebuild(now, ledger),
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, job: JobId, _ledger: &Ledger) -> bool {
+        match &mut self.engine {
+            Engine::Recomputed(_) => false,
+            Engine::Kept(engine) => engine.withdraw(job),
         }
     }
 

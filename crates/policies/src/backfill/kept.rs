@@ -315,6 +315,22 @@ impl<A: Availability> Kept<A> {
         self.arrived.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
     }
 
+    /// Removes a waiting job and its reservation. Returns whether that is the whole consequence.
+    pub(super) fn withdraw(&mut self, job: JobId) -> bool {
+        let Plan { availability, reservations, freed, guarantee } = &mut self.plan;
+        let known = reservations.get(job).is_some_and(|held| held.at < Time::MAX);
+        // With a guarantee, jobs start in an order that depends on all of them.
+        if *guarantee || !known || self.queue.remove(job).is_none() {
+            return false;
+        }
+        if let Some(held) = reservations.remove(job) {
+            availability.give(held.at, &held.job, &held.place);
+            availability.note_freed(freed, &held.job, &held.place, held.at, held.end());
+        }
+        self.compress = true;
+        true
+    }
+
     pub(super) fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         let Plan { availability, reservations, freed, .. } = &mut self.plan;
         match event {

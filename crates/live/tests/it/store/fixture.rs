@@ -32,13 +32,18 @@ fn copied(format: u32) -> tempfile::TempDir {
 }
 
 #[test]
-fn format_1_opens() {
-    let folder = copied(1);
+fn each_format_opens() {
+    [1, 2].into_iter().for_each(opens);
+}
+
+fn opens(format: u32) {
+    let folder = copied(format);
     let (model, batch) = written();
     let mut store = Store::open(folder.path()).unwrap();
     assert_eq!(Model::of(&store), model);
     store.commit(&JournalBatch { lines: vec!["{}".into()], ..batch }).unwrap();
     assert_eq!(store.last_line(), 3);
+    assert_eq!(store.meta("format"), Some("2"), "an older program must not write to it");
 }
 
 #[test]
@@ -72,6 +77,8 @@ fn a_later_format_is_refused_and_left_alone() {
         [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
     {
         assert!(matches!(result, Err(StoreError::TooNew { found: 1000, .. })), "{result:?}");
+        let version = concat!("made by version ", env!("CARGO_PKG_VERSION"));
+        assert!(result.unwrap_err().to_string().contains(version));
     }
 }
 

@@ -8,6 +8,8 @@ mod backups;
 
 mod faults;
 
+mod io_errors;
+
 mod fixture;
 
 mod support;

@@ -35,6 +35,7 @@ impl Model {
         }
         self.jobs.extend(batch.rows.iter().map(|row| (row.number, row.clone())));
         self.meta.extend(batch.values.iter().cloned());
+        self.meta.retain(|_, text| !text.is_empty());
     }
 
     /// Returns the content of a store, from all its queries.
