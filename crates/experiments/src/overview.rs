@@ -35,7 +35,7 @@ pub struct Overview<'a> {
     pub recorded: Vec<(&'a RunSetup, &'a RunDoc)>,
     /// The breakdowns to show as tables.
     pub by: Vec<String>,
-    /// The two policies whose schedules are compared job by job; else the ones of [`default_pair`].
+    /// The two policies whose schedules are compared job by job; else EASY and the best one.
     pub difference: Option<[String; 2]>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
