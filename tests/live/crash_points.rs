@@ -7,11 +7,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Filter, Submission};
+use miserly_api::model::{Filter, Phase, Submission};
 use miserly_live::crash_point::CrashPoint;
 
 use crate::kills::{Accepted, SIGN, check, check_promises};
-use crate::support::{Daemon, queue, rounds, sh};
+use crate::support::{Daemon, SOON, now, queue, rounds, sh};
 
 /// Kills the daemon at the first passes of a point, in a run each.
 ///
@@ -38,9 +38,12 @@ fn crash_and_go_on(point: CrashPoint, pass: u64, policy: &str) -> bool {
         change(&daemon, nth, &mut accepted);
         crashed |= restart_if_dead(&mut daemon);
     }
+    let began = now();
     while unfinished(&daemon) {
+        assert!(began.elapsed() < SOON, "all jobs end: {:#?}", daemon.client().jobs(&Filter::default()));
         sleep(Duration::from_millis(20));
         crashed |= restart_if_dead(&mut daemon);
+        release_held(&daemon);
     }
     // It may die while it forgets the last attempt.
     sleep(Duration::from_millis(50));
@@ -99,6 +102,15 @@ fn change(daemon: &Daemon, nth: u64, accepted: &mut Accepted) {
         }
         3 => drop(client.hold(number, false).and_then(|_| client.release(number))),
         _ => {}
+    }
+}
+
+/// Releases jobs that are held since the daemon died before their release.
+fn release_held(daemon: &Daemon) {
+    for job in daemon.client().jobs(&Filter::default()).unwrap_or_default() {
+        if job.phase == Phase::Held {
+            let _ = daemon.client().release(job.number);
+        }
     }
 }
 
