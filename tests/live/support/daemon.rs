@@ -172,8 +172,16 @@ impl Daemon {
 
     /// Returns all jobs, finished ones included.
     pub(crate) fn history(&self) -> Vec<JobView> {
-        let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
-        self.client().all_jobs(&filter).expect("a list")
+        let mut jobs: Vec<JobView> = vec![];
+        loop {
+            let after = Some(jobs.last().map_or(0, |job| job.number));
+            let filter = Filter { all: true, after, ..Filter::default() };
+            let page = self.client().jobs(&filter).expect("a page of a list");
+            if page.is_empty() {
+                return jobs;
+            }
+            jobs.extend(page);
+        }
     }
 
     /// Returns the first number that a job wrote to this file: its process id.
