@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p miserly --bench crowd -- --jobs 10000 --policy miser` measures a submission, the list of jobs, the
 //! view of one job, and a restart on that state. Without `--policy` it measures `miser`, `easy` and `conservative`.
+//!
+//! `--flood` measures requests of one user beside two users that flood the daemon, 200 clients in all. It needs root.
 
 #[path = "../tests/live/support/mod.rs"]
 #[allow(
@@ -14,16 +16,21 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use support::flood::flood;
 use support::{Crowd, Daemon, SOON, miserly, queue, until};
 
 /// The measurement.
 struct Wanted {
     jobs: usize,
     policies: Vec<String>,
+    flood: bool,
 }
 
 fn main() {
     let wanted = wanted(std::env::args().skip(1));
+    if wanted.flood {
+        return measure_flood();
+    }
     println!("{:13} {:>7} {:>10} {:>10} {:>10}", "policy", "waiting", "median", "99 %", "most");
     for policy in &wanted.policies {
         measure(policy, wanted.jobs);
@@ -32,17 +39,18 @@ fn main() {
 
 /// Returns the measurement of the command line. Cargo's `--test` selects a small one.
 fn wanted(arguments: impl Iterator<Item = String>) -> Wanted {
-    let mut wanted = Wanted { jobs: 10_000, policies: vec![] };
+    let mut wanted = Wanted { jobs: 10_000, policies: vec![], flood: false };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().unwrap_or_else(|| panic!("{argument} needs a value"));
         match argument.as_str() {
             "--jobs" => wanted.jobs = value().parse().expect("--jobs is a number"),
             "--policy" => wanted.policies.push(value()),
+            "--flood" => wanted.flood = true,
             "--test" => wanted.jobs = 20,
             // Cargo passes this to every benchmark.
             "--bench" => {}
-            other => panic!("{other}: there is --jobs N and --policy P"),
+            other => panic!("{other}: there is --jobs N, --policy P and --flood"),
         }
     }
     if wanted.policies.is_empty() {
@@ -83,6 +91,18 @@ fn measure(policy: &str, jobs: usize) {
     println!("{policy:13} {:28} {took:>10.1?}", "end the one that runs");
     let runs = || daemon.client().status().ok().filter(|status| status.queues[0].running > 0);
     until("the next one runs", SOON, runs);
+}
+
+/// Measures the requests of an honest user beside others.
+fn measure_flood() {
+    let daemon = Daemon::for_everybody("");
+    let (honest, others) = flood(&daemon);
+    for (what, mut took) in [("submit", honest.submits), ("list", honest.lists)] {
+        took.sort_unstable();
+        let [median, most_but_few] = [50, 99].map(|percent| took[(took.len() - 1) * percent / 100]);
+        println!("{what:6} median {median:.1?}, 99 % {most_but_few:.1?}, most {:.1?}", took[took.len() - 1]);
+    }
+    println!("{} answers to the others", others.len());
 }
 
 /// Returns the duration of a call, and its result.

@@ -11,6 +11,8 @@ mod import;
 
 mod live;
 
+mod reproduce;
+
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,13 +33,14 @@ use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, 
 use crate::colour::{ColourArg, colours};
 use crate::output::width;
 
-pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
+pub(crate) use self::daemon::{BackupArgs, ReplayArgs, ServeArgs, ShimArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
     SubmitArgs, TakeBackArgs,
 };
+pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
@@ -87,6 +90,9 @@ pub(crate) enum Command {
     /// Supervises one attempt of a job; started by the daemon
     #[command(hide = true)]
     Shim(ShimArgs),
+    /// Runs a program that miserly reproduce miser-1999 measures
+    #[command(hide = true)]
+    Kernel(KernelArgs),
     /// Submits a job or an array to the daemon and prints the promise
     Submit(Box<SubmitArgs>),
     /// Lists jobs with their promises
@@ -125,6 +131,11 @@ pub(crate) enum Command {
     Reload(DaemonArgs),
     /// Writes the history of the daemon's jobs as a log or a table
     Export(ExportArgs),
+
+    /// Writes a checked copy of the daemon's state, also while the daemon runs
+    ///
+    /// It prints the path of the copy. `miserly daemon --restore FILE` restores it.
+    Backup(BackupArgs),
     /// Prints the completion script of a shell
     Completions(CompletionsArgs),
     /// Prints the manual page of the program or of a command
@@ -508,24 +519,6 @@ pub(crate) struct RunExperimentArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
     /// Prints the tables, charts and claims as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReproduceArgs {
-    /// The paper, such as zotkin-2000 [default: lists the papers]
-    pub(crate) paper: Option<String>,
-    /// The folder of the results; runs found there are kept [default: PAPER-results]
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-    /// The folder of the logs [default: MISERLY_TRACES]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) traces: Option<PathBuf>,
-    /// Limits the runs to one part of the paper
-    #[arg(long, value_name = "PART")]
-    pub(crate) only: Option<String>,
-    /// Prints the tables, charts and claims, or the list of papers, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

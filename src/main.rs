@@ -33,8 +33,8 @@ use crate::colour::ColourArg;
 fn main() -> ExitCode {
     let cli = parsed().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
     cli.color.apply();
-    // Those two commands handle signals themselves.
-    if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
+    // The first two commands handle signals themselves. A kernel is a job, which a signal ends.
+    if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Kernel(_)) {
         clean_up_on_interrupt();
     }
     match run(&cli.command) {
@@ -92,10 +92,11 @@ fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
     command.get_subcommands().filter(|child| !child.is_hide_set()).flat_map(below).collect()
 }
 
-/// Installs a handler that removes unfinished files at an interrupt.
+/// Installs a handler that removes unfinished files and ends the processes of a measurement at an interrupt.
 fn clean_up_on_interrupt() {
     // Without the handler an interrupt only leaves a temporary file, so its failure is ignored.
     let _ = ctrlc::set_handler(|| {
+        miserly_measured::clean_up();
         miserly_report::remove_unfinished();
         std::process::exit(130);
     });
@@ -132,8 +133,10 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Stop(args) => commands::live::stop(args),
         Command::Reload(args) => commands::live::reload(args),
         Command::Export(args) => success_of(commands::live::export::run(args)),
+        Command::Backup(args) => success_of(commands::live::backup::run(args)),
         Command::Completions(args) => success_of(commands::shell::completions(args)),
         Command::Man(args) => success_of(commands::shell::man(args)),
+        Command::Kernel(args) => success_of(commands::measured::kernel(args)),
         Command::Shim(args) => Ok(miserly_launch::shim::run(&args.dir)),
     }
 }

@@ -11,7 +11,7 @@ const WEEK: i64 = 7 * 86_400;
 const STEP: usize = 37 * 60;
 
 fuzz_target!(|text: &str| {
-    let machine = Machine { cpus: (0..16).collect(), quota: None, memory: 1 << 26 };
+    let machine = Machine::new((0..16).collect(), 1 << 26);
     let configuration = match Configuration::parse("fuzz.toml", text, &machine) {
         Ok(configuration) => configuration,
         Err(ConfigError::File { line, problem, .. }) => {

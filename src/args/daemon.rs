@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jiff::Timestamp;
+
+use super::live::when;
 
 #[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct ServeArgs {
     /// The configuration file [default: one queue with half of the machine's processors and memory]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
     /// Checks a configuration file, prints its settings, and exits
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "recover"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "recover", "verify", "restore", "sweep"])]
     pub(crate) check: Option<PathBuf>,
 
     /// The folder of the daemon's state [default: from the configuration]
@@ -26,6 +30,24 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) recover: bool,
 
+    /// Replaces the state by a backup, and lists the losses; the present files are kept
+    #[arg(long, value_name = "FILE", conflicts_with = "recover")]
+    pub(crate) restore: Option<PathBuf>,
+
+    /// Ends the jobs that run and that the state does not have [default: they run until the ends of their windows]
+    #[arg(long)]
+    pub(crate) sweep: bool,
+
+    /// Checks the whole state before the start, and does not start if any of it is damaged [default: the history is checked while
+    /// the daemon runs]
+    #[arg(long)]
+    pub(crate) verify: bool,
+
+    /// Undoes what a daemon with `cgroup = "systemd"` left, and exits: other programs run on all processors again, and memory is kept
+    /// for jobs no longer. Jobs run on. For the removal of the program; the daemon must not run
+    #[arg(long, conflicts_with_all = ["check", "recover", "verify", "restore", "sweep"])]
+    pub(crate) release: bool,
+
     /// Prints the settings as JSON
     #[arg(long, requires = "check")]
     pub(crate) json: bool,
@@ -37,9 +59,24 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
 
+    /// Begins at the newest checkpoint of the journal at or before this instant: 2026-03-01T08:00 [default: all of the journal]
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) from: Option<Timestamp>,
+
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The folder of the backups; it is created if it is missing
+    #[arg(value_name = "FOLDER")]
+    pub(crate) to: PathBuf,
+
+    /// The folder of a daemon's state, also while it runs [default: that of the daemon of MISERLY_SOCKET, else of this user]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

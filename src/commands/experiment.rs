@@ -13,6 +13,7 @@ use miserly_experiments::{Session, page, write_page};
 use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
 use miserly_sim::Observer;
 
+use super::measured;
 use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
@@ -73,22 +74,29 @@ fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: 
 /// Prints a page, and stores it in the folder.
 fn shown(folder: &Path, page: &Page, json: bool) -> anyhow::Result<()> {
     write_page(folder, page)?;
-    if json {
-        print_json(page)?;
-    } else {
-        print(&markdown(page))?;
-    }
+    print_page(page, json)?;
     note!("report: {}", folder.join("report.html").display());
     Ok(())
 }
 
+/// Prints a page as text or JSON.
+pub(super) fn print_page(page: &Page, json: bool) -> anyhow::Result<()> {
+    if json { print_json(page) } else { print(&markdown(page)) }
+}
+
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let Some(name) = &args.paper else { return list(args.json) };
+    if is_measured(name) {
+        return measured::reproduce(args);
+    }
     let Some(paper) = found(name) else {
-        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
+        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([miserly_measured::NAME]).collect();
         bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
     let name = paper.name;
+    if let Some(option) = args.measured.first() {
+        bail!("{option} is an option of {} only; {name} is simulated", miserly_measured::NAME);
+    }
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
     let folders = logs(args.traces.as_deref());
     let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
@@ -137,7 +145,7 @@ fn note_missing<'a>(name: &str, experiments: impl Iterator<Item = &'a Experiment
 }
 
 /// Returns how many claims of a page hold, in words.
-fn summary(page: &Page) -> String {
+pub(super) fn summary(page: &Page) -> String {
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
     let claims: Vec<ClaimVerdict> = blocks
         .filter_map(|block| if let Block::Claims(claims) = block { Some(claims) } else { None })
@@ -152,6 +160,12 @@ fn summary(page: &Page) -> String {
         with(ClaimVerdict::DoesNotHold),
         with(ClaimVerdict::Unknown)
     )
+}
+
+/// Returns whether a name is that of the paper that is measured, or the start of it and of no other.
+fn is_measured(name: &str) -> bool {
+    let is_other = PAPERS.iter().any(|paper| paper.name.starts_with(name));
+    miserly_measured::NAME.starts_with(name) && !is_other
 }
 
 /// Returns the paper of that name, or the only one whose name starts so.
@@ -179,17 +193,21 @@ fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
 }
 
 fn list(json: bool) -> anyhow::Result<()> {
+    let simulated = PAPERS.iter().map(|paper| {
+        let parts: Vec<&str> = paper.experiments.iter().map(|(part, _)| *part).collect();
+        (paper.name, paper.title, parts)
+    });
+    let measured = (miserly_measured::NAME, miserly_measured::TITLE, miserly_measured::PARTS.to_vec());
+    let papers = simulated.chain([measured]);
     if json {
-        let parts = |paper: &Paper| paper.experiments.iter().map(|(part, _)| *part).collect::<Vec<_>>();
-        let papers = PAPERS.iter().map(
-            |paper| serde_json::json!({ "name": paper.name, "title": paper.title, "parts": parts(paper) }),
-        );
-        return print_json(&papers.collect::<Vec<_>>());
+        let document =
+            |(name, title, parts)| serde_json::json!({ "name": name, "title": title, "parts": parts });
+        return print_json(&papers.map(document).collect::<Vec<_>>());
     }
     let mut text = String::new();
-    for paper in PAPERS {
-        text.push_str(&format!("{:<16}{}\n", paper.name, paper.title));
-        for (part, _) in paper.experiments {
+    for (name, title, parts) in papers {
+        text.push_str(&format!("{name:<16}{title}\n"));
+        for part in parts {
             text.push_str(&format!("{:<16}  {part}\n", ""));
         }
     }

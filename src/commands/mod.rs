@@ -20,4 +20,6 @@ pub(crate) mod shell;
 
 pub(crate) mod experiment;
 
+pub(crate) mod measured;
+
 pub(crate) mod live;

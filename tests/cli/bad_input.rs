@@ -388,7 +388,7 @@ fn jobs_and_commands_that_there_are_not() {
     assert!(tips.contains("tip: a similar subcommand exists: 'workload import'"), "{tips}");
     check(
         "reproduce feitelson-1997",
-        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996",
+        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996, miser-1999",
     );
     check(
         "reproduce zotkin --only none",

@@ -14,12 +14,25 @@ fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> JobRow 
     }
     let submitted = submitted.parse::<jiff::Timestamp>().expect("an instant").as_microsecond();
     let away = if number == 2 { 4_000_000 } else { 0 };
-    let body = json!({
+    let mut body = json!({
         "number": number, "uid": 1000, "name": "a\nb", "queue": "batch", "submitted": submitted, "time": 90_500_000,
         "memory": 3000, "state": state, "attempts": 1, "suspended_time": away, "submission": { "cpus": cpus, "command": ["a"], "directory": "/", "time": 90.5 },
     });
+    if number == 1 {
+        // The others have the form of an earlier version.
+        let used = json!({ "user": 30_000_000, "system": 10_020_000, "memory_peak": 8_388_608, "io_read": 512, "of_processes": true });
+        body["usage"] = json!({ "earlier": { "user": 0, "system": 0, "stops": 2 }, "latest": [[2, used]] });
+    }
     let ended = over.is_some();
-    JobRow { number, ended, uid: 1000, queue: "batch".into(), array: None, body: body.to_string() }
+    JobRow {
+        number,
+        ended,
+        uid: 1000,
+        queue: "batch".into(),
+        array: None,
+        body: body.to_string(),
+        problem: None,
+    }
 }
 
 /// A state with jobs that ended each in its way, and one that runs.
@@ -48,7 +61,7 @@ fn ones_own_past_can_be_simulated_beside_the_daemon() {
     let log = lab.read("past.swf");
     let jobs: Vec<&str> = log.lines().filter(|line| !line.starts_with(';')).collect();
     let expect = [
-        "1 0 0 20 4 -1 -1 4 91 750 1 1000 -1 1 1 -1 -1 -1",
+        "1 0 0 20 4 10.01 2048 4 91 750 1 1000 -1 1 1 -1 -1 -1",
         "2 1 19 26 4 -1 -1 4 91 750 0 1000 -1 1 1 -1 -1 -1",
         "3 2 28 0 -1 -1 -1 2 91 1500 5 1000 -1 1 1 -1 -1 -1",
         "4 3 37 0 -1 -1 -1 1 91 3000 0 1000 -1 1 1 -1 -1 -1",
@@ -70,10 +83,10 @@ fn as_a_table() {
     assert_eq!(lines[1], "1,,,\"a");
     assert_eq!(
         lines[2],
-        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,0.0,1,done,0"
+        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,0.0,1,done,0,30.0,10.02,8192,512,,2,processes"
     );
     assert!(
-        table.contains(",26.0,4.0,1,done,1\n"),
+        table.contains(",26.0,4.0,1,done,1,,,,,,,\n"),
         "what a job ran, and for how long it was suspended:\n{table}"
     );
     assert_eq!(table.matches("killed: user,").count(), 1);

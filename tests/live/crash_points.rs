@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Filter, Phase, Submission};
+use miserly_api::model::{Filter, Submission};
 use miserly_live::crash_point::CrashPoint;
 
 use crate::kills::{Accepted, SIGN, check, check_promises};
@@ -43,7 +43,7 @@ fn crash_and_go_on(point: CrashPoint, pass: u64, policy: &str) -> bool {
         assert!(began.elapsed() < SOON, "all jobs end: {:#?}", daemon.client().jobs(&Filter::default()));
         sleep(Duration::from_millis(20));
         crashed |= restart_if_dead(&mut daemon);
-        release_held(&daemon);
+        daemon.release_held();
     }
     // It may die while it forgets the last attempt.
     sleep(Duration::from_millis(50));
@@ -102,15 +102,6 @@ fn change(daemon: &Daemon, nth: u64, accepted: &mut Accepted) {
         }
         3 => drop(client.hold(number, false).and_then(|_| client.release(number))),
         _ => {}
-    }
-}
-
-/// Releases jobs that are held since the daemon died before their release.
-fn release_held(daemon: &Daemon) {
-    for job in daemon.client().jobs(&Filter::default()).unwrap_or_default() {
-        if job.phase == Phase::Held {
-            let _ = daemon.client().release(job.number);
-        }
     }
 }
 

@@ -8,9 +8,12 @@ use std::process::{Command, Stdio};
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{Exit, Phase, ProblemCode, Submission};
+use miserly_launch::LaunchStep;
 use miserly_live::store::{Backups, History, Line, Store};
 use miserly_test_support::Requirement;
+use serde_json::Value;
 
+use crate::same::play;
 use crate::support::{Daemon, SOON, processes, sh, until};
 
 /// A daemon that was killed with one job running, which waits for a file `go` and exits with 7; and the job's number.
@@ -41,6 +44,9 @@ fn refused_then_recovered(mut daemon: Daemon, job: i64) {
     let next = daemon.submit(&sh("true", 5.0));
     assert!(next > job, "a number is given once: {next} after {job}");
     assert!(matches!(daemon.wait(next).phase, Phase::Done { .. }));
+    let played = play(&daemon.state());
+    assert_eq!((&played["difference"], played["missing"].is_array()), (&Value::Null, true), "{played:#}");
+    assert!(played["starts"].as_u64() > Some(18), "the rounds before and after are compared: {played:#}");
 }
 
 /// The largest of the state's files whose names begin so.
@@ -51,12 +57,12 @@ fn file_of(daemon: &Daemon, prefix: &str) -> PathBuf {
     named.max_by_key(size).expect("a file of the store").path()
 }
 
-/// Returns the text of a round in the journal.
+/// Returns the text of the last round in the journal. It is in the segment that is checked at the start.
 fn a_round(daemon: &Daemon) -> String {
     let mut found = None;
     let mut take = |line: Line| {
-        found = Some(line.body).filter(|body| body.starts_with("{\"line\":\"round\""));
-        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        found = Some(line.body).filter(|body| body.starts_with("{\"line\":\"round\"")).or(found.take());
+        ControlFlow::Continue(())
     };
     History::open(&daemon.state()).expect("a state").journal(1, &mut take).expect("a journal");
     found.expect("a round")
@@ -79,7 +85,21 @@ fn a_flipped_byte_is_found_and_running_jobs_are_not_disturbed() {
     for place in places {
         file.write_all_at(b"X", u64::try_from(place).expect("a place") + 9).expect("a byte");
     }
-    refused_then_recovered(daemon, job);
+    let refused = daemon.command(&["--verify"]).status().expect("a program that starts");
+    assert!(!refused.success() && daemon.log().contains("journal line"), "{}", daemon.log());
+    // Nothing that a start needs is damaged.
+    daemon.start();
+    let status = || daemon.client().status().expect("a status");
+    until("the history is checked", SOON, || (!status().checking).then_some(()));
+    let damage = status().damage;
+    assert!(damage.iter().any(|damage| damage.part.starts_with("journal line")), "{damage:?}");
+    assert!(matches!(daemon.job(job).phase, Phase::Running(_)), "{:?}", daemon.job(job).phase);
+    daemon.stop();
+    daemon.start_with(&["--recover"]);
+    assert_eq!(daemon.client().status().expect("a status").damage, []);
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(job).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
 }
 
 #[test]
@@ -97,13 +117,17 @@ fn a_truncated_log_is_found_and_running_jobs_are_not_disturbed() {
 }
 
 /// A small file system of its own; none where mounting is not allowed.
-struct Small(PathBuf);
+pub(crate) struct Small(PathBuf);
 
 impl Small {
     fn mount(at: PathBuf) -> Option<Small> {
+        Small::mount_with(at, "3m")
+    }
+
+    pub(crate) fn mount_with(at: PathBuf, size: &str) -> Option<Small> {
         fs::create_dir_all(&at).expect("a folder");
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"])
             .arg(&at)
             .stderr(Stdio::null())
             .status();
@@ -229,7 +253,7 @@ fn a_backup_that_is_older_than_the_jobs_runs_none_of_them_twice() {
 
 /// As after the loss of any commits: no backup has the job, so nothing but its folder shows it.
 #[test]
-fn a_job_that_the_backup_does_not_have_is_ended_and_its_number_is_not_given_again() {
+fn a_sweep_ends_a_job_that_the_backup_does_not_have_and_its_number_is_not_given_again() {
     let mut daemon = Daemon::of_policy("miser");
     daemon.wait(daemon.submit(&sh("true", 5.0)));
     back_up(&daemon);
@@ -238,7 +262,7 @@ fn a_job_that_the_backup_does_not_have_is_ended_and_its_number_is_not_given_agai
     let shims = processes::shims(&daemon.path(""));
     daemon.kill();
     remove_store(&daemon);
-    daemon.start_with(&["--recover"]);
+    daemon.start_with(&["--recover", "--sweep"]);
     until("the job is ended", SOON, || {
         let left = processes::shims(&daemon.path(""));
         shims.iter().all(|shim| !left.contains(shim)).then_some(())
@@ -296,7 +320,7 @@ fn a_state_that_is_gone_leaves_no_job_that_a_new_one_is_taken_for() {
     daemon.kill();
     remove_store(&daemon);
     fs::remove_dir_all(daemon.state().join("backups")).expect("backups that can be removed");
-    daemon.start();
+    daemon.start_with(&["--sweep"]);
     let signs = Submission { directory: daemon.path(""), ..sh("touch new", 5.0) };
     let next = daemon.submit(&signs);
     assert!(next > lost, "a number is given once: {next} after {lost}");
@@ -312,7 +336,7 @@ fn a_state_that_is_gone_leaves_no_job_that_a_new_one_is_taken_for() {
 }
 
 /// Leaves no room.
-fn fill(folder: &std::path::Path) -> PathBuf {
+pub(crate) fn fill(folder: &std::path::Path) -> PathBuf {
     fill_as(folder, "filler")
 }
 
@@ -351,4 +375,45 @@ fn a_job_that_cannot_be_taken_up_now_runs_on() {
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number).phase;
     assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+/// The steps of a launch in which a shortage is injected for two passes.
+#[test]
+fn a_shortage_at_any_step_of_a_launch_delays_the_job_and_fails_it_at_none() {
+    let daemon = Daemon::of_policy("miser");
+    let shortage = daemon.state().join("attempts/shortage");
+    for (nth, step) in LaunchStep::ALL.into_iter().enumerate() {
+        // No space, too many files of this process, too many processes, no memory.
+        for errno in [28, 24, 11, 12] {
+            fs::write(&shortage, format!("{} {errno} 2", step.name())).expect("a file");
+            let script = "#!/bin/sh\necho ran $MISERLY_JOB_ID >> ran; exit 7\n".to_owned();
+            let job = Submission {
+                script: Some(script),
+                command: vec![],
+                directory: daemon.path(""),
+                no_opportunistic: nth % 2 == 0,
+                ..sh("", 60.0)
+            };
+            let number = daemon.submit(&job);
+            let ended = daemon.wait(number);
+            let name = step.name();
+            assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{name}: {ended:?}");
+            let left = fs::read_to_string(&shortage).expect("a file");
+            assert_eq!(left, format!("{name} {errno} 0"), "both shortages happened");
+            let ran = fs::read_to_string(daemon.path("ran")).expect("a file");
+            assert_eq!(ran.lines().filter(|line| *line == format!("ran {number}")).count(), 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_a_shortage_delays_is_recorded_as_late() {
+    let daemon = Daemon::of_policy("miser");
+    fs::write(daemon.state().join("attempts/shortage"), "write-script 28 4").expect("a file");
+    let script = Some("#!/bin/sh\nexit 7\n".to_owned());
+    let job = Submission { script, command: vec![], no_opportunistic: true, ..sh("", 60.0) };
+    let ended = daemon.wait(daemon.submit(&job));
+    assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    let late = ended.late.expect("it started late");
+    assert!(late.by >= 0.25, "{late:?}");
 }

@@ -92,13 +92,19 @@ fn killed_until(daemon: &mut Daemon, start: Timestamp, pid: u32) {
 }
 
 /// Processes of the normal class that keep every processor busy: several for each, so that none idles while the kernel evens them out.
+///
+/// Each has a session of its own. So its weight is the usual one, also if the session of the tests has another one (autogroups).
 struct Busy(Vec<Child>);
 
 impl Busy {
     fn everywhere() -> Busy {
         let spin = |_| {
-            let mut command = Command::new("/bin/sh");
-            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().expect("a shell")
+            let mut command = Command::new("setsid");
+            command
+                .args(["/bin/sh", "-c", "while :; do :; done"])
+                .stdin(Stdio::null())
+                .spawn()
+                .expect("a shell")
         };
         Busy((0..3 * cpus().len()).map(spin).collect())
     }

@@ -156,6 +156,13 @@ pub(crate) fn check(daemon: &Daemon, accepted: &Accepted) {
 
 /// Every promise stands in the record of its job, with each breach and its cause; and the counts are those of the jobs.
 pub(crate) fn check_promises(daemon: &mut Daemon) {
+    for (job, _, why) in check_counts(daemon) {
+        assert_eq!(why, SavedBreachCause::Away, "job {job} was late, and the daemon was there");
+    }
+}
+
+/// As [`check_promises`]. Returns the late starts: the job, the delay in ticks, and the first cause.
+pub(crate) fn check_counts(daemon: &mut Daemon) -> Vec<(i64, i64, SavedBreachCause)> {
     let status = daemon.client().status().expect("a status");
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     daemon.stop();
@@ -172,11 +179,12 @@ pub(crate) fn check_promises(daemon: &mut Daemon) {
         (promises.given.len() as u64, shown.len() as u64, late)
     );
     assert!(status.kept + status.broken <= status.promises, "{status:?}");
-    for (job, by, why) in promises.late {
-        assert_eq!(why, SavedBreachCause::Away, "job {job} was late, and the daemon was there");
+    for (job, by, _) in &promises.late {
+        let (job, by) = (*job, *by);
         let shown = jobs[&job].late.unwrap_or_else(|| panic!("job {job} was late, and nothing says so"));
         assert!((shown.by * 1e6).round() >= by as f64, "job {job}: {shown:?}");
     }
+    promises.late
 }
 
 #[test]

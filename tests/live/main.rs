@@ -1,6 +1,7 @@
 //! Tests of the daemon with real processes, signals and clocks.
 //!
-//! `MISERLY_ROUNDS` is the number of rounds of the tests with random kills (default: 20).
+//! `MISERLY_ROUNDS` is the number of rounds of the tests with random kills (default: 20), and `MISERLY_JOBS` that of the jobs
+//! in the test with many jobs (default: 200).
 
 #![cfg(target_os = "linux")]
 
@@ -14,9 +15,13 @@ mod crash_points;
 
 mod campaign;
 
+mod faults;
+
 mod real;
 
 mod damage;
+
+mod unrecorded;
 
 mod again;
 
@@ -24,9 +29,15 @@ mod shims;
 
 mod crowd;
 
+mod many;
+
+mod flood;
+
 mod requests;
 
 mod rights;
+
+mod users;
 
 mod steps;
 
@@ -39,3 +50,5 @@ mod gang;
 mod reload;
 
 mod sessions;
+
+mod measured;

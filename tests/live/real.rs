@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_api::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission};
+use miserly_api::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission, UsageSource};
 
 use crate::support::{Daemon, SOON, processes, sh, until};
 
@@ -28,6 +28,25 @@ fn codes_and_signals_are_those_of_the_job() {
         let number = daemon.submit(&sh(script, 20.0));
         assert_eq!(exit_of(&daemon.wait(number)), exit, "{script}");
     }
+}
+
+#[test]
+fn what_a_job_used_is_known_also_if_no_daemon_saw_its_end() {
+    let mut daemon = Daemon::of_policy("miser");
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let seen = daemon.submit(&sh(burn, 60.0));
+    let used = daemon.wait(seen).usage.expect("its usage");
+    assert!(used.total.user > 0.0 && used.total.memory_peak > Some(100_000), "{used:?}");
+    assert_eq!((used.total.source, used.attempts.len()), (UsageSource::Processes, 1));
+    let script = format!("echo >began; {burn}; echo >done");
+    let job = Submission { directory: daemon.path(""), no_opportunistic: true, ..sh(&script, 60.0) };
+    let unseen = daemon.submit(&job);
+    until("it begins", SOON, || daemon.path("began").exists().then_some(()));
+    daemon.kill();
+    until("it ends", SOON, || daemon.path("done").exists().then_some(()));
+    daemon.start();
+    let used = daemon.wait(unseen).usage.expect("its usage");
+    assert!(used.total.user > 0.0, "{used:?}");
 }
 
 #[test]

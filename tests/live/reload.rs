@@ -94,9 +94,10 @@ fn what_would_break_a_promise_is_refused_and_the_promise_is_named() {
     let looks = || [number, wide].map(|number| look(&daemon, number));
     let before = (looks(), names(&daemon), processes::allowed(pid));
     let promise = format!("the promise to job {wide} would break");
+    let need = format!("job {wide} needs more than queue batch would have");
     for (text, reason) in [
         (configuration(1, &[("batch", 1)]), "job 1 runs on processors that are gone"),
-        (configuration(2, &[("batch", 1), ("more", 1)]), promise.as_str()),
+        (configuration(2, &[("batch", 1), ("more", 1)]), need.as_str()),
         (configuration(2, &[("other", 2)]), "which is gone"),
         (configuration(2, &[("batch", 2)]).replace("miser", "fcfs"), promise.as_str()),
     ] {

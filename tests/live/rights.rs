@@ -17,17 +17,8 @@ const OTHER: u32 = 33;
 
 /// Returns whether this process can become another user. If not, reports the skip of a test.
 #[track_caller]
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     Requirement::Root.is_met(geteuid().is_root(), "needs root, to become another user")
-}
-
-/// Returns a daemon whose socket is in a new folder that others reach.
-fn for_everybody(more: &str) -> Daemon {
-    let mut daemon = Daemon::asleep(&format!("access = \"everybody\"\n{more}{}", queue("miser")));
-    fs::set_permissions(daemon.path(""), Permissions::from_mode(0o755)).expect("a folder of one's own");
-    daemon.socket = daemon.path("run/miserly/socket");
-    daemon.start();
-    daemon
 }
 
 /// Runs a command of the other user. Its program is a copy that this user may run.
@@ -55,7 +46,7 @@ fn everybody_looks_and_nobody_else_changes() {
     if !is_root() {
         return;
     }
-    let daemon = for_everybody("");
+    let daemon = Daemon::for_everybody("");
     assert_eq!((mode(&daemon.path("run/miserly")), mode(&daemon.path("run"))), (0o755, 0o755));
     let secret = sh("sleep 60 # a-secret-word", 120.0);
     let number = daemon.submit(&Submission { name: Some("public-name".into()), ..secret }).to_string();
@@ -74,7 +65,7 @@ fn everybody_looks_and_nobody_else_changes() {
     let logs = as_other(&daemon, &["logs", &number]);
     assert!(text(&logs.stderr).contains("another user's"), "{logs:?}");
     let drain = as_other(&daemon, &["drain"]);
-    assert!(text(&drain.stderr).contains("only the daemon's user"), "{drain:?}");
+    assert!(text(&drain.stderr).contains("only an operator"), "{drain:?}");
     let submit = as_other(&daemon, &["submit", "--time", "5s", "true"]);
     assert!(text(&submit.stderr).contains("have a daemon of your own"), "{submit:?}");
     // Root reads what others do not.
@@ -86,7 +77,7 @@ fn a_queue_of_an_unknown_group_is_closed() {
     if !is_root() {
         return;
     }
-    let daemon = for_everybody("");
+    let daemon = Daemon::for_everybody("");
     daemon.configure(&format!("access = \"everybody\"\n{}groups = [\"no-such-group\"]\n", queue("miser")));
     let mut daemon = daemon;
     daemon.stop();

@@ -1,14 +1,16 @@
 //! Shims whose connection breaks, that are stopped, killed or terminated: their jobs still end, and in time.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use miserly_api::model::{Exit, KilledBy, LostBy, Phase, Submission};
+use miserly_api::model::{Exit, KilledBy, LostBy, Phase, PromiseChangeReason, Submission};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Daemon, SOON, cpus, now, processes, queue, sh, until};
+use crate::support::{Daemon, SOON, cpus, has_two_cpus, now, processes, queue, sh, until};
 
 /// Longer than any end takes that the daemon notices by itself, and shorter than the jobs of these tests.
 const PROMPT: Duration = Duration::from_secs(15);
@@ -169,7 +171,8 @@ fn a_daemon_whose_program_was_replaced_still_runs_jobs() {
     let mut copy = Command::new(&program);
     copy.args(command.get_args()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut process = copy.spawn().expect("a program that starts");
-    until("the daemon answers", SOON, || daemon.client().status().ok());
+    let status = until("the daemon answers", SOON, || daemon.client().status().ok());
+    assert!(status.launcher.iter().any(|note| note.contains("miserly-shim")), "{:?}", status.launcher);
     fs::remove_file(&program).expect("a file that can be removed");
     fs::write(&program, "no program").expect("a file that can be written");
     let number = daemon.submit(&sh("exit 7", 600.0));
@@ -264,4 +267,68 @@ fn a_job_runs_on_when_only_its_daemon_is_stopped() {
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number).phase;
     assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+/// Returns whether an attempt of a job has a folder.
+fn has_begun(daemon: &Daemon, job: i64) -> bool {
+    daemon.state().join(format!("attempts/{job}.1")).exists()
+}
+
+/// Checks that a job was late because of a shutdown.
+#[track_caller]
+fn check_late_by_shutdown(daemon: &Daemon, job: i64, at_least: f64) {
+    let ended = daemon.wait(job);
+    assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    let late = ended.late.expect("it started late");
+    assert_eq!(late.why, PromiseChangeReason::Shutdown, "{late:?}");
+    assert!(late.by >= at_least, "{late:?}");
+}
+
+#[test]
+fn no_attempt_begins_after_a_power_failure_and_the_delay_has_its_cause() {
+    let daemon = Daemon::of_policy("miser");
+    send(daemon.pid().expect("a daemon"), Signal::POWER);
+    until("it has the signal", SOON, || daemon.log().contains("SIGPWR").then_some(()));
+    let job = daemon.submit(&Submission { no_opportunistic: true, ..sh("exit 7", 60.0) });
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!has_begun(&daemon, job));
+    // The machine did not shut down.
+    check_late_by_shutdown(&daemon, job, 5.0);
+}
+
+#[test]
+fn no_attempt_begins_while_shims_are_terminated_and_the_next_daemon_starts_the_job_late() {
+    if !has_two_cpus() {
+        return;
+    }
+    let mut daemon = Daemon::of_policy("miser");
+    let (first, _) = started(&daemon, "exec sleep 300", 600.0);
+    send(shim(&daemon), Signal::TERM);
+    let ended = daemon.wait(first).phase;
+    assert!(matches!(ended, Phase::Killed { by: KilledBy::Shutdown, .. }), "{ended:?}");
+    let job = daemon.submit(&Submission { no_opportunistic: true, ..sh("exit 7", 60.0) });
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!has_begun(&daemon, job));
+    daemon.stop();
+    daemon.start();
+    check_late_by_shutdown(&daemon, job, 0.5);
+}
+
+#[test]
+fn a_variable_that_is_no_text_reaches_the_job() {
+    let daemon = Daemon::of_policy("miser");
+    let out = daemon.path("odd");
+    let mut submit = Command::new(env!("CARGO_BIN_EXE_miserly"));
+    submit.arg("submit").arg("--socket").arg(&daemon.socket).args([
+        "--time",
+        "60",
+        "--wait",
+        "-o",
+        "/dev/null",
+    ]);
+    submit.arg("/bin/sh").args(["-c", "printf %s \"$ODD\" > \"$0\""]).arg(&out);
+    submit.current_dir(daemon.path("")).env("ODD", OsStr::from_bytes(b"a\xff/b"));
+    let status = submit.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("a program that starts");
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(fs::read(out).expect("a file"), b"a\xff/b");
 }

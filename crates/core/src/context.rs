@@ -304,8 +304,8 @@ impl Context<'_> {
     /// # Errors
     /// If the job runs.
     pub fn plan(&mut self, job: JobId, start: Time) -> Result<(), Violation> {
-        self.ledger.plan(job, start, None).map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Planned { job, start });
+        let changed = self.ledger.plan(job, start, None).map_err(|rule| self.refused(job, rule))?;
+        self.effects.extend(changed.then_some(Effect::Planned { job, start }));
         Ok(())
     }
 
@@ -314,8 +314,8 @@ impl Context<'_> {
     /// # Errors
     /// If the job runs.
     pub fn plan_on(&mut self, job: JobId, start: Time, on: Placement) -> Result<(), Violation> {
-        self.ledger.plan(job, start, Some(on)).map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Planned { job, start });
+        let changed = self.ledger.plan(job, start, Some(on)).map_err(|rule| self.refused(job, rule))?;
+        self.effects.extend(changed.then_some(Effect::Planned { job, start }));
         Ok(())
     }
 

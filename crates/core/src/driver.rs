@@ -77,6 +77,13 @@ impl Driver {
         &mut self.ledger
     }
 
+    /// Continues a restored ledger after its round at `last`, with the wake-up that the policy
+    /// requested there.
+    pub fn resume(&mut self, last: Time, wake: Option<Time>) {
+        self.policy.rebuild(last, &self.ledger);
+        (self.last, self.wake) = (last, wake);
+    }
+
     /// Replaces the policy by another one, which is rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
         prepare(&mut self.ledger, &*policy);

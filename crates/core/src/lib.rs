@@ -99,6 +99,6 @@ pub use policy::Policy;
 pub use policy_state::{LedgerState, Persistent, PolicyState, StateRecord, join_words, split_words};
 pub use procs::Procs;
 pub use resources::{Kind, Resources};
-pub use system::{System, queue_position};
+pub use system::{System, WakeUps, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

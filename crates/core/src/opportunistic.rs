@@ -81,6 +81,11 @@ impl OpportunisticLayer {
         self.wake
     }
 
+    /// Sets the next wake-up, as it was before the layer was derived again.
+    pub(crate) fn resume(&mut self, wake: Option<Time>) {
+        self.wake = wake;
+    }
+
     /// Reads the part of a round that concerns this layer.
     pub(crate) fn observe(&mut self, round: &mut Round) {
         self.interactive = round.interactive.take().unwrap_or(self.interactive);
@@ -109,8 +114,10 @@ impl OpportunisticLayer {
             self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, Procs::ZERO));
         let mut shares: Vec<(JobId, Procs)> =
             parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
-        // Processors are released before other jobs get them.
-        shares.sort_by_key(|(job, procs)| *procs > opportunistic_procs(queues, *job));
+        // Processors are released before other jobs get them. Handles must not decide the order.
+        shares.sort_by_key(|(job, procs)| {
+            (*procs > opportunistic_procs(queues, *job), admission(queues, *job))
+        });
         for (job, procs) in shares {
             let changed =
                 queues.iter_mut().any(|queue| queue.ledger_mut().set_opportunistic_procs(job, now, procs));
@@ -199,6 +206,12 @@ impl OpportunisticLayer {
             self.begins.remove(&(candidate.begin.unwrap_or(Time::MAX), job));
         }
     }
+}
+
+/// Returns the queue of the job, and its admission number there.
+fn admission(queues: &[Driver], job: JobId) -> Option<(usize, u64)> {
+    let admitted = |queue: &Driver| queue.ledger().get(job).map(|entry| entry.admitted);
+    queues.iter().enumerate().find_map(|(at, queue)| Some((at, admitted(queue)?)))
 }
 
 /// Returns the number of idle processors on which the job runs now.

@@ -16,6 +16,15 @@ pub struct System {
     part: Round,
 }
 
+/// The next wake-ups of the parts of a [`System`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WakeUps {
+    /// That of each policy, in the order of the queues.
+    pub queues: Vec<Option<Time>>,
+    /// That of the opportunistic layer.
+    pub opportunistic: Option<Time>,
+}
+
 impl System {
     /// Returns a system of these queues.
     ///
@@ -58,6 +67,25 @@ impl System {
     pub fn wake(&self) -> Option<Time> {
         let parking = self.layer.as_ref().and_then(OpportunisticLayer::wake);
         self.queues.iter().filter_map(Driver::wake).chain(parking).min()
+    }
+
+    /// Returns the wake-ups of the policies and of the opportunistic layer. A ledger does not have
+    /// them.
+    pub fn wake_ups(&self) -> WakeUps {
+        WakeUps {
+            queues: self.queues.iter().map(Driver::wake).collect(),
+            opportunistic: self.layer.as_ref().and_then(OpportunisticLayer::wake),
+        }
+    }
+
+    /// Continues restored queues after the round at `last`, with the wake-ups of that time.
+    pub fn resume(&mut self, last: Time, wake_ups: &WakeUps) {
+        for (at, queue) in self.queues.iter_mut().enumerate() {
+            queue.resume(last, wake_ups.queues.get(at).copied().flatten());
+        }
+        if let Some(layer) = &mut self.layer {
+            layer.resume(wake_ups.opportunistic);
+        }
     }
 
     /// Plays one round in each queue with an event or a due wake-up, in the order of the queues.

@@ -12,6 +12,34 @@ pub struct Caller {
     pub uid: u32,
     /// The user's account; `None` if it was not looked up, or if the system has none.
     pub account: Option<Arc<Account>>,
+    /// The proof of a submission for the launcher; `None` for other requests, and where the launcher needs none.
+    pub credential: Option<Credential>,
+}
+
+/// The proof that a user submitted a job. The engine stores it with the job and gives it to the launcher.
+///
+/// Its content has a meaning for the launcher only.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "String", into = "String")]
+pub struct Credential(Arc<str>);
+
+impl From<String> for Credential {
+    fn from(content: String) -> Credential {
+        Credential(content.into())
+    }
+}
+
+impl From<Credential> for String {
+    fn from(credential: Credential) -> String {
+        credential.content().to_owned()
+    }
+}
+
+impl Credential {
+    /// Returns the content.
+    pub fn content(&self) -> &str {
+        &self.0
+    }
 }
 
 /// An entry of the system's database of users.
@@ -56,7 +84,7 @@ pub struct QueueUsers {
 impl Caller {
     /// Returns a user whose account was not looked up.
     pub fn new(uid: u32) -> Caller {
-        Caller { uid, account: None }
+        Caller { uid, account: None, credential: None }
     }
 }
 
@@ -93,7 +121,7 @@ mod tests {
     fn a_list_admits_the_users_and_the_members_that_it_names() {
         let group = |number, name: &str| Group { number, name: Some(name.into()) };
         let account = Account { name: "ann".into(), groups: vec![group(50, "lab"), group(60, "all")] };
-        let ann = Caller { uid: 1001, account: Some(Arc::new(account)) };
+        let ann = Caller { account: Some(Arc::new(account)), ..Caller::new(1001) };
         let users = |users, groups| QueueUsers { users, groups };
         let check = |list: &QueueUsers, expect: bool| assert_eq!(list.admits(&ann), expect, "{list:?}");
         check(&users(named(&["bob", "ann"]), named(&[])), true);

@@ -1,9 +1,8 @@
 //! The ends of attempts, and their consequences for the jobs.
 
 use miserly_api::model::{Failure, KilledBy, Phase};
-use miserly_core::{Amendment, Change, EndHow, Ended, Fault, Round, Span, State, Time, span_of_work};
+use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 
-use crate::rounds::LONGEST_DELAY;
 use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
 };
@@ -40,9 +39,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) {
         let number = attempt.job;
         let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
-        let Some(record) = self.jobs.get_mut(number) else { return self.forget(attempt) };
+        if self.jobs.contains(number) {
+            self.release_adopted(attempt);
+        }
+        let Some(record) = self.jobs.get_mut(number) else { return self.end_adopted(attempt) };
         let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
-            return self.forget(attempt);
+            return self.end_adopted(attempt);
         };
         let ending = run.ending;
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
@@ -79,37 +81,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn forget(&mut self, attempt: Attempt) {
+    pub(crate) fn forget(&mut self, attempt: Attempt) {
         self.batch.act(attempt, Action::Forget);
-    }
-
-    /// Launches a job whose recorded start led to no launch: the daemon was killed between the two, or lacked a resource.
-    ///
-    /// The window begins with the job. The delay is recorded, and the jobs behind it may be delayed for the same cause.
-    fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
-        let number = attempt.job;
-        let (Some(entry), Some(job)) = (self.entry(number), self.jobs.handle(number)) else { return };
-        let missed = span_of_work(entry.done(at), entry.request.procs());
-        let estimate = entry.request.estimate + missed;
-        if missed <= LONGEST_DELAY {
-            let end = self.window_end(number).map(|end| end + self.slack(number, missed));
-            return self.launch_again(attempt, end);
-        }
-        round.fault.get_or_insert(Fault::Away);
-        let Some(record) = self.jobs.get_mut(number) else { return };
-        record.promise.start_again(
-            &mut self.values.counts,
-            now.wall.as_microsecond(),
-            at,
-            PromiseCause::Away,
-        );
-        record.started = Some(at.ticks());
-        let end = record.end_of_window(at);
-        if end <= at {
-            return self.expire(now, number, round);
-        }
-        round.amended.push(Amendment { job, change: Change::Estimate(estimate) });
-        self.launch_again(attempt, Some(end));
     }
 
     /// Finishes a job in the ledger whose deadline has passed before its command could run.
@@ -143,7 +116,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Launches another attempt in the place of one that is gone.
-    fn launch_again(&mut self, attempt: Attempt, end: Option<Time>) {
+    pub(crate) fn launch_again(&mut self, attempt: Attempt, end: Option<Time>) {
         self.forget(attempt);
         let Some(record) = self.jobs.get_mut(attempt.job) else { return };
         let Some(run) = record.run.take() else { return };
@@ -216,6 +189,9 @@ impl Record {
             }
             AttemptOutcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
+            }
+            AttemptOutcome::Lost(_) if is_ending => {
+                Phase::Killed { start, end: now.wall, by: KilledBy::User, exit: None }
             }
             AttemptOutcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
             AttemptOutcome::NeverRan => {

@@ -29,7 +29,7 @@ impl<'s> Compatibility<'s> {
 
     /// Finds a change of policy. Another policy would never resume suspended jobs, nor continue time-sliced ones.
     fn cannot_go_on(&self, record: &Record, entry: &Entry) -> Option<String> {
-        let queue = record.queue.as_str();
+        let queue = &*record.queue;
         let before = self.before.get(queue)?.policy.as_deref()?;
         let now = self.setup.queue(queue)?.policy.descriptor();
         let sliced = now.needs.time_slices || slices_time(before);
@@ -45,7 +45,7 @@ impl<'s> Compatibility<'s> {
 
     /// Finds a change of the queue's own processors, from which the processors of a job are counted.
     fn means_others(&self, record: &Record, entry: &Entry) -> Option<String> {
-        let queue = record.queue.as_str();
+        let queue = &*record.queue;
         let (before, own) = (self.before.get(queue), self.own.get(queue));
         let named = entry.placement().is_some_and(|placement| placement.pes().is_some());
         let known = before.filter(|before| named && before.policy.is_some());
@@ -59,7 +59,7 @@ impl<'s> Compatibility<'s> {
     /// Finds another queue that would have a processor of the job for itself.
     fn is_in_the_way(&self, record: &Record) -> Option<String> {
         let run = record.run.as_ref()?;
-        let others = self.own.iter().filter(|(queue, _)| **queue != record.queue);
+        let others = self.own.iter().filter(|(queue, _)| ***queue != *record.queue);
         let (queue, cpu) = others
             .flat_map(|(queue, own)| own.iter().map(move |cpu| (queue, cpu)))
             .find(|(_, cpu)| run.cpus.contains(cpu))?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_core::PeSet;
 
 use crate::Setup;
+use crate::topology::CpuChoice;
 
 /// The processors for jobs, and the number of windows in which each is allocated.
 ///
@@ -14,10 +15,15 @@ pub(crate) struct CpuAllocator {
     /// The processors that all queues share.
     all: BTreeSet<u32>,
     held: BTreeMap<u32, u32>,
+    choice: CpuChoice,
     /// The processors of each queue whose policy chooses processors. Its ledger tracks the free ones.
     own: BTreeMap<String, Vec<u32>>,
     /// The online processors, also those not for jobs; `None` means all.
     online: Option<BTreeSet<u32>>,
+    /// Processors of attempts without a record. They count as offline.
+    withheld: BTreeSet<u32>,
+    /// Whether processors were ever withheld, so that the pools have to grow again.
+    withholds: bool,
 }
 
 impl CpuAllocator {
@@ -25,12 +31,25 @@ impl CpuAllocator {
         let own = setup.own_cpus();
         let mut all: BTreeSet<u32> = setup.cpus.iter().copied().collect();
         all.retain(|cpu| !own.values().flatten().any(|one| one == cpu));
-        CpuAllocator { all, held: BTreeMap::new(), own, online: None }
+        CpuAllocator {
+            all,
+            held: BTreeMap::new(),
+            choice: CpuChoice::new(&setup.topology, setup.whole_cores),
+            own,
+            online: None,
+            withheld: BTreeSet::new(),
+            withholds: false,
+        }
     }
 
     /// Returns an allocator for another setup of the same machine, with all processors free.
     pub(crate) fn anew(&self, setup: &Setup) -> CpuAllocator {
-        CpuAllocator { online: self.online.clone(), ..CpuAllocator::new(setup) }
+        CpuAllocator {
+            online: self.online.clone(),
+            withheld: self.withheld.clone(),
+            withholds: self.withholds,
+            ..CpuAllocator::new(setup)
+        }
     }
 
     /// Allocates the processors of a queue's own that its policy chose.
@@ -40,7 +59,8 @@ impl CpuAllocator {
     pub(crate) fn take_named(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
         let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
         let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
-        let named: Vec<u32> = numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect();
+        let named: BTreeSet<u32> =
+            numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect();
         let others = own.iter().filter(|cpu| !named.contains(cpu));
         let there = || named.iter().chain(others.clone()).copied().filter(|cpu| self.is_online(*cpu));
         let mut taken: Vec<u32> =
@@ -84,18 +104,23 @@ impl CpuAllocator {
         self.own.get(queue)
     }
 
-    /// Allocates the lowest free processors that are online.
+    /// Allocates free processors that are online, by the topology of the machine.
     ///
     /// The ledger guarantees that there are enough, unless some have just been lost. Then there may be fewer, and if none is free,
     /// processors are shared.
     pub(crate) fn take(&mut self, count: u64) -> Vec<u32> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let mut taken: Vec<u32> = self.free().into_iter().take(count).collect();
+        let mut taken = self.choose(&self.free(), count);
         if taken.is_empty() {
             taken = self.all.iter().copied().filter(|cpu| self.is_online(*cpu)).take(count).collect();
         }
         self.take_these(&taken);
         taken
+    }
+
+    /// Chooses some of these free processors by the topology of the machine. Allocates none.
+    pub(crate) fn choose(&self, free: &BTreeSet<u32>, count: usize) -> Vec<u32> {
+        self.choice.choose(free, |cpu| self.all.contains(&cpu) && self.is_online(cpu), count)
     }
 
     /// Allocates processors that a job had before.
@@ -128,8 +153,19 @@ impl CpuAllocator {
         self.online = Some(online.iter().copied().collect());
     }
 
+    /// Sets the processors that no job gets, as if they were offline.
+    pub(crate) fn withhold(&mut self, cpus: BTreeSet<u32>) {
+        self.withheld = cpus;
+        self.withholds = true;
+    }
+
     fn is_online(&self, cpu: u32) -> bool {
-        self.online.as_ref().is_none_or(|online| online.contains(&cpu))
+        self.online.as_ref().is_none_or(|online| online.contains(&cpu)) && !self.withheld.contains(&cpu)
+    }
+
+    /// Returns whether it is known which processors are online.
+    fn knows_online(&self) -> bool {
+        self.online.is_some() || self.withholds
     }
 
     /// Returns whether any of the processors is offline.
@@ -149,8 +185,8 @@ impl CpuAllocator {
 
     /// Returns the number of shared processors that are online, if it is known.
     pub(crate) fn shared_online(&self) -> Option<u64> {
-        let online = self.online.as_ref()?;
-        Some(self.all.iter().filter(|cpu| online.contains(cpu)).count() as u64)
+        let online = || self.all.iter().filter(|cpu| self.is_online(**cpu)).count() as u64;
+        self.knows_online().then(online)
     }
 
     /// Returns the number of a queue's own processors that are offline.

@@ -2,7 +2,7 @@
 
 use miserly_api::model::Unenforced;
 
-use crate::ClockMark;
+use crate::{ClockMark, QueueUsers};
 
 /// A lookup of user names by number.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,10 @@ pub struct DaemonInfo {
     pub pid: i32,
     /// The user that runs the daemon, by number. This user may change every job.
     pub owner: u32,
+    /// The operators other than root and the daemon's user. They may change every job, too.
+    pub operators: QueueUsers,
+    /// Whether the launcher runs jobs as their users. If not, all run as the daemon's user.
+    pub runs_as_users: bool,
     /// The user that stands for all users without a number in this user namespace.
     pub overflow_uid: Option<u32>,
     /// The names of users.

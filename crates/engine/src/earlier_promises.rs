@@ -5,6 +5,7 @@
 //! each, and applied to the records at the next start.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use miserly_core::Time;
 
@@ -121,7 +122,7 @@ impl EarlierPromise {
 
     /// Applies this to the stored record. Returns whether it is newer than the record.
     fn apply(self, record: &mut Record) -> bool {
-        let Some(entry) = record.entry.as_mut() else { return false };
+        let Some(entry) = record.entry.as_mut().map(Arc::make_mut) else { return false };
         let is_newer = record.promise.changes() == self.changes
             && entry.last_promise().is_some_and(|(start, _)| self.start < start);
         if is_newer {
@@ -132,6 +133,13 @@ impl EarlierPromise {
         }
         is_newer
     }
+}
+
+/// Returns the first and the last job of a named value that holds earlier promises. Returns `None` for any other value.
+pub fn jobs_of_promises(key: &str) -> Option<(i64, i64)> {
+    let block: i64 = key.strip_prefix("promises/")?.parse().ok()?;
+    let first = block.checked_mul(BLOCK)?;
+    Some((first, first.saturating_add(BLOCK - 1)))
 }
 
 const fn block_of(number: i64) -> i64 {
@@ -154,6 +162,12 @@ mod tests {
         let earlier = EarlierPromises { jobs: jobs.into(), ..EarlierPromises::default() };
         assert_eq!(parse(1, &earlier.text(1)), jobs);
         assert_eq!((earlier.text(0), parse(0, "")), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn the_jobs_of_a_block_are_known_by_its_name() {
+        assert_eq!(jobs_of_promises(&key(block_of(300))), Some((256, 511)));
+        assert_eq!((jobs_of_promises("promises/x"), jobs_of_promises("clock")), (None, None));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase};
-use miserly_core::{BreachCause, Effect, Refusal, Span, State, Time};
+use miserly_core::{BreachCause, Effect, Refusal, State, Time};
 
-use crate::rounds::LONGEST_DELAY;
+use crate::unrecorded::UnrecordedJobs;
 use crate::{
     Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, PromiseCause, Run, output_path,
 };
@@ -51,12 +51,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
             return;
         }
+        if let Some(attempt) = record.attempt() {
+            self.release_adopted(attempt);
+        }
+        let Some(record) = self.jobs.get(number) else { return };
         let whole = record.end_of_window(at + self.slack(number, now.ticks - at));
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) => (begun.cpus, begun.end),
             None => (self.allocate_cpus(number), whole),
         };
         if end <= at {
+            self.cpus.give(&cpus);
             return self.batch.expired.push(number);
         }
         let Some(record) = self.jobs.get_mut(number) else { return };
@@ -70,12 +75,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             None => self.launch(number, cpus, Some(end)),
         }
-    }
-
-    /// Returns the part of a delay by which a window ends later. The cleanup time absorbs it.
-    pub(crate) fn slack(&self, number: i64, delay: Span) -> Span {
-        let cleanup = self.jobs.get(number).map(|record| record.cleanup_time(self.setup.cleanup_time));
-        delay.min(LONGEST_DELAY).min(cleanup.unwrap_or(Span::ZERO)).max(Span::ZERO)
     }
 
     /// Allocates the processors of a job: those that its policy chose, or else the lowest free ones.
@@ -107,19 +106,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
         let all = self.setup.opportunistic_cpus.clone();
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
+        let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
+        let strict = queue.is_some_and(|queue| queue.strict);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
         record.run = Some(Run::new(nth, cpus.clone(), end.is_some()));
         let launch = Launch {
             submission: Arc::clone(&record.submission),
-            name: record.name.clone(),
+            name: record.name.to_string(),
             array: record.array,
             uid: record.uid,
+            credential: record.credential.clone(),
             output: output_path::output(record),
             append: nth > 1 + record.never_ran,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory: record.memory,
+            strict,
             cpus: if end.is_some() { cpus } else { all },
             end,
             planned_window: None,
@@ -127,6 +130,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             orphan_resume_delay: self.setup.orphan_resume_delay,
             limit: gang.then(|| record.limit()),
         };
+        if end.is_none() {
+            self.jobs.set_ahead(number);
+        }
         self.batch.touch(number);
         self.batch.act(Attempt { job: number, nth }, Action::Launch(Box::new(launch)));
     }
@@ -154,13 +160,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // The window began without a daemon, as promised. Only the ledger is late.
             return;
         }
+        let broken = broken.map(|cause| self.promise_cause(cause));
         let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
-            Some(_) if self.stopped.contains_key(&record.queue) => {
+            Some(_) if self.stopped.contains_key(&*record.queue) => {
                 record.promise.change(counts, wall, latest, PromiseCause::Stopped);
             }
-            Some(cause) => record.promise.change(counts, wall, latest, PromiseCause::from(cause)),
+            Some(cause) => record.promise.change(counts, wall, latest, cause),
             None => record.promise.give(counts, wall, latest),
         }
     }
@@ -214,7 +221,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
-        let message = refusal_message(why).to_owned();
+        let message = refusal_message(why, &self.unrecorded);
         self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });
     }
 
@@ -238,8 +245,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// Returns the message for a job that its policy will never start.
-pub(crate) const fn refusal_message(why: Refusal) -> &'static str {
+/// Returns the message for a job that its policy will never start, as the pools are now.
+pub(crate) fn refusal_message(why: Refusal, unrecorded: &UnrecordedJobs) -> String {
+    let adopted = unrecorded.memory() > 0 || unrecorded.has_cpus();
+    let lacks = why == Refusal::TooLarge && adopted;
+    let text = reason(why);
+    if lacks { format!("{text} while adopted jobs run (`miserly status`)") } else { text.to_owned() }
+}
+
+/// Returns why a policy will never start a job.
+const fn reason(why: Refusal) -> &'static str {
     match why {
         Refusal::BeyondClasses => "it asks for more than the largest of the policy's job classes",
         Refusal::TooLarge => "it asks for more than its queue's pool ever has",

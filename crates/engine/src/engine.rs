@@ -1,27 +1,31 @@
 //! The engine: applies batches of inputs, commits their outcome and dispatches it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use miserly_api::model::{OverdueCause, Problem, ProblemCode};
-use miserly_core::{System, Time, Violation};
+use miserly_core::{System, Time, Violation, WakeUps};
 
 use crate::batch::PendingBatch;
+use crate::checkpoints::SinceCheckpoint;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::earlier_promises::EarlierPromises;
+use crate::expected_ends::ExpectedEnds;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
-use crate::retry::CommitRetry;
+use crate::retry::{CommitRetry, Facts};
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
+use crate::unrecorded::UnrecordedJobs;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, JobRow, Journal, JournalBatch,
-    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup,
+    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots, Usage,
 };
 
 /// An input of the engine.
@@ -36,16 +40,22 @@ pub enum Input {
         /// The receiver of the reply.
         requester: Box<dyn Requester>,
     },
-    /// An attempt was launched, at this instant.
+    /// The command of an attempt began, at this instant.
     Launched(Attempt, Time),
     /// An attempt has ended.
     AttemptEnded(Attempt, AttemptOutcome),
+    /// An attempt has used these resources in all. It comes before its end.
+    Used(Attempt, Usage),
     /// An attempt does not end although it shall.
     Overdue(Attempt, OverdueCause),
+    /// An attempt has lost the sole use of processors that were promised to it, for this reason.
+    CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
     /// The machine slept until now.
     Slept,
+    /// The machine, or the session of the daemon, shuts down.
+    ShuttingDown,
 }
 
 /// The reason why the engine cannot continue.
@@ -57,14 +67,6 @@ pub enum EngineError {
     /// A policy made a mistake, and its queue cannot be stopped.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// The stored record of a job is invalid.
-    #[error("job {job}: {problem}; start with --recover to go on without what is damaged")]
-    InvalidRecord {
-        /// The job.
-        job: i64,
-        /// The problem.
-        problem: String,
-    },
     /// A job cannot stay where it is, or go on, as the configuration is now.
     #[error(
         "job {job} {problem}; start with the configuration as it was for its queue until the job has ended, or has been cancelled"
@@ -93,28 +95,34 @@ pub enum EngineError {
 /// |---|---|
 /// | `startup`, `resync` | load the state, take over attempts, resend the state to them |
 /// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
-/// | `requests`, `listing` | dispatch requests, answer those that change no job |
-/// | `rights` | decide who may submit, change and read jobs |
+/// | `requests` | dispatch requests |
+/// | `snapshot` | publish the durable state, from which requests that change no job are answered |
 /// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
 /// | `attempt_end` | end attempts |
+/// | `late_start` | begin windows late, with their jobs |
 /// | `release` | submit jobs that waited for other jobs or for an instant |
 /// | `capacity`, `reconfiguration` | change processors, change the setup |
 /// | `planned_windows` | plan the windows of opportunistic jobs |
 /// | `gang` | pass the slots to the launcher |
-/// | `pruning` | remove old jobs from the journal |
-/// | `views`, `pool_view` | describe jobs, daemon and pools to clients |
+/// | `checkpoints` | write checkpoints into the journal |
+/// | `unrecorded` | adopt attempts without a record, count jobs that cannot be read |
+/// | `pruning` | remove old jobs and old lines from the journal |
+///
+/// And others `impl Snapshot`: `views`, `unrecorded_views`, `pool_view`, `listing` and `quote`.
 pub struct Engine<L, J> {
-    pub(crate) setup: Setup,
+    pub(crate) setup: Arc<Setup>,
     /// The configured setup, until the jobs of a new daemon are under it.
     pub(crate) configured: Option<Setup>,
     /// The reason why the configured setup does not apply.
     pub(crate) configuration_problem: Option<String>,
-    pub(crate) info: DaemonInfo,
+    pub(crate) info: Arc<DaemonInfo>,
     /// The wall time at which this daemon began, in microseconds since 1970.
     pub(crate) began: i64,
     pub(crate) launcher: L,
     pub(crate) journal: J,
     pub(crate) system: System,
+    /// The wake-ups of the system at the last commit. A ledger does not have them.
+    pub(crate) wake_ups: WakeUps,
     pub(crate) jobs: JobTable,
     pub(crate) dependencies: DependencyTracker,
     pub(crate) cpus: CpuAllocator,
@@ -124,35 +132,43 @@ pub struct Engine<L, J> {
     pub(crate) waiters: EndWaiters,
     pub(crate) retry: CommitRetry,
     pub(crate) pruning: Pruning,
+    pub(crate) since_checkpoint: SinceCheckpoint,
     pub(crate) schedules: SentSchedules,
     pub(crate) stopped: StoppedQueues,
+    /// The jobs without a usable record.
+    pub(crate) unrecorded: Arc<UnrecordedJobs>,
     pub(crate) request_ids: RequestIds,
     /// The requests that only read, until the batch is committed or has failed.
     pub(crate) reads: VecDeque<(Caller, DaemonRequest, Box<dyn Requester>)>,
+    /// The durable state, for readers.
+    pub(crate) snapshots: Snapshots,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
 struct Inputs {
-    launches: Vec<(Attempt, Time)>,
-    ends: Vec<(Attempt, AttemptOutcome)>,
-    overdue: Vec<(Attempt, OverdueCause)>,
-    slept: bool,
-    online: Option<Vec<u32>>,
+    facts: Facts,
+    /// Whether nothing was done for a while: the machine slept, or the last commit failed.
+    away: bool,
+    shuts_down: bool,
     requests: VecDeque<(Caller, Box<DaemonRequest>, Box<dyn Requester>)>,
 }
 
 impl Inputs {
-    /// Returns the inputs, after the ends of attempts that a failed commit left.
-    fn new(ends: Vec<(Attempt, AttemptOutcome)>, inputs: Vec<Input>) -> Inputs {
-        let (launches, overdue, requests) = (vec![], vec![], VecDeque::new());
-        let mut sorted = Inputs { launches, ends, overdue, slept: false, online: None, requests };
+    /// Returns the inputs, after the facts that a failed commit left.
+    fn new(left: Option<Facts>, inputs: Vec<Input>) -> Inputs {
+        let away = left.is_some();
+        let facts = left.unwrap_or_default();
+        let mut sorted = Inputs { facts, away, shuts_down: false, requests: VecDeque::new() };
         for input in inputs {
             match input {
-                Input::Launched(attempt, at) => sorted.launches.push((attempt, at)),
-                Input::AttemptEnded(attempt, outcome) => sorted.ends.push((attempt, outcome)),
-                Input::Overdue(attempt, cause) => sorted.overdue.push((attempt, cause)),
-                Input::Slept => sorted.slept = true,
-                Input::Online(cpus) => sorted.online = Some(cpus),
+                Input::Launched(attempt, at) => sorted.facts.launches.push((attempt, at)),
+                Input::AttemptEnded(attempt, outcome) => sorted.facts.ends.push((attempt, outcome)),
+                Input::Used(attempt, usage) => sorted.facts.used.push((attempt, usage)),
+                Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
+                Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
+                Input::Slept => sorted.away = true,
+                Input::ShuttingDown => sorted.shuts_down = true,
+                Input::Online(cpus) => sorted.facts.online = Some(cpus),
                 Input::Request { caller, request, requester } => {
                     sorted.requests.push_back((caller, request, requester));
                 }
@@ -165,21 +181,22 @@ impl Inputs {
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies inputs, and everything that was due until now. Commits the outcome, then dispatches actions and replies.
     ///
-    /// If the commit fails for lack of space, everything is rolled back and requesters are informed. The ends of attempts are
-    /// facts and are applied again later. Requests that change nothing are answered from the durable state in any case.
+    /// If the commit fails for lack of space, everything is rolled back and requesters are informed. Facts, such as the
+    /// ends of attempts, are applied again later, and what was due meanwhile is late because of that. Requests that change nothing are answered from the durable state in any case.
     ///
     /// # Errors
     /// If the journal fails in any other way, or the ledger rejects an event of a queue that is stopped.
     pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
         let mut inputs = Inputs::new(self.retry.begin(), inputs);
+        self.note_shutdown(now, inputs.shuts_down);
         while let Err(error) = self.apply_inputs(now, &mut inputs) {
             self.stop_queue(now, error)?;
         }
-        let Inputs { ends, .. } = inputs;
+        let Inputs { facts, .. } = inputs;
         self.add_planned_windows();
         match self.commit(now) {
             Ok(()) => self.dispatch(now),
-            Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, ends),
+            Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, facts),
             Err(error) => return Err(error.into()),
         }
         self.prune(now)
@@ -196,36 +213,41 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the instant of the next event that no input announces.
     pub(crate) fn next_due(&self) -> Option<Time> {
-        let ends = self.jobs.running().filter_map(|number| self.expected_end(number));
-        ends.chain(self.dependencies.next_due()).chain(self.system.wake()).min()
+        let end = self.jobs.next_end();
+        debug_assert_eq!(end, self.jobs.running().filter_map(|number| self.expected_end(number)).min());
+        end.into_iter().chain(self.dependencies.next_due()).chain(self.system.wake()).min()
     }
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let ends = inputs.ends.clone();
-        self.move_late_windows(now, &inputs.launches)?;
-        if inputs.slept || self.has_stalled(now) {
-            self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
+        let Facts { launches, ends, used, overdue, losses, online } = inputs.facts.clone();
+        // After a failed commit no action followed what was due.
+        if inputs.away || self.has_stalled(now) || self.has_late_launch(&launches) {
+            self.apply_absence(now, Absence { ended: ends, used, ..Absence::default() }, &launches)?;
         } else {
+            self.record_usage(&used);
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
             let mut ends: Vec<_> = ends.into_iter().map(|(attempt, end)| (at(&end), attempt, end)).collect();
             ends.sort_by_key(|(at, attempt, _)| (*at, *attempt));
             self.play_due(now, ends)?;
         }
-        if let Some(cpus) = &inputs.online {
-            self.online(cpus);
+        if let Some(cpus) = online {
+            self.online(&cpus);
         }
-        for (attempt, cause) in &inputs.overdue {
-            self.record_overdue(*attempt, cause.clone());
+        for (attempt, how) in losses {
+            self.record_loss(attempt, how);
+        }
+        for (attempt, cause) in overdue {
+            self.record_overdue(attempt, cause);
         }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
             self.handle_request(now, &caller, *request, requester)?;
         }
         self.fit_pools(now)?;
-        self.settle_dependencies(now)
+        self.settle_dependencies(now, None)
     }
 
-    /// Stores the pending batch.
+    /// Stores the pending batch and publishes the state.
     pub(crate) fn commit(&mut self, now: Now) -> Result<(), JournalError> {
         let known = |record: &Record| !record.is_in_ledger() || record.entry.is_some();
         debug_assert!(self.jobs.records().all(known), "a job in a ledger is stored with its entry");
@@ -238,10 +260,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         values.extend(self.earlier.take_changed());
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
+        values.extend(self.batch.take_values());
         if self.batch.has_setup {
             values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));
         }
-        self.journal.commit(JournalBatch { lines: self.batch.take_lines(), rows, values })
+        let checkpoint = self.due_checkpoint(now)?;
+        let since =
+            self.since_checkpoint.after(self.batch.line_count(), checkpoint.as_ref().map(|_| now.ticks));
+        self.journal.commit(JournalBatch { lines: self.batch.take_lines(), checkpoint, rows, values })?;
+        self.since_checkpoint = since;
+        self.wake_ups = self.system.wake_ups();
+        // Before the replies: a requester that has one finds its change.
+        self.publish();
+        Ok(())
     }
 
     /// Returns the state of the queues beside their jobs, by name.
@@ -282,10 +313,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (requester, reply) in batch.replies {
             requester.reply(reply);
         }
-        let mut waiters = std::mem::take(&mut self.waiters);
-        waiters
-            .notify(|number, uid| batch.finished.get(&number).map(|record| self.view_for(now, uid, record)));
-        self.waiters = waiters;
+        let snapshot = self.snapshots.latest();
+        let view = |record, uid| snapshot.view_for(now, &Caller::new(uid), record);
+        self.waiters.notify(|number, uid| batch.finished.get(&number).map(|record| view(record, uid)));
         self.answer_reads(now);
     }
 
@@ -294,7 +324,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &mut self,
         now: Now,
         error: &JournalError,
-        facts: Vec<(Attempt, AttemptOutcome)>,
+        facts: Facts,
     ) -> Result<(), EngineError> {
         tracing::error!("state store is full; batch rolled back: {error}");
         for (requester, reply) in std::mem::take(&mut self.batch).replies {
@@ -303,6 +333,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
         }
         self.load()?;
+        self.system.resume(self.values.last_instant, &self.wake_ups);
+        self.publish();
         self.retry.schedule(now.ticks, facts);
         self.answer_reads(now);
         self.break_stopped_promises(now)
@@ -316,9 +348,10 @@ impl Record {
             number: self.number,
             ended: self.is_finished(),
             uid: self.uid,
-            queue: self.queue.clone(),
+            queue: self.queue.to_string(),
             array: self.array.map(|array| array.first),
             body: to_json(self)?,
+            problem: None,
         })
     }
 }

@@ -4,8 +4,9 @@ use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Amendment, Change, Effect, Round, Span, Time};
 use miserly_units::duration;
 
+use crate::expected_ends::ExpectedEnds;
 use crate::requests::{Handled, RequestError, no_job};
-use crate::submission::{longest_time, span_from_secs};
+use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -81,8 +82,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn set_time_limit(&mut self, job: i64, time: Span) {
         let end = self.window_end(job);
         let gang = self.jobs.get(job).is_some_and(|record| self.is_gang(&record.queue));
-        let Some(record) = self.jobs.get_mut(job) else { return };
-        record.time = time.ticks();
+        self.jobs.set_time_limit(job, time.ticks());
+        let Some(record) = self.jobs.get(job) else { return };
         self.batch.touch(job);
         let action = if gang { Some(Action::RunFor(record.limit())) } else { end.map(Action::EndAt) };
         if let (Some(action), Some(attempt)) = (action, record.attempt()) {
@@ -92,6 +93,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn view_of(&self, now: Now, job: i64) -> Result<DaemonReply, Problem> {
         let record = self.jobs.get(job).ok_or_else(|| no_job(job))?;
-        Ok(DaemonReply::Job(Box::new(self.view(now, record))))
+        Ok(DaemonReply::Job(Box::new(self.current().view(now, record))))
     }
 }

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::Slots;
-use miserly_core::{JobId, Ledger, Matrix};
+use miserly_core::{Entry, JobId, Ledger, Matrix};
 
-use crate::{Action, Attempt, Engine, Journal, Launcher, Record, SlotSchedule};
+use crate::{Action, Attempt, Engine, Journal, Launcher, Record, SlotSchedule, Snapshot};
 
 /// The slot schedules that the launcher has, by queue.
 #[derive(Debug, Default)]
@@ -87,16 +87,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
     }
+}
 
+impl Snapshot {
     /// Returns the slots in which a job runs and its share of the time, if its queue is time-sliced.
-    pub(crate) fn slots(&self, record: &Record) -> Option<Slots> {
-        let matrix = self.matrix_of(&record.queue)?;
-        let entry = self.entry(record.number)?;
+    pub(crate) fn slots(&self, record: &Record, entry: &Entry) -> Option<Slots> {
+        let used = self.queue_state(&record.queue)?.slots?;
         let own = entry.placement()?.slot;
         let mut runs_in: Vec<u32> = entry.alternate_slots.iter().chain([&own]).map(|slot| slot.0).collect();
         runs_in.sort_unstable();
         let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.denominator());
-        Some(Slots { own: own.0, runs_in, used: matrix.used() as u64, fraction: turns as f64 / of as f64 })
+        Some(Slots { own: own.0, runs_in, used, fraction: turns as f64 / of as f64 })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Handles of jobs in the ledgers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::JobId;
 
@@ -14,6 +14,8 @@ pub(crate) struct HandleTable {
     jobs: Vec<Option<i64>>,
     /// The current handle of each job.
     handles: BTreeMap<i64, JobId>,
+    /// The free handles, by index.
+    free: BTreeSet<usize>,
 }
 
 impl HandleTable {
@@ -32,11 +34,9 @@ impl HandleTable {
         u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
     }
 
-    /// Assigns a free handle to a job. An earlier handle of the job is freed by [`free`](HandleTable::free).
+    /// Assigns the lowest free handle to a job. An earlier handle of the job is freed by [`free`](HandleTable::free).
     pub(crate) fn assign(&mut self, number: i64) -> JobId {
-        let free =
-            self.jobs.iter().position(Option::is_none).filter(|_| self.handles.len() < self.jobs.len());
-        let index = free.unwrap_or_else(|| {
+        let index = self.free.pop_first().unwrap_or_else(|| {
             self.jobs.push(None);
             self.jobs.len() - 1
         });
@@ -54,9 +54,9 @@ impl HandleTable {
 
     /// Frees a handle that no ledger uses any more.
     pub(crate) fn free(&mut self, handle: JobId) {
-        if let Some(number) = self.jobs.get_mut(handle.index()).and_then(Option::take)
-            && self.handle(number) == Some(handle)
-        {
+        let Some(number) = self.jobs.get_mut(handle.index()).and_then(Option::take) else { return };
+        self.free.insert(handle.index());
+        if self.handle(number) == Some(handle) {
             self.handles.remove(&number);
         }
     }

@@ -6,6 +6,7 @@ use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
 use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time};
 
 use crate::effects::refusal_message;
+use crate::expected_ends::ExpectedEnds;
 use crate::requests::{Handled, RequestError};
 use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause};
 
@@ -14,6 +15,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn cancel(&mut self, now: Now, caller: &Caller, job: i64, array: bool) -> Handled {
         // What is due is played first: it may be the start of the job.
         let at = self.fresh(now)?;
+        if let Some(reply) = self.cancel_adopted(caller, job)? {
+            return Ok(reply);
+        }
         let jobs = if array { self.array_jobs(job) } else { vec![job] };
         for job in jobs.iter().chain(jobs.is_empty().then_some(&job)) {
             self.owned_job(caller, *job)?;
@@ -99,7 +103,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if record.state != JobState::Held {
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
         }
-        self.may_release(caller, record)?;
+        self.info.may_release(caller, record)?;
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
             record.state = JobState::Deferred;
@@ -149,7 +153,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round.submitted.push(Submission { job: JobId(self.jobs.unused_handle()), request });
         let (_, effects) = self.play_trial(queue, at, round)?;
         let refusal = effects.iter().find_map(|effect| match effect {
-            Effect::Refused { why, .. } => Some(refusal_message(*why)),
+            Effect::Refused { why, .. } => Some(refusal_message(*why, &self.unrecorded)),
             _ => None,
         });
         let Some(why) = refusal else { return Ok(()) };

@@ -1,21 +1,34 @@
 //! The jobs that have not finished.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use miserly_core::JobId;
+use miserly_core::{JobId, Time};
 
 use crate::handles::HandleTable;
-use crate::{Record, Run};
+use crate::record_map::RecordMap;
+use crate::user_limits::Usage;
+use crate::{Record, Run, SavedEntry};
 
 /// The jobs that have not finished, their handles in the ledgers, and which of them run.
 ///
 /// Invariant: each running job has a record.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
-    records: BTreeMap<i64, Record>,
+    records: RecordMap,
     handles: HandleTable,
     /// Jobs that run in their windows.
     running: BTreeSet<i64>,
+    /// The expected ends of running jobs that are not overdue, earliest first.
+    ends: BTreeSet<(Time, i64)>,
+    /// The same, by job.
+    end_of: BTreeMap<i64, Time>,
+    /// Jobs with an attempt that began ahead of its window. Its window may have begun since.
+    ahead: BTreeSet<i64>,
+    /// What the jobs of each user have.
+    usage: BTreeMap<u32, Usage>,
+    /// The number of jobs of each queue.
+    in_queue: BTreeMap<Arc<str>, usize>,
 }
 
 impl JobTable {
@@ -25,18 +38,28 @@ impl JobTable {
         handles: HandleTable,
         running: impl Fn(&Record) -> bool,
     ) -> JobTable {
-        let running = records.values().filter(|record| running(record)).map(|record| record.number).collect();
-        JobTable { records, handles, running }
+        let mut table = JobTable { handles, ..JobTable::default() };
+        for (number, record) in records {
+            if running(&record) {
+                table.running.insert(number);
+            }
+            if record.run.as_ref().is_some_and(|run| !run.in_window) {
+                table.ahead.insert(number);
+            }
+            table.set_expected_end(number, record.entry.as_deref().and_then(SavedEntry::expected_end));
+            table.insert(record);
+        }
+        table
     }
 
     /// Returns the record of a job.
     pub(crate) fn get(&self, number: i64) -> Option<&Record> {
-        self.records.get(&number)
+        self.records.get(number)
     }
 
-    /// Returns the record of a job, for changes.
+    /// Returns the record of a job, for changes other than of its user, its queue and its time limit.
     pub(crate) fn get_mut(&mut self, number: i64) -> Option<&mut Record> {
-        self.records.get_mut(&number)
+        self.records.get_mut(number)
     }
 
     /// Returns the living attempt of a job.
@@ -51,28 +74,103 @@ impl JobTable {
 
     /// Returns whether a job has not finished.
     pub(crate) fn contains(&self, number: i64) -> bool {
-        self.records.contains_key(&number)
+        self.get(number).is_some()
     }
 
     /// Returns the records, by number.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.values()
+        self.records.iter()
     }
 
-    /// Returns the records for changes, by number.
-    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut Record> {
-        self.records.values_mut()
+    /// Returns the records, to share them.
+    pub(crate) fn all(&self) -> &RecordMap {
+        &self.records
     }
 
     /// Adds a job, or replaces its record.
     pub(crate) fn insert(&mut self, record: Record) {
-        self.records.insert(record.number, record);
+        self.usage.entry(record.uid).or_default().add(&record);
+        *self.in_queue.entry(Arc::clone(&record.queue)).or_default() += 1;
+        if let Some(before) = self.records.insert(record) {
+            self.count_out(&before);
+        }
     }
 
     /// Removes a job, which does not run any more.
     pub(crate) fn remove(&mut self, number: i64) -> Option<Record> {
         self.running.remove(&number);
-        self.records.remove(&number)
+        self.ahead.remove(&number);
+        self.set_expected_end(number, None);
+        let record = self.records.remove(number)?;
+        self.count_out(&record);
+        Some(record)
+    }
+
+    /// Removes a record from what its user and its queue have.
+    fn count_out(&mut self, record: &Record) {
+        if let Some(usage) = self.usage.get_mut(&record.uid) {
+            usage.remove(record);
+        }
+        self.usage.retain(|_, usage| *usage != Usage::default());
+        if let Some(jobs) = self.in_queue.get_mut(&record.queue) {
+            *jobs -= 1;
+        }
+    }
+
+    /// Sets the time limit of a job, in ticks.
+    pub(crate) fn set_time_limit(&mut self, number: i64, time: i64) {
+        let Some(record) = self.records.get_mut(number) else { return };
+        let usage = self.usage.entry(record.uid).or_default();
+        usage.remove(record);
+        record.time = time;
+        usage.add(record);
+    }
+
+    /// Returns what the jobs of a user have.
+    pub(crate) fn usage(&self, uid: u32) -> Usage {
+        self.usage.get(&uid).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of jobs of a queue.
+    pub(crate) fn count_in(&self, queue: &str) -> usize {
+        self.in_queue.get(queue).copied().unwrap_or_default()
+    }
+
+    /// Sets the instant at which a running job is expected to end; `None` for any other job, and for an overdue one.
+    pub(crate) fn set_expected_end(&mut self, number: i64, end: Option<Time>) {
+        let before = match end {
+            Some(end) => self.end_of.insert(number, end),
+            None => self.end_of.remove(&number),
+        };
+        self.ends.extend(end.map(|end| (end, number)));
+        if let Some(before) = before.filter(|before| Some(*before) != end) {
+            self.ends.remove(&(before, number));
+        }
+    }
+
+    /// Returns the earliest expected end of a running job.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// Returns the running jobs that are expected to end by an instant, by number.
+    pub(crate) fn ending_by(&self, at: Time) -> BTreeSet<i64> {
+        self.ends.iter().take_while(|(end, _)| *end <= at).map(|(_, number)| *number).collect()
+    }
+
+    /// Records that an attempt of a job begins ahead of its window.
+    pub(crate) fn set_ahead(&mut self, number: i64) {
+        self.ahead.insert(number);
+    }
+
+    /// Returns the jobs with an attempt ahead of its window, by number.
+    pub(crate) fn ahead(&mut self) -> Vec<i64> {
+        let JobTable { ahead, records, .. } = self;
+        let is_ahead = |number: &i64| {
+            records.get(*number).and_then(|record| record.run.as_ref()).is_some_and(|run| !run.in_window)
+        };
+        ahead.retain(is_ahead);
+        ahead.iter().copied().collect()
     }
 
     /// Returns whether a job runs in its window.

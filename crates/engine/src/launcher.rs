@@ -7,10 +7,10 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-use crate::ArrayMember;
+use crate::{ArrayMember, Credential, Usage};
 
 /// A start of a job: the job's number, and the attempt number, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attempt {
     /// The job.
     pub job: i64,
@@ -74,6 +74,8 @@ pub struct Launch {
     pub array: Option<ArrayMember>,
     /// The user, by number.
     pub uid: u32,
+    /// The proof of the submission, if the launcher needs one.
+    pub credential: Option<Credential>,
     /// The file of the standard output.
     pub output: PathBuf,
     /// Whether its outputs follow those of an earlier attempt that ran.
@@ -82,6 +84,8 @@ pub struct Launch {
     pub error: Option<PathBuf>,
     /// The memory limit, in kilobytes; 0 if memory is not accounted.
     pub memory: u64,
+    /// Whether it has the processors of its window for itself, also while they are idle.
+    pub strict: bool,
     /// The processors on which it may run, by number.
     pub cpus: Vec<u32>,
     /// The end of its window; `None` for an opportunistic job before its window.
@@ -121,6 +125,8 @@ pub struct PlannedWindow {
 pub struct Absence {
     /// The attempts that ended.
     pub ended: Vec<(Attempt, AttemptOutcome)>,
+    /// The resources that they used, as far as they are known.
+    pub used: Vec<(Attempt, Usage)>,
     /// The windows that attempts are in, as their shims report them.
     pub begun: Vec<BegunWindow>,
 }
@@ -176,6 +182,9 @@ pub trait Launcher {
 
     /// Queues an action for an attempt.
     fn act(&mut self, attempt: Attempt, action: Action);
+
+    /// Delays all launches for this time, because the machine shuts down.
+    fn hold_launches(&mut self, _time: Span) {}
 
     /// Replaces the slot schedule of a queue.
     ///

@@ -21,9 +21,17 @@ mod saved;
 
 mod record;
 
+mod usage;
+
+mod record_map;
+
 mod setup;
 
+mod topology;
+
 mod stopped_queue;
+
+mod unrecorded;
 
 mod engine;
 
@@ -31,7 +39,11 @@ mod daemon_info;
 
 mod batch;
 
+mod checkpoints;
+
 mod promise;
+
+mod recorded_promises;
 
 mod retry;
 
@@ -57,15 +69,27 @@ mod effects;
 
 mod attempt_end;
 
+mod late_start;
+
+mod shutdown;
+
 mod release;
 
 mod requests;
+
+mod snapshot;
+
+mod expected_ends;
+
+mod quote;
 
 mod rights;
 
 mod listing;
 
 mod submission;
+
+mod submission_check;
 
 mod submission_size;
 
@@ -97,13 +121,16 @@ mod views;
 
 mod pool_view;
 
-pub use account::{Account, AccountName, Caller, Group, QueueUsers};
+mod unrecorded_views;
+
+pub use account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
 pub use amounts::{Amounts, amounts, resources};
 pub use daemon_info::{DaemonInfo, UserNames};
+pub use earlier_promises::jobs_of_promises;
 pub use engine::{Engine, EngineError, Input};
 pub use journal::{
-    AmendedLine, EffectLine, EndedFilter, EndedLine, JobRow, Journal, JournalBatch, JournalError,
-    JournalLine, OpportunisticLine, QueueLine, RoundLine,
+    AmendedLine, Checkpoint, CheckpointLine, EffectLine, EndedFilter, EndedJobs, EndedLine, JobRow, Journal,
+    JournalBatch, JournalError, JournalLine, OpportunisticLine, QueueCheckpoint, QueueLine, RoundLine,
 };
 pub use launcher::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
@@ -115,5 +142,9 @@ pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
-pub use startup::{attempts, highest};
+pub use snapshot::{Snapshot, Snapshots};
+pub use startup::{attempts, highest, unreadable};
+pub use topology::Topology;
+pub use unrecorded::Adoption;
+pub use usage::{Usage, UsageLog};
 pub use user_limits::UserLimits;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Round, Span, Time};
 
+use crate::expected_ends::ExpectedEnds;
 use crate::{
     Attempt, BegunWindow, Engine, EngineError, Journal, Launcher, Now, PlannedWindow, Record, SentWindow,
 };
@@ -30,9 +31,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         for (number, window) in self.planned_windows() {
-            let Some(run) = self.jobs.run_mut(number) else { continue };
             let sent = Some(SentWindow::new(&window));
-            if run.sent_window != sent {
+            if self.jobs.run(number).is_some_and(|run| run.sent_window != sent)
+                && let Some(run) = self.jobs.run_mut(number)
+            {
                 run.sent_window = sent;
                 self.batch.touch(number);
                 self.batch.plan_window(Attempt { job: number, nth: run.nth }, window);
@@ -40,14 +42,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn planned_windows(&self) -> Vec<(i64, PlannedWindow)> {
-        let candidates: Vec<Candidate> =
-            self.jobs.records().filter_map(|record| self.candidate(record)).collect();
+    fn planned_windows(&mut self) -> Vec<(i64, PlannedWindow)> {
+        let ahead = self.jobs.ahead();
+        let records = ahead.into_iter().filter_map(|number| self.jobs.get(number));
+        let candidates: Vec<Candidate> = records.filter_map(|record| self.candidate(record)).collect();
         if candidates.is_empty() {
             return vec![];
         }
         let held = self.jobs.running().filter_map(|number| self.held_until(number)).collect();
-        assign_windows(candidates, self.cpus.free(), held)
+        assign_windows(candidates, self.cpus.free(), held, |free, count| self.cpus.choose(free, count))
     }
 
     /// Returns an opportunistic job with a promised start.
@@ -72,10 +75,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Forgets the planned windows that an earlier daemon sent. It is unknown whether they arrived.
     pub(crate) fn forget_planned_windows(&mut self) {
-        for record in self.jobs.records_mut() {
-            if let Some(run) = record.run.as_mut().filter(|run| run.sent_window.is_some()) {
+        let sent = |record: &Record| record.run.as_ref().is_some_and(|run| run.sent_window.is_some());
+        let records = self.jobs.records().filter(|record| sent(record));
+        for number in records.map(|record| record.number).collect::<Vec<_>>() {
+            if let Some(run) = self.jobs.run_mut(number) {
                 run.sent_window = None;
-                self.batch.touch(record.number);
+                self.batch.touch(number);
             }
         }
     }
@@ -120,7 +125,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// Assigns processors to planned windows: the lowest numbers to the earliest start.
+/// Assigns processors to planned windows, in the order of their starts. `choose` chooses some of the free ones.
 ///
 /// The ledger guarantees enough processors at each start, and processors are interchangeable. So each candidate gets a window,
 /// unless an overdue job holds processors that the plan considers free.
@@ -128,6 +133,7 @@ fn assign_windows(
     mut candidates: Vec<Candidate>,
     mut free: BTreeSet<u32>,
     mut held: Vec<(Time, Vec<u32>)>,
+    choose: impl Fn(&BTreeSet<u32>, usize) -> Vec<u32>,
 ) -> Vec<(i64, PlannedWindow)> {
     candidates.sort_by_key(|candidate| (candidate.start, candidate.job));
     let mut windows = vec![];
@@ -135,22 +141,17 @@ fn assign_windows(
         for (_, cpus) in held.extract_if(.., |(end, _)| *end <= start) {
             free.extend(cpus);
         }
-        if let Some(cpus) = take_lowest(&mut free, cpus) {
+        let count = usize::try_from(cpus).unwrap_or(usize::MAX);
+        let cpus = choose(&free, count);
+        if cpus.len() == count {
+            for cpu in &cpus {
+                free.remove(cpu);
+            }
             held.push((start + planned, cpus.clone()));
             windows.push((job, PlannedWindow { start, end: start + time, cpus }));
         }
     }
     windows
-}
-
-/// Takes the `count` lowest processors, if there are that many.
-fn take_lowest(free: &mut BTreeSet<u32>, count: u64) -> Option<Vec<u32>> {
-    let taken: Vec<u32> = free.iter().copied().take(usize::try_from(count).ok()?).collect();
-    let enough = taken.len() as u64 == count;
-    for cpu in taken.iter().filter(|_| enough) {
-        free.remove(cpu);
-    }
-    enough.then_some(taken)
 }
 
 impl SentWindow {
@@ -172,7 +173,8 @@ mod tests {
     #[track_caller]
     fn check(candidates: Vec<Candidate>, free: &[u32], held: &[(i64, &[u32])], expect: &[(i64, &[u32])]) {
         let held = held.iter().map(|(end, cpus)| (Time::from_ticks(*end), cpus.to_vec())).collect();
-        let windows = assign_windows(candidates, free.iter().copied().collect(), held);
+        let lowest = |free: &BTreeSet<u32>, count| free.iter().copied().take(count).collect();
+        let windows = assign_windows(candidates, free.iter().copied().collect(), held, lowest);
         let assigned: Vec<(i64, &[u32])> =
             windows.iter().map(|(job, window)| (*job, &window.cpus[..])).collect();
         assert_eq!(assigned, expect);

@@ -1,9 +1,10 @@
 //! The free capacity of the pools from now on.
 
 use miserly_api::model::{Pool, Pools, Slice};
-use miserly_core::{Calendar, Driver, Expected, Kind, Ledger, Resources, Span, State, Time};
+use miserly_core::{Calendar, Entry, Expected, Kind, Machine, Resources, Span, State, Time};
 
-use crate::{Engine, Journal, Launcher, Now, Queue};
+use crate::snapshot::QueueSnapshot;
+use crate::{Now, Queue, Record, Snapshot};
 
 /// The shortest time for which pools are shown: a day.
 const AHEAD: Span = Span::from_ticks(86_400_000_000);
@@ -11,15 +12,20 @@ const AHEAD: Span = Span::from_ticks(86_400_000_000);
 /// The maximum number of calendar changes that are shown.
 const CHANGES_MOST: usize = 10_000;
 
-impl<L: Launcher, J: Journal> Engine<L, J> {
+impl Snapshot {
     /// Returns the free capacity of all pools.
     pub(crate) fn pools(&self, now: Now) -> Pools {
-        let pool = |(queue, setup): (&Driver, &Queue)| Pool {
-            queue: setup.name.clone(),
-            cpus: setup.pool.most().cpus_count().get(),
-            slices: slices(now, queue.ledger(), &setup.pool),
+        let pool = |(queue, setup): (&QueueSnapshot, &Queue)| {
+            let records = self.jobs.iter().filter(|record| *record.queue == *setup.name);
+            let entries = records.filter_map(Record::ledger_entry);
+            let windows = entries.filter_map(|entry| window(now.ticks, &queue.machine, &entry)).collect();
+            Pool {
+                queue: setup.name.clone(),
+                cpus: setup.pool.most().cpus_count().get(),
+                slices: slices(now, &queue.machine.capacity(), windows, &setup.pool),
+            }
         };
-        Pools { pools: self.system.queues().iter().zip(&self.setup.queues).map(pool).collect() }
+        Pools { pools: self.queues.iter().zip(&self.setup.queues).map(pool).collect() }
     }
 }
 
@@ -31,15 +37,13 @@ struct Window {
 }
 
 /// Returns the capacity of a pool minus the windows in it, over time.
-fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
-    let mut windows = windows(now.ticks, ledger);
+fn slices(now: Now, capacity: &Resources, mut windows: Vec<Window>, pool: &Calendar) -> Vec<Slice> {
     let points = points(now.ticks, &windows, pool);
     windows.sort_unstable_by_key(|window| window.start);
     let mut begin = windows.iter().peekable();
     let mut by_end: Vec<&Window> = windows.iter().collect();
     by_end.sort_unstable_by_key(|window| window.end);
     let mut end = by_end.into_iter().peekable();
-    let capacity = ledger.machine().capacity();
     let mut held = Resources::NONE;
     let slice = |at: Time| {
         while let Some(window) = begin.next_if(|window| window.start <= at) {
@@ -49,7 +53,7 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
         while let Some(window) = end.next_if(|window| window.end <= at) {
             held = held.less(&window.amount);
         }
-        let has = pool.at(at).least(&capacity);
+        let has = pool.at(at).least(capacity);
         let free = has.less(&held);
         Slice {
             from: now.wall_at(at),
@@ -63,23 +67,21 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
     slices
 }
 
-/// Returns the windows of running jobs and of jobs with a promise or a plan.
-fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
-    let runs = |job| match &ledger.entry(job).state {
+/// Returns the window of a running job, or of a waiting one with a promise or a plan.
+fn window(now: Time, machine: &Machine, entry: &Entry) -> Option<Window> {
+    match &entry.state {
         State::Running { expected, placement, .. } => {
             // The end of an overdue job is unknown.
             let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
             Some(Window { start: now, end, amount: placement.total() })
         }
-        _ => None,
-    };
-    let waits = |job| {
-        let entry = ledger.entry(job);
-        let start = entry.planned.or(entry.promise.map(|promise| promise.best))?;
-        let amount = ledger.machine().demand(&entry.request);
-        Some(Window { start, end: start + entry.request.planned(), amount })
-    };
-    ledger.running().filter_map(runs).chain(ledger.waiting().filter_map(waits)).collect()
+        State::Waiting => {
+            let start = entry.planned.or(entry.promise.map(|promise| promise.best))?;
+            let amount = machine.demand(&entry.request);
+            Some(Window { start, end: start + entry.request.planned(), amount })
+        }
+        State::Suspended { .. } => None,
+    }
 }
 
 /// Returns the instants at which the free capacity may change, up to the last window and at least [`AHEAD`].

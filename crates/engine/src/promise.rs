@@ -5,7 +5,7 @@
 //!   (nothing) ------> promised ------------------------------> kept
 //!                      |   ^ give: an earlier start
 //!                      |   |
-//!      break_for,      |   | give, after renew: another promise,
+//!      change,         |   | give, after renew: another promise,
 //!      renew(a breach) |   | as the job was submitted again
 //!                      v   |
 //!                    broken ---------------------------------> late by ..., with the cause
@@ -18,6 +18,8 @@ use miserly_api::model::{LateStart, PromiseChange, PromiseChangeReason, PromiseV
 use miserly_core::{BreachCause, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::recorded_promises::{RecordedPromise, RecordedPromises};
+
 /// The cause of a change of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,6 +28,8 @@ pub enum PromiseCause {
     Overdue,
     /// No daemon ran or it stalled, or the machine slept.
     Away,
+    /// The machine shut down.
+    Shutdown,
     /// The machine lost capacity.
     Capacity,
     /// A request was amended.
@@ -44,7 +48,7 @@ pub enum PromiseCause {
 
 impl PromiseCause {
     /// Returns whether the cause is a breach. The others are requests for the job itself.
-    const fn is_breach(self) -> bool {
+    pub(crate) const fn is_breach(self) -> bool {
         !matches!(self, PromiseCause::Held | PromiseCause::Released | PromiseCause::Requeued)
     }
 
@@ -52,6 +56,7 @@ impl PromiseCause {
         match self {
             PromiseCause::Overdue => PromiseChangeReason::Overdue,
             PromiseCause::Away => PromiseChangeReason::Away,
+            PromiseCause::Shutdown => PromiseChangeReason::Shutdown,
             PromiseCause::Capacity => PromiseChangeReason::Capacity,
             PromiseCause::Amended => PromiseChangeReason::Amended,
             PromiseCause::Lost => PromiseChangeReason::Lost,
@@ -95,8 +100,8 @@ pub(crate) struct PromiseCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PromiseLog {
     /// The first promise, every change that was not an improvement, and the last improvement of each, in order.
-    #[serde(default, rename = "promises", skip_serializing_if = "Vec::is_empty")]
-    entries: Vec<RecordedPromise>,
+    #[serde(default, rename = "promises", skip_serializing_if = "RecordedPromises::is_empty")]
+    entries: RecordedPromises,
     /// The delay of a start that was later than promised, in ticks, and its cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     late: Option<(i64, PromiseCause)>,
@@ -108,31 +113,20 @@ pub struct PromiseLog {
     renewed: Option<PromiseCause>,
 }
 
-/// A promise, as it was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-struct RecordedPromise {
-    /// The wall time at which it was made, in microseconds since 1970.
-    at: i64,
-    /// The latest start, in ticks; [`Time::MAX`] if none is promised any more.
-    start: i64,
-    /// The cause, if it is not an improvement.
-    #[serde(default, rename = "broken", skip_serializing_if = "Option::is_none")]
-    cause: Option<PromiseCause>,
-}
-
 impl PromiseLog {
     /// Records a promise: the first one, an earlier one, or that of a job that was submitted again.
     pub(crate) fn give(&mut self, counts: &mut PromiseCounts, wall: i64, latest: Time) {
         if let Some(cause) = self.renewed.take().filter(|_| !self.entries.is_empty()) {
             return self.change(counts, wall, latest, cause);
         }
-        match self.entries.len() {
-            0 => counts.given += 1,
-            1 => {}
-            // Of several improvements only the last one is kept.
-            _ => drop(self.entries.pop_if(|last| last.cause.is_none())),
+        counts.given += u64::from(self.entries.is_empty());
+        let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: None };
+        // Of several improvements only the last one is kept.
+        if self.entries.len() > 1 && self.entries.last().is_some_and(|last| last.cause.is_none()) {
+            self.entries.replace_last(promise);
+        } else {
+            self.entries.push(promise);
         }
-        self.entries.push(RecordedPromise { at: wall, start: latest.ticks(), cause: None });
     }
 
     /// Returns whether the next promise is an improvement, if it is earlier.
@@ -162,24 +156,25 @@ impl PromiseLog {
             counts.broken += 1;
             counts.kept -= u64::from(std::mem::take(&mut self.kept));
         }
-        let start = latest.ticks();
+        let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
-        self.entries.pop_if(|last| last.cause == Some(cause));
-        self.entries.push(RecordedPromise { at: wall, start, cause: Some(cause) });
+        if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
+            self.entries.replace_last(promise);
+        } else {
+            self.entries.push(promise);
+        }
     }
 
     /// Records a start, in time or late.
     pub(crate) fn start(&mut self, counts: &mut PromiseCounts, at: Time) {
-        let Some(broken) = self.entries.iter().position(RecordedPromise::is_breach) else {
+        let Some((promised, breach)) = self.entries.first_breach() else {
             let keeps = !self.entries.is_empty() && !std::mem::replace(&mut self.kept, true);
             counts.kept += u64::from(keeps);
             return;
         };
-        let Some(promised) = broken.checked_sub(1).and_then(|before| self.entries.get(before)) else {
-            return;
-        };
+        let Some(promised) = promised else { return };
         let by = at - Time::from_ticks(promised.start);
-        let Some(cause) = self.entries[broken].cause.filter(|_| by > Span::ZERO) else { return };
+        let Some(cause) = breach.cause.filter(|_| by > Span::ZERO) else { return };
         counts.late += u64::from(self.late.is_none());
         self.late = Some((by.ticks(), cause));
     }
@@ -246,12 +241,6 @@ impl PromiseLog {
             broken: broken.and_then(|entry| entry.cause).map(PromiseCause::reason),
             history: self.entries.iter().enumerate().map(change).collect(),
         })
-    }
-}
-
-impl RecordedPromise {
-    fn is_breach(&self) -> bool {
-        self.cause.is_some_and(PromiseCause::is_breach)
     }
 }
 

@@ -1,9 +1,10 @@
-//! Pruning: jobs that finished long ago are removed from the journal.
+//! Pruning: jobs that finished long ago are removed from the journal, and the lines of that time.
 //!
 //! The wall clock alone removes nothing, since it may be wrong. Jobs are removed that finished
-//! before the *limit*. The limit follows the wall time minus `keep-history`, but it advances at most
+//! before the *limit*, and segments of lines that were sealed before it. The limit follows the wall time minus `keep-history`, but it advances at most
 //! twice as far as daemons ran. So a clock that is years ahead for a moment costs that moment.
 
+use miserly_api::model::Phase;
 use miserly_core::{Span, Time};
 
 use crate::{
@@ -16,12 +17,15 @@ const LIMIT: u32 = 500;
 /// The interval between passes over all finished jobs.
 const DAY: Span = Span::from_ticks(86_400_000_000);
 
+/// The place of the segments of lines in a pass: after all jobs.
+const SEGMENTS: i64 = i64::MAX;
+
 /// The position of the pass over the finished jobs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pruning {
     /// The instant at which the pass continues.
     next: Time,
-    /// The number of the job with which it continues.
+    /// The number of the job with which it continues; [`SEGMENTS`] after the last one.
     from: i64,
     /// The instant up to which the running time of this daemon has advanced the limit.
     counted: Time,
@@ -40,9 +44,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.setup.keep_history.map(|_| self.pruning.next)
     }
 
-    /// Removes old jobs and the files of their attempts, if that is due.
-    ///
-    /// The journal's lines stay: a replay needs them from the beginning.
+    /// Removes old jobs and the files of their attempts, and then old segments of lines, if that is due.
     ///
     /// # Errors
     /// If the outcome of a commit is unknown. If there is no space, pruning is tried again a day later.
@@ -55,8 +57,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.advance_limit(now, keep);
         }
         self.pruning = Pruning { next: now.ticks + DAY, from: i64::MIN, counted: now.ticks };
-        match self.prune_from(from) {
-            Ok(Some(last)) => self.pruning = Pruning { next: now.ticks, from: last + 1, ..self.pruning },
+        match self.prune_from(now, from) {
+            Ok(Some(next)) => self.pruning = Pruning { next: now.ticks, from: next, ..self.pruning },
             Ok(None) => {}
             Err(error @ (JournalError::Full(_) | JournalError::Damaged(_))) => {
                 tracing::error!("old jobs are not pruned: {error}");
@@ -83,14 +85,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         startup::record(&first).ok()?.end()
     }
 
-    /// Prunes one batch of jobs. Returns the last job that it examined, if there may be more.
-    fn prune_from(&mut self, from: i64) -> Result<Option<i64>, JournalError> {
-        let rows = self.journal.ended_from(from, LIMIT)?;
+    /// Prunes one batch of jobs, and after the last job one segment. Returns where to continue, if there may be more.
+    fn prune_from(&mut self, now: Now, from: i64) -> Result<Option<i64>, JournalError> {
         let before = self.values.pruned_before.unwrap_or(i64::MIN);
+        let rows = self.journal.ended_from(from, LIMIT)?;
         // Records that this version cannot read are kept.
         let records = rows.iter().filter_map(|row| startup::record(row).ok());
-        let old: Vec<Record> =
-            records.filter(|record| record.end().is_some_and(|end| end < before)).collect();
+        let mut last = i64::MIN;
+        let old: Vec<Record> = records.filter(|record| record.end_now(now, &mut last) < before).collect();
         self.journal.forget(&old.iter().map(|record| record.number).collect::<Vec<_>>())?;
         for record in &old {
             for nth in 1..=record.attempts {
@@ -98,12 +100,39 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         let full = rows.len() >= usize::try_from(LIMIT).unwrap_or(usize::MAX);
-        Ok(rows.last().filter(|_| full).map(|row| row.number))
+        if let Some(last) = rows.last().filter(|_| full) {
+            return Ok(Some(last.number + 1));
+        }
+        Ok(self.journal.forget_segment(before)?.then_some(SEGMENTS))
     }
 }
 
 impl Record {
-    /// Returns the end of a finished job, in microseconds since 1970.
+    /// Returns the end of a finished job by the present offset of the clocks, in microseconds since 1970.
+    ///
+    /// The time of day may have been wrong at the end, and the ticks were not. A job that never started has no ticks: it
+    /// counts as no older than `last`, the end of the job before it, which is replaced.
+    fn end_now(&self, now: Now, last: &mut i64) -> i64 {
+        let wall = self.end().unwrap_or(i64::MAX);
+        let start_now = self.started.map(|at| now.wall_at(Time::from_ticks(at)).as_microsecond());
+        let start = match &self.state {
+            JobState::Finished(phase) => match &**phase {
+                Phase::Done { start, .. } | Phase::Killed { start: Some(start), .. } => {
+                    Some(start.as_microsecond())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        *last = match (start_now, start) {
+            (Some(now), Some(start)) => now.saturating_add(wall.saturating_sub(start)),
+            (Some(now), None) => wall.max(now),
+            (None, _) => wall.max(*last),
+        };
+        *last
+    }
+
+    /// Returns the end of a finished job by the clock of its end, in microseconds since 1970.
     fn end(&self) -> Option<i64> {
         match &self.state {
             JobState::Finished(phase) => phase.ended().map(jiff::Timestamp::as_microsecond),

@@ -1,12 +1,15 @@
 //! Reconfiguration with running jobs.
 
+use std::sync::Arc;
+
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Effect, Entry, Fault, JobId, Ledger, Request, Round, System};
+use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System};
 use miserly_policies::Promises;
 
 use crate::compatibility::Compatibility;
 use crate::{
-    Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Record, RequestError, Setup,
+    Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Queue, Record, RequestError,
+    Setup,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -25,7 +28,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
         }
-        let before = std::mem::replace(&mut self.setup, setup);
+        let before = std::mem::replace(&mut self.setup, Arc::new(setup));
         self.batch.has_setup = true;
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.batch.line(&began);
@@ -46,6 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Err(RequestError::Refused(problem)) => {
                 tracing::error!("the configuration stays as it was under the last daemon: {problem}");
                 self.configuration_problem = Some(problem.message);
+                self.publish();
                 Ok(())
             }
             Err(RequestError::Fatal(error)) => Err(error),
@@ -53,10 +57,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
-    fn commit_setup(&mut self, now: Now, before: Setup) -> Result<(), RequestError> {
+    fn commit_setup(&mut self, now: Now, before: Arc<Setup>) -> Result<(), RequestError> {
         match self.commit(now) {
             Ok(()) => {
                 self.configuration_problem = None;
+                self.publish();
                 self.dispatch(now);
                 self.send_slot_schedules();
                 Ok(())
@@ -74,11 +79,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Checks that all jobs can keep their placements.
     fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
         let compatibility = Compatibility::new(setup, self.queue_states());
-        let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
+        let conflict = |record: &Record| {
+            let conflict = compatibility.conflict(record).or_else(|| self.breaks_cores(setup, record))?;
+            Some((record.number, conflict))
+        };
         self.jobs
             .records()
             .find_map(conflict)
             .map_or(Ok(()), |(number, conflict)| Err(conflict_of(number, format!("job {number} {conflict}"))))
+    }
+
+    /// Finds a job without whole cores under a setup that newly gives whole cores, or cores of another size. Others could not
+    /// have theirs.
+    fn breaks_cores(&self, setup: &Setup, record: &Record) -> Option<String> {
+        let (granule, cpus) = (setup.granule(), record.submission.cpus);
+        if !setup.whole_cores || granule == self.setup.granule() {
+            return None;
+        }
+        if !cpus.is_multiple_of(granule) {
+            return Some(format!(
+                "requests {cpus} cpus, which are no whole cores of {granule} (whole-cores)"
+            ));
+        }
+        let run = record.run.as_ref().filter(|run| !setup.are_whole_cores(&run.cpus))?;
+        Some(format!("runs on the cpus {:?}, which are no whole cores (whole-cores)", run.cpus))
     }
 
     /// Checks on a copy of the jobs that no promise would break.
@@ -116,6 +140,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         waiting.map(|job| self.number(job)).nth(heeded)
     }
 
+    /// Returns whether a job waits in a queue for an instant, or for the end of another job.
+    fn waits_for_begin(&self, number: i64) -> bool {
+        self.entry(number).is_some_and(|entry| {
+            let begin = entry.request.constraints.begin;
+            entry.state == State::Waiting && begin.is_some_and(|begin| begin > self.values.last_instant)
+        })
+    }
+
     /// Returns the present jobs in the queues of a setup.
     fn system_over(&self, setup: &Setup) -> Result<System, Problem> {
         let mut entries: Vec<Vec<(JobId, Entry)>> = setup.queues.iter().map(|_| vec![]).collect();
@@ -128,6 +160,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 let request = Request { queue: u32::try_from(queue).ok(), ..entry.request };
                 entries[queue].push((job, Entry { request, ..entry }));
             }
+            let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));
+            if has_fit && !fits(record, &setup.queues[queue]) {
+                let message =
+                    format!("job {number} needs more than queue {} would have at any time", record.queue);
+                return Err(conflict_of(number, message));
+            }
+            if !setup.queues[queue].knows_begin() && self.waits_for_begin(number) {
+                let message = format!(
+                    "job {number} has an earliest start, which queue {} would not heed",
+                    record.queue
+                );
+                return Err(conflict_of(number, message));
+            }
             let has_gone = |cpu: &u32| !setup.cpus.contains(cpu);
             if record.run.as_ref().is_some_and(|run| run.cpus.iter().any(has_gone)) {
                 return Err(conflict_of(number, format!("job {number} runs on processors that are gone")));
@@ -138,6 +183,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Problem::new(ProblemCode::Conflict, message)
         })
     }
+}
+
+/// Returns whether a queue ever has what a job needs.
+fn fits(record: &Record, queue: &Queue) -> bool {
+    let most = queue.pool.most();
+    let memory = most.get(Kind::Memory);
+    record.submission.cpus <= most.cpus_count().get() && (memory == 0 || record.memory <= memory)
 }
 
 fn conflict_of(job: i64, message: String) -> Problem {

@@ -6,7 +6,7 @@ use miserly_api::model::{OverdueCause, Phase, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, PromiseLog, SavedEntry, Setup};
+use crate::{Attempt, Credential, PromiseLog, SavedEntry, Setup, UsageLog};
 
 /// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -18,10 +18,15 @@ pub struct Record {
     pub array: Option<ArrayMember>,
     /// The user, by number.
     pub uid: u32,
+    /// The proof of the submission for the launcher, if it needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Credential>,
     /// The job's name.
-    pub name: String,
+    #[serde(with = "shared_text")]
+    pub name: Arc<str>,
     /// The queue.
-    pub queue: String,
+    #[serde(with = "shared_text")]
+    pub queue: Arc<str>,
     /// The wall time of the submission, in microseconds since 1970.
     pub submitted: i64,
     /// The time limit, in ticks.
@@ -46,8 +51,8 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<u32>,
     /// The entry in the ledger, while the job has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<SavedEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "shared_entry")]
+    pub entry: Option<Arc<SavedEntry>>,
     /// The living attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -64,6 +69,12 @@ pub struct Record {
     /// proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_time: Option<i64>,
+    /// How the job lost processors in its window, or the sole use of them; the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_lost: Option<String>,
+    /// The resources that its ended attempts used; empty in the state of earlier versions.
+    #[serde(default, skip_serializing_if = "UsageLog::is_empty")]
+    pub usage: UsageLog,
     /// The promises to the job.
     #[serde(flatten)]
     pub promise: PromiseLog,
@@ -99,6 +110,21 @@ impl From<ArrayMember> for (i64, u32) {
     }
 }
 
+/// A snapshot shares the texts of a record.
+mod shared_text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(of: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(of)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
+}
+
 /// In memory the jobs of an array share their submission. Each stored record has its own copy.
 mod shared {
     use std::sync::Arc;
@@ -113,6 +139,26 @@ mod shared {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Submission>, D::Error> {
         Submission::deserialize(from).map(Arc::new)
+    }
+}
+
+/// A snapshot shares the entry of a record, whose other fields change less often.
+mod shared_entry {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::SavedEntry;
+
+    #[allow(clippy::ref_option, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(of: &Option<Arc<SavedEntry>>, to: S) -> Result<S::Ok, S::Error> {
+        of.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<SavedEntry>>, D::Error> {
+        Ok(Option::<SavedEntry>::deserialize(from)?.map(Arc::new))
     }
 }
 
@@ -189,8 +235,9 @@ impl Record {
             number,
             array: None,
             uid: 0,
-            name: String::new(),
-            queue: String::new(),
+            credential: None,
+            name: Arc::default(),
+            queue: Arc::default(),
             submitted: 0,
             time: 0,
             cleanup_time: None,
@@ -206,6 +253,8 @@ impl Record {
             never_ran: 0,
             started: None,
             suspended_time: None,
+            capacity_lost: None,
+            usage: UsageLog::default(),
             promise: PromiseLog::default(),
             submission,
         }
@@ -215,8 +264,16 @@ impl Record {
     pub(crate) fn drop_secrets(&mut self) {
         let submission = Arc::make_mut(&mut self.submission);
         submission.environment.clear();
+        submission.environment_bytes.clear();
         // It still shows that there was one.
         submission.script = submission.script.take().map(|_| String::new());
+    }
+
+    /// Finishes a job without a run of its own engine, since its attempt is gone.
+    pub fn finish_lost(&mut self, phase: Phase) {
+        (self.entry, self.run) = (None, None);
+        self.state = JobState::Finished(Box::new(phase));
+        self.drop_secrets();
     }
 
     /// Returns whether the job has finished.
@@ -231,12 +288,7 @@ impl Record {
 
     /// Returns the entry in the ledger, if the job is there.
     pub(crate) fn ledger_entry(&self) -> Option<Entry> {
-        self.entry.as_ref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
-    }
-
-    /// Returns the start that its policy plans, if one is known.
-    pub(crate) fn planned_start(&self) -> Option<Time> {
-        self.entry.as_ref()?.entry().planned.filter(|at| *at < Time::MAX)
+        self.entry.as_deref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
     }
 
     /// Returns the attempt that is alive.

@@ -57,9 +57,9 @@ pub enum DaemonRequest {
 
 impl DaemonRequest {
     /// Returns whether the request changes nothing and has no effect on the schedule.
-    pub(crate) fn only_reads(&self) -> bool {
-        use DaemonRequest::{Job, Jobs, Pools, Status, Wait};
-        matches!(self, Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+    pub fn only_reads(&self) -> bool {
+        use DaemonRequest::{Job, Jobs, Pools, Quote, Status, Wait};
+        matches!(self, Quote(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
     }
 }
 

@@ -4,7 +4,7 @@ use miserly_api::model::{JobIds, Problem, ProblemCode, listing};
 
 use crate::{
     Caller, DaemonReply, DaemonRequest, Engine, EngineError, Journal, JournalError, Launcher, Now, Record,
-    Requester, startup,
+    Requester,
 };
 
 /// The number of listed jobs after which a batch answers no further reads.
@@ -69,13 +69,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if requester.is_gone() {
                 continue;
             }
-            let reply = match self.reply(now, &caller, request) {
-                Ok(reply) => Ok(reply),
-                Err(RequestError::Refused(problem)) => Err(problem),
-                Err(RequestError::Fatal(error)) => {
-                    Err(Problem::new(ProblemCode::Internal, error.to_string()))
-                }
-            };
+            let reply = self.answer(now, &caller, &request);
             if let Ok(DaemonReply::Jobs(views)) = &reply {
                 jobs += views.len();
             }
@@ -86,23 +80,27 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn reply(&mut self, now: Now, caller: &Caller, request: DaemonRequest) -> Handled {
         match request {
             DaemonRequest::Submit(submission) => self.submit(now, caller, &submission),
-            DaemonRequest::Quote(submission) => self.quote(now, caller, &submission),
             DaemonRequest::Cancel { job, array } => self.cancel(now, caller, job, array),
             DaemonRequest::Hold { job, move_promises } => self.hold(now, caller, job, move_promises),
             DaemonRequest::Release(job) => self.release(now, caller, job),
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
-            DaemonRequest::Jobs(filter) => Ok(self.list_jobs(now, caller, &filter)?),
-            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => Ok(self.show_job(now, caller, job)?),
-            DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
-            DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
+            DaemonRequest::Quote(_)
+            | DaemonRequest::Jobs(_)
+            | DaemonRequest::Job(_)
+            | DaemonRequest::Wait(_)
+            | DaemonRequest::Pools
+            | DaemonRequest::Status => Ok(self.answer(now, caller, &request)?),
         }
     }
 
     /// Returns an unfinished job that the caller may change.
     pub(crate) fn owned_job(&self, caller: &Caller, job: i64) -> Result<&Record, Problem> {
         let Some(record) = self.jobs.get(job) else {
+            if let Some(problem) = self.unrecorded_problem(job) {
+                return Err(problem);
+            }
             let over = self.journal.job(job).ok().flatten().is_some();
             return Err(if over {
                 Problem::new(ProblemCode::Conflict, format!("job {job} is over"))
@@ -110,25 +108,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 no_job(job)
             });
         };
-        if !self.may_read(caller.uid, record) {
+        if !self.info.may_read(caller, record) {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
+        }
+        if caller.uid != record.uid {
+            let name = self.info.users.0;
+            tracing::info!("operator {} changes job {job} of {}", name(caller.uid), name(record.uid));
         }
         Ok(record)
     }
 
-    fn show_job(&self, now: Now, caller: &Caller, job: i64) -> Result<DaemonReply, Problem> {
-        if let Some(record) = self.jobs.get(job) {
-            return Ok(DaemonReply::Job(Box::new(self.view_for(now, caller.uid, record))));
-        }
-        let row = self.journal.job(job).map_err(unreadable)?.ok_or_else(|| no_job(job))?;
-        Ok(DaemonReply::Job(Box::new(self.view_for(now, caller.uid, &startup::record(&row)?))))
-    }
-
     fn drain(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {
-        if !self.is_operator(caller.uid) {
-            let message = "only the daemon's user or root can drain the daemon";
-            return Err(Problem::new(ProblemCode::Forbidden, message));
+        if !self.info.is_operator(caller) {
+            return Err(Problem::new(ProblemCode::Forbidden, "only an operator can drain the daemon"));
         }
+        tracing::info!("operator {} drains the daemon: {on}", (self.info.users.0)(caller.uid));
         self.values.draining = on;
         self.batch.touch_values();
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))

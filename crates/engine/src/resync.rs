@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use miserly_core::{Span, Time};
 
+use crate::expected_ends::ExpectedEnds;
 use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {

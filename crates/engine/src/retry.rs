@@ -1,18 +1,36 @@
 //! Commits that are tried again.
 
+use miserly_api::model::OverdueCause;
 use miserly_core::{Span, Time};
 
-use crate::{Attempt, AttemptOutcome};
+use crate::{Attempt, AttemptOutcome, Usage};
 
 /// The delay until a failed commit is tried again.
 const DELAY: Span = Span::from_ticks(1_000_000);
 
+/// The inputs of a batch that are facts. They are true whether or not they can be stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// The attempts that were launched, and when.
+    pub(crate) launches: Vec<(Attempt, Time)>,
+    /// The attempts that have ended.
+    pub(crate) ends: Vec<(Attempt, AttemptOutcome)>,
+    /// The resources that they used, as far as they are known.
+    pub(crate) used: Vec<(Attempt, Usage)>,
+    /// The attempts that do not end although they shall.
+    pub(crate) overdue: Vec<(Attempt, OverdueCause)>,
+    /// The attempts that lost processors or the sole use of them, and how.
+    pub(crate) losses: Vec<(Attempt, String)>,
+    /// The processors that are online, by number, if that changed.
+    pub(crate) online: Option<Vec<u32>>,
+}
+
 /// The facts of a commit that failed, and the instant at which they are applied again.
 ///
-/// The ends of attempts are facts. A rollback drops all other inputs, and their requesters are informed.
+/// A rollback drops all other inputs, and their requesters are informed.
 #[derive(Debug, Default)]
 pub(crate) struct CommitRetry {
-    facts: Vec<(Attempt, AttemptOutcome)>,
+    facts: Facts,
     at: Option<Time>,
 }
 
@@ -23,18 +41,17 @@ impl CommitRetry {
     }
 
     /// Takes the facts to apply again.
-    pub(crate) fn take_facts(&mut self) -> Vec<(Attempt, AttemptOutcome)> {
+    pub(crate) fn take_facts(&mut self) -> Facts {
         std::mem::take(&mut self.facts)
     }
 
-    /// Takes the facts to apply again in a batch that begins now.
-    pub(crate) fn begin(&mut self) -> Vec<(Attempt, AttemptOutcome)> {
-        self.at = None;
-        self.take_facts()
+    /// Takes the facts to apply again in a batch that begins now, if the last commit failed.
+    pub(crate) fn begin(&mut self) -> Option<Facts> {
+        self.at.take().map(|_| self.take_facts())
     }
 
     /// Schedules another try.
-    pub(crate) fn schedule(&mut self, now: Time, facts: Vec<(Attempt, AttemptOutcome)>) {
+    pub(crate) fn schedule(&mut self, now: Time, facts: Facts) {
         self.facts = facts;
         self.at = Some(now + DELAY);
     }
@@ -47,10 +64,12 @@ mod tests {
     #[test]
     fn facts_are_kept_until_the_next_batch_begins() {
         let mut retry = CommitRetry::default();
-        let fact = (Attempt { job: 1, nth: 1 }, AttemptOutcome::NeverRan);
-        retry.schedule(Time::from_ticks(5), vec![fact.clone()]);
+        assert_eq!(retry.begin(), None);
+        let ends = vec![(Attempt { job: 1, nth: 1 }, AttemptOutcome::NeverRan)];
+        let facts = Facts { ends, ..Facts::default() };
+        retry.schedule(Time::from_ticks(5), facts.clone());
         assert_eq!(retry.at(), Some(Time::from_ticks(5) + DELAY));
-        assert_eq!(retry.begin(), [fact]);
-        assert_eq!((retry.at(), retry.begin()), (None, vec![]));
+        assert_eq!(retry.begin(), Some(facts));
+        assert_eq!((retry.at(), retry.begin()), (None, None));
     }
 }

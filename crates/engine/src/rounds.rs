@@ -1,65 +1,16 @@
 //! Rounds: all events of one instant, applied to the system at that instant.
 
+use std::sync::Arc;
+
 use miserly_api::model::OverdueCause;
-use miserly_core::{Amendment, Change, Effect, Entry, Expected, Fault, JobId, Round, Span, State, Time};
+use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
 
 use crate::{
     Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now,
-    PromiseCause, RoundLine, SavedEntry,
+    RoundLine, SavedEntry,
 };
 
-/// The longest delay of a round that needs no record: a window begins and ends by so much later, within the cleanup time.
-///
-/// A longer delay counts as an absence of the daemon.
-pub(crate) const LONGEST_DELAY: Span = Span::from_ticks(250_000);
-
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Returns whether the engine is later than [`LONGEST_DELAY`] for something that is due: it was stopped, or starved.
-    pub(crate) fn has_stalled(&self, now: Now) -> bool {
-        self.next_due().is_some_and(|due| due + LONGEST_DELAY < now.ticks)
-    }
-
-    /// Moves the windows of jobs that were launched later than their recorded starts. Each begins with its job.
-    pub(crate) fn move_late_windows(
-        &mut self,
-        now: Now,
-        launches: &[(Attempt, Time)],
-    ) -> Result<(), EngineError> {
-        let mut round = Round::default();
-        for (attempt, at) in launches {
-            self.move_late_window(now, *attempt, *at, &mut round);
-        }
-        if round.is_empty() {
-            return Ok(());
-        }
-        let at = now.ticks.max(self.values.last_instant + Span::TICK);
-        self.play(now, at, round)?;
-        Ok(())
-    }
-
-    fn move_late_window(&mut self, now: Now, attempt: Attempt, at: Time, round: &mut Round) {
-        let number = attempt.job;
-        let run = self.jobs.run(number).filter(|run| run.nth == attempt.nth && run.ending.is_none());
-        let (Some(_), Some(job)) = (run.filter(|run| run.in_window), self.jobs.handle(number)) else {
-            return;
-        };
-        let (Some(expected), Some(record)) = (self.expected_end(number), self.jobs.get(number)) else {
-            return;
-        };
-        let missed = at + record.planned(self.setup.cleanup_time) - expected;
-        let Some(entry) = self.entry(number).filter(|_| missed > LONGEST_DELAY) else { return };
-        let estimate = entry.request.estimate + missed;
-        round.amended.push(Amendment { job, change: Change::Estimate(estimate) });
-        round.fault.get_or_insert(Fault::Away);
-        let Some(record) = self.jobs.get_mut(number) else { return };
-        let wall = now.wall.as_microsecond();
-        record.promise.start_again(&mut self.values.counts, wall, at, PromiseCause::Away);
-        record.started = Some(at.ticks());
-        let end = record.end_of_window(at);
-        self.batch.touch(number);
-        self.batch.act(attempt, Action::EndAt(end));
-    }
-
     /// Returns the instant of the next round: now, or one tick after the last round.
     ///
     /// Everything that is due by then is played before. So no two rounds share an instant, and the journal orders them.
@@ -82,10 +33,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         ends: Vec<(Time, Attempt, AttemptOutcome)>,
     ) -> Result<(), EngineError> {
         let mut ends = ends.into_iter().peekable();
+        let mut fault = None;
         loop {
             let end = ends.peek().map(|(at, ..)| *at);
             let due = self.next_due().into_iter().chain(end).min();
-            let Some(at) = due.filter(|at| *at <= now.ticks) else { return Ok(()) };
+            let Some(at) = due.filter(|at| *at <= now.ticks) else { break };
             let at = at.max(self.values.last_instant + Span::TICK);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = ends.next_if(|(when, ..)| *when <= at) {
@@ -95,16 +47,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // First, so that no job starts at the expected end of a job that has not ended.
             self.update_dependencies(at, &mut round);
             self.submit_due(at, &mut round);
+            fault = fault.or(round.fault);
             self.play(now, at, round)?;
         }
+        if fault.is_some() {
+            self.settle_dependencies(now, fault)?;
+        }
+        Ok(())
     }
 
-    /// Adds to the round the running jobs past their expected ends.
+    /// Adds to the round the running jobs past their expected ends, except those whose windows move in it.
     pub(crate) fn find_overdue(&self, at: Time, round: &mut Round) {
-        for number in self.jobs.running() {
+        for number in self.jobs.ending_by(at) {
             let Some(job) = self.jobs.handle(number) else { continue };
-            let ends = round.ended.iter().any(|ended| ended.job == job);
-            if !ends && self.expected_end(number).is_some_and(|end| end <= at) {
+            let goes_on = round.amended.iter().any(|amended| amended.job == job);
+            if !goes_on && !round.ended.iter().any(|ended| ended.job == job) {
                 round.overdue.push(job);
             }
         }
@@ -188,11 +145,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             for job in queue.ledger_mut().take_touched() {
                 let Some(number) = self.jobs.number(job) else { continue };
                 // A job that was requeued in this round has another handle now.
-                if self.jobs.handle(number) != Some(job) {
+                match self.jobs.handle(number) {
+                    Some(other) if other != job => continue,
+                    None => {
+                        self.jobs.set_expected_end(number, None);
+                        continue;
+                    }
+                    Some(_) => {}
+                }
+                let entry = queue.ledger().get(job);
+                self.jobs.set_expected_end(number, entry.and_then(expected_end));
+                let entry = entry.map(SavedEntry::new);
+                if self.jobs.get(number).is_none_or(|record| record.entry.as_deref() == entry.as_ref()) {
                     continue;
                 }
                 let Some(record) = self.jobs.get_mut(number) else { continue };
-                let entry = queue.ledger().get(job).map(SavedEntry::new);
+                let entry = entry.map(Arc::new);
                 let before = std::mem::replace(&mut record.entry, entry);
                 let only_earlier = match (before, &record.entry) {
                     (Some(before), Some(now)) => before.differs_in_earlier_promise(now),
@@ -207,20 +175,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Returns the instant at which a running job's resources are free. It is unknown for an overdue job.
-    pub(crate) fn expected_end(&self, number: i64) -> Option<Time> {
-        match self.entry(number)?.state {
-            State::Running { expected: Expected::At(end), .. } => Some(end),
-            _ => None,
-        }
-    }
-
     /// Returns the instant since which a job is overdue.
     pub(crate) fn overdue_since(&self, number: i64) -> Option<Time> {
-        match self.entry(number)?.state {
-            State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
-            _ => None,
-        }
+        overdue_since(self.entry(number)?)
     }
 
     /// Returns the entry of a job in the ledger of its queue.
@@ -232,6 +189,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the number of the job with a handle.
     pub(crate) fn number(&self, job: JobId) -> i64 {
         self.jobs.number(job).unwrap_or_default()
+    }
+}
+
+/// Returns the instant at which the resources of a running job are free, if it is known.
+pub(crate) fn expected_end(entry: &Entry) -> Option<Time> {
+    match entry.state {
+        State::Running { expected: Expected::At(end), .. } => Some(end),
+        _ => None,
+    }
+}
+
+/// Returns the instant since which a job is overdue.
+pub(crate) fn overdue_since(entry: &Entry) -> Option<Time> {
+    match entry.state {
+        State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
+        _ => None,
     }
 }
 

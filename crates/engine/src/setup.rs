@@ -8,7 +8,7 @@ use miserly_core::{
 };
 use miserly_policies::{PolicySpec, Promises};
 
-use crate::{Amounts, QueueUsers, SavedLedgerState, UserLimits, amounts, resources};
+use crate::{Amounts, QueueUsers, SavedLedgerState, Topology, UserLimits, amounts, resources};
 
 /// The machine and its queues, from the configuration.
 #[derive(Clone, Debug)]
@@ -17,6 +17,10 @@ pub struct Setup {
     pub queues: Vec<Queue>,
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
+    /// The cores and memory nodes of the machine.
+    pub topology: Topology,
+    /// Whether jobs in their windows get whole cores: requests are rounded up, and no two jobs share a core.
+    pub whole_cores: bool,
     /// The processors for opportunistic jobs, by number.
     pub opportunistic_cpus: Vec<u32>,
     /// The grace period: the time before the end of a window at which the job is asked to end.
@@ -87,6 +91,8 @@ pub struct Queue {
     pub default_memory: u64,
     /// The users of the queue; `None` if every user may use it.
     pub users: Option<QueueUsers>,
+    /// Whether its jobs have their processors for themselves, also while these are idle.
+    pub strict: bool,
 }
 
 impl Queue {

@@ -1,12 +1,13 @@
 //! Startup of the engine: loads the stored state and takes over the attempts of the previous daemon.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Entry, Fault, JobId, Round, Span, State, System};
+use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time, WakeUps};
 
 use crate::batch::PendingBatch;
+use crate::checkpoints::SinceCheckpoint;
 use crate::compatibility::Compatibility;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
@@ -23,7 +24,7 @@ use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, DaemonInfo, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now,
-    QueueState, Record, Run, Setup,
+    QueueState, Record, Run, Setup, Snapshot, Snapshots,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -45,6 +46,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             None => (setup, None),
         };
         let cpus = CpuAllocator::new(&setup);
+        let (setup, info) = (Arc::new(setup), Arc::new(info));
+        let snapshots = Snapshots::new(Snapshot::empty(&setup, &info));
         let mut engine = Engine {
             setup,
             configured,
@@ -54,6 +57,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             launcher,
             journal,
             system: System::new(vec![]),
+            wake_ups: WakeUps::default(),
             jobs: JobTable::default(),
             dependencies: DependencyTracker::default(),
             cpus,
@@ -63,12 +67,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             waiters: EndWaiters::default(),
             retry: CommitRetry::default(),
             pruning: Pruning::at(now.ticks),
+            since_checkpoint: SinceCheckpoint::at(now.ticks),
             schedules: SentSchedules::default(),
             stopped: StoppedQueues::default(),
+            unrecorded: Arc::default(),
             request_ids: RequestIds::default(),
             reads: VecDeque::new(),
+            snapshots,
         };
         engine.load()?;
+        engine.publish();
         Ok(engine)
     }
 
@@ -83,11 +91,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         while let Err(error) = self.apply_beginning(now, absence.clone()) {
             self.stop_queue(now, error)?;
         }
+        self.adopt_begun(&absence.begun);
+        self.fit_pools(now)?;
         self.move_gang_jobs();
         self.resend_state(now.ticks);
         self.forget_planned_windows();
         self.add_planned_windows();
         self.batch.has_setup = true;
+        self.count_unreadable()?;
         if let Err(error) = self.commit(now) {
             self.batch = PendingBatch::default();
             self.load()?;
@@ -100,16 +111,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn apply_beginning(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
-        self.apply_absence(now, absence)?;
+        self.apply_absence(now, absence, &[])?;
         self.fit_pools(now)?;
-        self.settle_dependencies(now)
+        self.settle_dependencies(now, None)
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
-    pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+    pub(crate) fn apply_absence(
+        &mut self,
+        now: Now,
+        absence: Absence,
+        launches: &[(Attempt, Time)],
+    ) -> Result<(), EngineError> {
         // Not at the instants at which it was due: no action followed then.
         let at = now.ticks.max(self.values.last_instant + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
+        self.record_usage(&absence.used);
+        self.move_late_windows(now, launches, &absence.ended, &mut round);
         for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
         }
@@ -117,37 +135,39 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.update_dependencies(at, &mut round);
         self.apply_begun_windows(at, absence.begun, &mut round);
         self.play(now, at, round)?;
-        self.revert_begun_windows(now)
+        self.revert_begun_windows(now)?;
+        self.settle_dependencies(now, Some(Fault::Away))
     }
 
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
-        let (jobs, system, earlier) = self.loaded()?;
+        let Loaded { jobs, system, earlier, unreadable } = self.loaded()?;
         self.dependencies = DependencyTracker::new(jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }
         (self.jobs, self.system, self.earlier) = (jobs, system, earlier);
+        Arc::make_mut(&mut self.unrecorded).set_unreadable(unreadable);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
         Ok(self.load_request_ids()?)
     }
 
     /// Returns the stored jobs that have not finished, and the queues over them.
-    fn loaded(&self) -> Result<(JobTable, System, EarlierPromises), EngineError> {
-        let rows = self.journal.live_jobs()?;
-        let records = rows.iter().map(|row| Ok((row.number, checked_record(row)?)));
-        let mut records = records.collect::<Result<BTreeMap<i64, Record>, EngineError>>()?;
+    fn loaded(&self) -> Result<Loaded, EngineError> {
+        let (mut records, mut unreadable) = (BTreeMap::new(), vec![]);
+        for row in self.journal.live_jobs()? {
+            match self.checked_record(&row) {
+                Ok(record) => drop(records.insert(row.number, record)),
+                Err(problem) => unreadable.push(row.unreadable(problem)),
+            }
+        }
         let earlier = EarlierPromises::load(&self.journal, &mut records)?;
         let mut handles = HandleTable::default();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
             // Also for a deferred job, which enters its queue later.
-            let position = self.setup.position(&record.queue);
-            let queue = position.ok_or_else(|| EngineError::InvalidRecord {
-                job: record.number,
-                problem: format!("its queue {:?} is in the configuration no longer", record.queue),
-            })?;
+            let Some(queue) = self.setup.position(&record.queue) else { continue };
             if let Some(entry) = record.ledger_entry() {
                 entries[queue].push((handles.assign(record.number), entry));
             }
@@ -156,7 +176,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let runs = |record: &Record| {
             matches!(record.entry.as_ref().map(|entry| entry.entry().state), Some(State::Running { .. }))
         };
-        Ok((JobTable::new(records, handles, runs), system, earlier))
+        let jobs = JobTable::new(records, handles, runs);
+        Ok(Loaded { jobs, system, earlier, unreadable })
+    }
+
+    /// Returns the record of a row whose queue exists.
+    fn checked_record(&self, row: &JobRow) -> Result<Record, String> {
+        let record = record(row)?;
+        if self.setup.position(&record.queue).is_none() {
+            return Err(format!("its queue {:?} is in the configuration no longer", record.queue));
+        }
+        Ok(record)
     }
 
     /// Returns the ledgers and policies of all queues over stored entries.
@@ -180,16 +210,33 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// Returns the attempts that the stored state considers alive.
+/// The stored jobs that have not finished, and the queues over them.
+struct Loaded {
+    jobs: JobTable,
+    system: System,
+    earlier: EarlierPromises,
+    unreadable: Vec<JobRow>,
+}
+
+/// Returns the attempts that the stored state considers alive. Those of rows that cannot be read are unknown.
 ///
 /// # Errors
 /// If the state cannot be read.
 pub fn attempts(journal: &impl Journal) -> Result<Vec<Attempt>, EngineError> {
     let mut attempts = vec![];
     for row in journal.live_jobs()? {
-        attempts.extend(checked_record(&row)?.attempt());
+        attempts.extend(record(&row).ok().and_then(|record| record.attempt()));
     }
     Ok(attempts)
+}
+
+/// Returns the unfinished jobs whose rows cannot be read.
+///
+/// # Errors
+/// If the state cannot be read.
+pub fn unreadable(journal: &impl Journal) -> Result<BTreeSet<i64>, EngineError> {
+    let rows = journal.live_jobs()?;
+    Ok(rows.iter().filter(|row| record(row).is_err()).map(|row| row.number).collect())
 }
 
 /// Returns the highest job number in the stored state.
@@ -202,8 +249,15 @@ pub fn highest(journal: &impl Journal) -> Result<i64, EngineError> {
     let mut highest = journal.highest_job()?;
     if journal.value("next_number")?.is_none() {
         journal.visit_lines(&mut |line| {
-            if let Ok(JournalLine::Round(round)) = serde_json::from_str(line) {
-                highest = round.submitted.iter().map(|job| job.number).fold(highest, i64::max);
+            match serde_json::from_str(line) {
+                Ok(JournalLine::Round(round)) => {
+                    highest = round.submitted.iter().map(|job| job.number).fold(highest, i64::max);
+                }
+                Ok(JournalLine::Checkpoint(checkpoint)) => {
+                    let jobs = checkpoint.queues.iter().flat_map(|queue| &queue.jobs);
+                    highest = jobs.map(|job| job.request.number).fold(highest, i64::max);
+                }
+                _ => {}
             }
             ControlFlow::Continue(())
         })?;
@@ -212,13 +266,12 @@ pub fn highest(journal: &impl Journal) -> Result<i64, EngineError> {
 }
 
 /// Returns the record of a stored row.
-pub(crate) fn record(row: &JobRow) -> Result<Record, Problem> {
-    serde_json::from_str(&row.body).map_err(|error| {
-        let message = format!("the stored record of job {} is invalid: {error}", row.number);
-        Problem::new(ProblemCode::Storage, message)
-    })
-}
-
-fn checked_record(row: &JobRow) -> Result<Record, EngineError> {
-    record(row).map_err(|problem| EngineError::InvalidRecord { job: row.number, problem: problem.message })
+///
+/// # Errors
+/// The problem, if it cannot be read.
+pub(crate) fn record(row: &JobRow) -> Result<Record, String> {
+    match &row.problem {
+        Some(problem) => Err(problem.clone()),
+        None => serde_json::from_str(&row.body).map_err(|error| error.to_string()),
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{
-    Context, Effect, Event, Fault, JobId, Ledger, Policy, Round, Slicing, Span, System, Time, Violation,
+    Context, Driver, Effect, Event, Fault, JobId, Ledger, Policy, Round, Slicing, Span, System, Time,
+    Violation,
 };
 
 use crate::batch::PendingBatch;
@@ -56,14 +57,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
-    /// Returns the problem of a request for a job of a queue, if the queue is stopped.
-    pub(crate) fn stopped_problem(&self, queue: &str) -> Option<Problem> {
-        let mistake = self.stopped.get(queue)?;
-        let message =
-            format!("queue {queue} is stopped: {mistake}; a reload of the configuration tries it again");
-        Some(Problem::new(ProblemCode::Unavailable, message))
-    }
-
     /// Replaces the policies of stopped queues.
     pub(crate) fn stop_policies(&self, system: &mut System) {
         for (queue, driver) in self.setup.queues.iter().zip(system.queues_mut()) {
@@ -79,18 +72,36 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &self,
         queue: usize,
         at: Time,
-        mut round: Round,
+        round: Round,
     ) -> Result<(System, Vec<Effect>), RequestError> {
-        if let Some(problem) = self.stopped_problem(&self.setup.queues[queue].name) {
+        if let Some(problem) = stopped_problem(&self.stopped, &self.setup.queues[queue].name) {
             return Err(problem.into());
         }
         let ledger = self.system.queues()[queue].ledger().clone();
-        let mut trial = System::new(vec![self.setup.queues[queue].driver_over(ledger)]);
-        let mut effects = vec![];
-        let played = trial.round(at, &mut round, &mut effects);
-        played.map_err(|violation| EngineError::Violation(Violation { queue, ..violation }))?;
-        Ok((trial, effects))
+        play_on(self.setup.queues[queue].driver_over(ledger), queue, at, round)
     }
+}
+
+/// Plays a round on the copy of a queue. Returns the copy, and the effects.
+pub(crate) fn play_on(
+    copy: Driver,
+    queue: usize,
+    at: Time,
+    mut round: Round,
+) -> Result<(System, Vec<Effect>), RequestError> {
+    let mut trial = System::new(vec![copy]);
+    let mut effects = vec![];
+    let played = trial.round(at, &mut round, &mut effects);
+    played.map_err(|violation| EngineError::Violation(Violation { queue, ..violation }))?;
+    Ok((trial, effects))
+}
+
+/// Returns the problem of a request for a job of a queue, if the queue is stopped.
+pub(crate) fn stopped_problem(stopped: &StoppedQueues, queue: &str) -> Option<Problem> {
+    let mistake = stopped.get(queue)?;
+    let message =
+        format!("queue {queue} is stopped: {mistake}; a reload of the configuration tries it again");
+    Some(Problem::new(ProblemCode::Unavailable, message))
 }
 
 /// The policy of a stopped queue. It starts nothing, and takes all promises back.

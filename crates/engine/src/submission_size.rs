@@ -24,7 +24,8 @@ pub(crate) fn bytes(submission: &Submission) -> usize {
 /// Returns the bytes of the command and the environment.
 fn words(submission: &Submission) -> usize {
     let variables = submission.environment.iter().map(|(name, value)| name.len() + value.len() + 2);
-    submission.command.iter().map(|word| word.len() + 1).chain(variables).sum()
+    let raw = submission.environment_bytes.iter().map(|raw| raw.name.len() + raw.value.len() + 2);
+    submission.command.iter().map(|word| word.len() + 1).chain(variables).chain(raw).sum()
 }
 
 /// Checks the size of each part of a submission.
@@ -49,9 +50,20 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
         ("environment", words(submission), WORDS, "bytes, with the command"),
     ];
     let Some((field, size, most, unit)) = sizes.into_iter().find(|(_, size, most, _)| size > most) else {
-        return Ok(());
+        return check_name(submission);
     };
     Err(Problem::with_field(field, format!("{field}: it has {size} {unit}, and the limit is {most}")))
+}
+
+/// Checks that a name can be shown on a terminal, to all users.
+fn check_name(submission: &Submission) -> Result<(), Problem> {
+    let is_unfit = |name: &String| name.chars().any(char::is_control);
+    match &submission.name {
+        Some(name) if is_unfit(name) => {
+            Err(Problem::with_field("name", format!("name: {name:?} has control characters")))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +75,16 @@ mod tests {
         let problem = check(submission).unwrap_err();
         assert_eq!(problem.field.as_deref(), Some(field));
         assert!(problem.message.contains("the limit is"), "{problem:?}");
+    }
+
+    #[test]
+    fn a_name_has_no_control_characters() {
+        for name in ["\u{1b}[31m", "new\nline", "\u{9b}"] {
+            let problem =
+                check(&Submission { name: Some(name.into()), ..Submission::default() }).unwrap_err();
+            assert_eq!(problem.field.as_deref(), Some("name"));
+        }
+        check(&Submission { name: Some("Füße 1".into()), ..Submission::default() }).unwrap();
     }
 
     #[test]

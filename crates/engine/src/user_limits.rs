@@ -1,8 +1,6 @@
 //! Limits on what one user may have in the daemon.
 
-use std::sync::Arc;
-
-use miserly_api::model::{Problem, ProblemCode, Submission};
+use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::Span;
 use miserly_units::{duration, memory};
 use serde::{Deserialize, Serialize};
@@ -21,20 +19,37 @@ pub struct UserLimits {
 }
 
 /// What the unfinished jobs of a user have.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
     jobs: u64,
     bytes: u64,
-    cpu_time: i64,
+    /// In processor-ticks. No sum overflows: jobs are no larger than the machine.
+    cpu_time: i128,
 }
 
 impl Usage {
-    fn add(&mut self, record: &Record) {
-        let submission: &Arc<Submission> = &record.submission;
-        let cpus = i64::try_from(submission.cpus).unwrap_or(i64::MAX);
-        self.jobs += 1;
-        self.bytes = self.bytes.saturating_add(submission_size::bytes(submission) as u64);
-        self.cpu_time = self.cpu_time.saturating_add(cpus.saturating_mul(record.time));
+    fn of(record: &Record) -> Usage {
+        Usage {
+            jobs: 1,
+            bytes: submission_size::bytes(&record.submission) as u64,
+            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.into()),
+        }
+    }
+
+    /// Adds a job.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs += jobs;
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
+    }
+
+    /// Removes a job that was added.
+    pub(crate) fn remove(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs = self.jobs.saturating_sub(jobs);
+        self.bytes = self.bytes.wrapping_sub(bytes);
+        self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);
     }
 }
 
@@ -45,15 +60,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if caller.uid == 0 || limits == UserLimits::default() {
             return Ok(());
         }
-        let mut usage = Usage::default();
-        let own = self.jobs.records().filter(|record| record.uid == caller.uid);
-        own.chain(records).for_each(|record| usage.add(record));
+        let mut usage = self.jobs.usage(caller.uid);
+        for record in records {
+            usage.add(record);
+        }
         let exceeded = if let Some(most) = limits.jobs.filter(|most| usage.jobs > *most) {
             format!("{} unfinished jobs, and user-limits.jobs is {most}", usage.jobs)
         } else if let Some(most) = limits.bytes.filter(|most| usage.bytes > *most) {
             format!("jobs of {}, and user-limits.bytes is {}", memory(usage.bytes), memory(most))
-        } else if let Some(most) = limits.cpu_time.filter(|most| usage.cpu_time > *most) {
-            let [used, most] = [usage.cpu_time, most].map(|ticks| duration(Span::from_ticks(ticks)));
+        } else if let Some(most) = limits.cpu_time.filter(|most| usage.cpu_time > i128::from(*most)) {
+            let used = i64::try_from(usage.cpu_time).unwrap_or(i64::MAX);
+            let [used, most] = [used, most].map(|ticks| duration(Span::from_ticks(ticks)));
             format!("unfinished jobs of {used} of processor time, and user-limits.cpu-time is {most}")
         } else {
             return Ok(());

@@ -19,6 +19,8 @@ pub(crate) struct EngineValues {
     pub(crate) counts: PromiseCounts,
     /// The wall time before which finished jobs are pruned, in microseconds since 1970.
     pub(crate) pruned_before: Option<i64>,
+    /// The last sign of a shutdown.
+    pub(crate) shutdown: Option<Time>,
 }
 
 impl Default for EngineValues {
@@ -29,6 +31,7 @@ impl Default for EngineValues {
             draining: false,
             counts: PromiseCounts::default(),
             pruned_before: None,
+            shutdown: None,
         }
     }
 }
@@ -46,6 +49,7 @@ impl EngineValues {
             draining: journal.value("draining")?.as_deref() == Some("true"),
             counts: counts.unwrap_or_default(),
             pruned_before: number("pruned_before")?,
+            shutdown: number("shutdown")?.map(Time::from_ticks),
         })
     }
 
@@ -57,6 +61,7 @@ impl EngineValues {
             ("last".into(), self.last_instant.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), to_json(&self.counts)?),
+            ("shutdown".into(), self.shutdown.map_or_else(String::new, |at| at.ticks().to_string())),
         ];
         entries.extend(pruned_before);
         Ok(entries)

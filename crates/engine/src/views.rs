@@ -1,23 +1,27 @@
 //! Jobs and the daemon, as clients see them.
 
 use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
-use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
+use miserly_core::{Entry, Expected, Kind, Pace, Span, State, Time};
 
-use crate::{Engine, JobState, Journal, Launcher, Now, Queue, Record, SavedEntry, output_path};
+use crate::rounds::overdue_since;
+use crate::snapshot::QueueSnapshot;
+use crate::{JobState, Now, Queue, Record, SavedEntry, Snapshot, output_path};
 
-impl<L: Launcher, J: Journal> Engine<L, J> {
+impl Snapshot {
     /// Returns a job as clients see it.
     pub(crate) fn view(&self, now: Now, record: &Record) -> JobView {
         let submission = &record.submission;
+        let entry = record.entry.as_deref().map(SavedEntry::entry);
+        let in_ledger = entry.as_ref().filter(|_| record.is_in_ledger());
         let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
         JobView {
             number: record.number,
             array: record.array.map(|array| array.first),
             index: record.array.map(|array| array.index),
-            name: record.name.clone(),
+            name: record.name.to_string(),
             uid: record.uid,
             user: (self.info.users.0)(record.uid),
-            queue: record.queue.clone(),
+            queue: record.queue.to_string(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
             time: Span::from_ticks(record.time).as_secs_f64(),
@@ -32,19 +36,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             after: record.after.clone(),
             restartable: submission.restartable,
             opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
-            phase: self.phase(now, record),
+            phase: self.phase(now, record, entry.as_ref()),
             promise: record.promise.view(|start| record.window(now, start)),
-            planned: record.planned_start().map(|at| now.wall_at(at)),
-            reasons: self.reasons(now, record),
-            slots: self.slots(record),
+            planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
+            reasons: self.reasons(now, record, in_ledger),
+            slots: in_ledger.and_then(|entry| self.slots(record, entry)),
             late: record.promise.late(),
-            overdue: self.overdue(now, record),
+            overdue: in_ledger.and_then(|entry| overdue(now, record, entry)),
+            capacity_lost: record.capacity_lost.clone(),
             attempts: record.attempts,
+            usage: record.usage.view(),
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
     }
 
-    fn phase(&self, now: Now, record: &Record) -> Phase {
+    fn phase(&self, now: Now, record: &Record, entry: Option<&Entry>) -> Phase {
         match &record.state {
             JobState::Finished(phase) => return (**phase).clone(),
             JobState::Held => return Phase::Held,
@@ -52,11 +58,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let start = record.started.map_or(now.ticks, Time::from_ticks);
         let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.in_window);
-        let entry = record.entry.as_ref().map(SavedEntry::entry);
-        let pace = entry.as_ref().map_or(Pace::WHOLE, |entry| entry.progress.pace);
-        match (run, entry.map(|entry| entry.state)) {
+        let pace = entry.map_or(Pace::WHOLE, |entry| entry.progress.pace);
+        match (run, entry.map(|entry| &entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
-                let (Expected::At(end) | Expected::Overdue { since: end }) = expected;
+                let (Expected::At(end) | Expected::Overdue { since: end }) = *expected;
                 // The cleanup time passes at the pace of the job, too.
                 let end = end - pace.time_for(record.cleanup_time(self.setup.cleanup_time));
                 let start = now.wall_at(start);
@@ -66,7 +71,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 let start = now.wall_at(start);
                 // If the resumption is unknown: the earliest possible end.
                 let soonest = || now.ticks + record.left(now.ticks) - self.setup.cleanup_time;
-                let end = if until < Time::MAX { until } else { soonest() };
+                let end = if *until < Time::MAX { *until } else { soonest() };
                 Phase::Suspended(JobAllocation { start, end: now.wall_at(end), cpus: vec![] })
             }
             (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
@@ -74,19 +79,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn overdue(&self, now: Now, record: &Record) -> Option<Overdue> {
-        let run = record.run.as_ref()?;
-        let since = now.wall_at(self.overdue_since(record.number)?);
-        Some(Overdue { since, cause: run.overdue.clone().unwrap_or_default() })
-    }
-
     /// Returns the reasons why a job does not run.
-    fn reasons(&self, now: Now, record: &Record) -> Vec<WaitReason> {
+    fn reasons(&self, now: Now, record: &Record, entry: Option<&Entry>) -> Vec<WaitReason> {
         let mut why = vec![];
         if record.state == (JobState::Held) {
             why.push(WaitReason::Held);
         }
-        if record.is_finished() || self.jobs.is_running(record.number) {
+        let state = entry.map(|entry| &entry.state);
+        if record.is_finished() || matches!(state, Some(State::Running { .. })) {
             return why;
         }
         if let Some(begin) = record.begin.map(Time::from_ticks).filter(|begin| *begin > now.ticks) {
@@ -95,19 +95,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !record.after.is_empty() {
             why.push(WaitReason::After { jobs: record.after.clone() });
         }
-        if why.is_empty() && self.is_waiting(record.number) {
-            why.extend(self.lacks(record));
+        if let Some(entry) = entry.filter(|entry| why.is_empty() && entry.state == State::Waiting) {
+            why.extend(self.lacks(record, entry));
         }
         why
     }
 
     /// Returns the resources that a waiting job lacks, or else that the free ones are reserved.
-    fn lacks(&self, record: &Record) -> Vec<WaitReason> {
-        let Some(job) = self.jobs.handle(record.number) else { return vec![] };
-        let Some(ledger) = self.system.ledger_of(job) else { return vec![] };
-        let (demand, free) = (ledger.machine().demand(ledger.request(job)), ledger.free());
+    fn lacks(&self, record: &Record, entry: &Entry) -> Vec<WaitReason> {
+        let Some(queue) = self.queue_state(&record.queue) else { return vec![] };
+        let (demand, free) = (queue.machine.demand(&entry.request), queue.free);
         // With time slices, occupied processors delay no job.
-        let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || ledger.matrix().is_none();
+        let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || queue.slots.is_none();
         let lack = |(kind, name, scale): (Kind, &str, u64)| {
             let (requested, free) = (demand.get(kind), free.get(kind));
             (requested > free).then(|| WaitReason::Resources {
@@ -121,7 +120,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             .filter(counts)
             .filter_map(lack)
             .collect();
-        match (lacks.is_empty(), ledger.matrix()) {
+        match (lacks.is_empty(), queue.slots) {
             (false, _) => lacks,
             (true, None) => vec![WaitReason::Reserved],
             (true, Some(_)) => vec![WaitReason::Resources { kind: "slots".into(), requested: 1, free: 0 }],
@@ -130,10 +129,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the state of the daemon.
     pub(crate) fn status(&self, now: Now) -> Status {
-        let queue = |(queue, setup): (&Driver, &Queue)| {
-            let ledger = queue.ledger();
-            let pool = setup.pool.at(now.ticks).least(&ledger.machine().capacity());
-            let held = ledger.machine().capacity().less(&ledger.free());
+        let queue = |(queue, setup): (&QueueSnapshot, &Queue)| {
+            let capacity = queue.machine.capacity();
+            let pool = setup.pool.at(now.ticks).least(&capacity);
+            let held = capacity.less(&queue.free);
             let memory = pool.get(Kind::Memory);
             QueueStatus {
                 name: setup.name.clone(),
@@ -144,9 +143,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 memory: (memory > 0).then_some(memory * 1024),
                 cpus_held: held.cpus_count().get(),
                 memory_held: held.get(Kind::Memory) * 1024,
-                running: ledger.running_count() as u64,
-                waiting: self.jobs.records().filter(|record| record.queue == setup.name).count() as u64
-                    - ledger.running_count() as u64,
+                running: queue.running,
+                waiting: queue.jobs - queue.running,
             }
         };
         Status {
@@ -160,7 +158,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             draining: self.values.draining,
             cpus: self.setup.cpus.len() as u64,
             shared_cpus: vec![],
-            queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
+            damage: self.unreadable_jobs(),
+            checking: false,
+            adopted: self.adopted(now),
+            launcher: vec![],
+            pressure: None,
+            queues: self.queues.iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
             promises: self.values.counts.given,
             kept: self.values.counts.kept,
@@ -168,6 +171,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             late: self.values.counts.late,
         }
     }
+}
+
+/// Returns since when a job is overdue, and why.
+fn overdue(now: Now, record: &Record, entry: &Entry) -> Option<Overdue> {
+    let run = record.run.as_ref()?;
+    let since = now.wall_at(overdue_since(entry)?);
+    Some(Overdue { since, cause: run.overdue.clone().unwrap_or_default() })
+}
+
+/// Returns the start that the policy of a job plans, if one is known.
+fn planned_start(entry: &Entry) -> Option<Time> {
+    entry.planned.filter(|at| *at < Time::MAX)
 }
 
 fn wall_of(micros: i64) -> jiff::Timestamp {

@@ -1,7 +1,7 @@
 //! Nonblocking messages over a socket, one line of JSON each.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use serde::Serialize;
@@ -25,6 +25,11 @@ impl Connection {
     pub(crate) fn new(stream: UnixStream) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         Ok(Connection { stream, inbox: Vec::new(), skips: false, closed: false })
+    }
+
+    /// Returns the descriptor. Bytes that were read and not consumed are lost.
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.stream.into()
     }
 
     /// Sends a message.

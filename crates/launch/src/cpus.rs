@@ -49,12 +49,36 @@ fn numbers(set: &[c_ulong]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::btree_set;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn sets_are_as_large_as_needed() {
         for cpus in [&[0][..], &[3, 63, 64], &[0, 1791], &[8191, MAX]] {
             assert_eq!(numbers(&set_of(cpus)), cpus);
+        }
+    }
+
+    /// Four times as many processors as the sets of the C library have.
+    const MANY: u32 = 4096;
+
+    proptest! {
+        #[test]
+        fn sets_of_thousands_of_processors_are_those_of_the_kernel(cpus in btree_set(0..MANY, 1..300)) {
+            let cpus: Vec<u32> = cpus.into_iter().collect();
+            let set = set_of(&cpus);
+            prop_assert_eq!(numbers(&set), cpus.clone());
+            // The kernel reads a set as bytes on the little-endian machines that it has.
+            let bytes: Vec<u8> = set.iter().flat_map(|word| word.to_le_bytes()).collect();
+            for cpu in 0..MANY {
+                let bit = bytes.get(cpu as usize / 8).is_some_and(|byte| byte >> (cpu % 8) & 1 == 1);
+                prop_assert_eq!(bit, cpus.binary_search(&cpu).is_ok(), "processor {}", cpu);
+            }
+            // Larger than needed, as the kernel returns them.
+            let larger: Vec<c_ulong> = set.into_iter().chain([0; 100]).collect();
+            prop_assert_eq!(numbers(&larger), cpus);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use miserly_cgroup::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::lossless;
@@ -21,6 +22,39 @@ pub struct AttemptEnd {
     pub at: BootTime,
     /// Time from the kill instant until the last process had gone, if the job was killed.
     pub late: Option<Duration>,
+    /// What all processes used, if the attempt had a control group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What the processes used that the shim has reaped, if the attempt had no control group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<ProcessUsage>,
+    /// How often the job was stopped.
+    #[serde(default)]
+    pub stops: u32,
+}
+
+/// What processes used, as the kernel reports it to their parent (`wait4`).
+///
+/// It covers the main process, orphans that the shim adopted, and the children that these waited for. A process whose
+/// parent ignores the ends of its children is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUsage {
+    /// Time on processors in user mode.
+    pub user: Duration,
+    /// Time on processors in the kernel.
+    pub system: Duration,
+    /// The highest resident memory of a single process, in bytes. It is at least that of the program that becomes the
+    /// command.
+    pub memory_peak: u64,
+}
+
+impl ProcessUsage {
+    /// Adds what another process used.
+    pub(crate) fn add(&mut self, other: ProcessUsage) {
+        self.user += other.user;
+        self.system += other.system;
+        self.memory_peak = self.memory_peak.max(other.memory_peak);
+    }
 }
 
 /// The exit of a main process.
@@ -112,4 +146,6 @@ pub enum EndCause {
     User,
     /// The machine or the session shut down: the shim received `SIGTERM` or `SIGPWR`.
     Shutdown,
+    /// The job needed more memory than it had requested, and the kernel killed it.
+    Memory,
 }

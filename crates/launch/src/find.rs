@@ -4,6 +4,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::connection::Connection;
 use crate::end::AttemptEnd;
 use crate::error::FindError;
@@ -33,7 +35,7 @@ pub enum FoundAttempt {
 }
 
 /// An attempt without an end record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostAttempt {
     /// Start record of the main process.
     pub started: StartRecord,
@@ -44,7 +46,7 @@ pub struct LostAttempt {
 }
 
 /// A cause for which a shim left no end record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LossCause {
     /// The machine was rebooted.
     Reboot,
@@ -72,7 +74,7 @@ pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError
     if !dir.exists() {
         return Ok(FoundAttempt::NeverRan);
     }
-    let mut folder = Folder::open(dir)?;
+    let folder = Folder::open(dir)?;
     loop {
         if let Some(end) = folder.read(folder::END)? {
             return Ok(FoundAttempt::Ended(end));
@@ -80,9 +82,8 @@ pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError
         if let Some(lock) = folder.lock()? {
             return resolve(&folder, &lock, until);
         }
-        match connect(folder)? {
-            Ok(shim) => return Ok(FoundAttempt::Alive(shim)),
-            Err(unreachable) => folder = unreachable,
+        if let Some(shim) = connect(&folder)? {
+            return Ok(FoundAttempt::Alive(shim));
         }
         if BootTime::now() >= until {
             return Err(FindError::Locked { dir: dir.to_owned() });
@@ -91,12 +92,13 @@ pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError
     }
 }
 
-/// Connects to the shim that holds the lock, or returns the folder if it is unreachable.
-fn connect(folder: Folder) -> Result<Result<Shim, Folder>, FindError> {
-    let Some(identity) = folder.read(folder::SHIM)? else { return Ok(Err(folder)) };
-    let Ok(line) = folder.connect().and_then(Connection::new) else { return Ok(Err(folder)) };
-    let dir = folder.path().to_owned();
-    Shim::from_connection(folder, identity, line).map_err(|error| FindError::JobProcesses { dir, error })
+/// Connects to the shim that holds the lock, or returns `None` if it is unreachable.
+fn connect(folder: &Folder) -> Result<Option<Shim>, FindError> {
+    let Some(identity) = folder.read(folder::SHIM)? else { return Ok(None) };
+    let Ok(line) = folder.connect().and_then(Connection::new) else { return Ok(None) };
+    let dir = || folder.path().to_owned();
+    Shim::from_connection(folder, identity, line)
+        .map_err(|error| FindError::JobProcesses { dir: dir(), error })
 }
 
 /// Resolves an attempt without a shim. The caller holds the lock.

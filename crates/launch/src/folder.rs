@@ -9,15 +9,18 @@
 //! | `started.json` | by the shim, durable, before the command may run | the command may have run |
 //! | `end.json` | by the shim, durable, when no process is left | how the attempt ended |
 //!
+//! A folder belongs to its owner alone, unless the folder above it is open to a group (mode 2750): then that group can read
+//! the records and connect to the socket, and can change nothing. So a daemon without rights follows attempts of root.
+//!
 //! > **Architecture invariant:** only the holder of the lock decides about an attempt that has
 //! > neither `started.json` nor `void`. A shim may then start the command; any other process may
 //! > declare the attempt void. A command therefore runs at most once, whichever process is killed
 //! > and at any time.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +30,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::fault::FaultPoint;
 use crate::identity::Identity;
+use crate::shortage::LaunchStep;
 use crate::time::BootTime;
 
 pub(crate) const SPEC: &str = "spec.json";
@@ -39,9 +44,17 @@ pub(crate) const LOG: &str = "shim.log";
 pub(crate) const SCRIPT: &str = "script";
 const LOCK: &str = "lock";
 const CTL: &str = "ctl";
-/// Preallocated file into which the end is written.
+/// Preallocated files into which the start and the end are written.
+const START_TEMPORARY: &str = "started.preallocated";
 const END_TEMPORARY: &str = "end.preallocated";
-const END_BYTES: u64 = 4096;
+const RECORD_BYTES: u64 = 4096;
+
+/// The bits of a folder that is open to a group: new files have that group, and it may read and enter the folder.
+const GROUP_READS: u32 = 0o2050;
+/// Modes of a folder, its records and its socket that are open to a group.
+const GROUP_FOLDER: u32 = 0o2750;
+const GROUP_RECORD: u32 = 0o640;
+const GROUP_SOCKET: u32 = 0o660;
 
 /// A record of the job's main process, written before it runs the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +70,9 @@ pub struct StartRecord {
     pub autogroup: Option<String>,
     /// Start of the process.
     pub at: BootTime,
+    /// Folder of the attempt's control group, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// An error in a file of the folder.
@@ -87,6 +103,8 @@ pub enum RecordError {
 pub(crate) struct Folder {
     path: PathBuf,
     fd: File,
+    /// Whether the group of the folder can read its records.
+    group_reads: bool,
 }
 
 /// The lock of an attempt. Dropping it, or the exit of the process, releases it.
@@ -96,9 +114,13 @@ pub(crate) struct AttemptLock {
 }
 
 impl Folder {
-    /// Creates the folder, accessible only to its owner.
+    /// Creates the folder. It is open to the group to which the folder above it is open, if any.
     pub(crate) fn create(path: &Path) -> Result<Folder, RecordError> {
-        let made = DirBuilder::new().mode(0o700).create(path);
+        let made = LaunchStep::CreateFolder
+            .pass(path)
+            .and_then(|()| FaultPoint::Folder.pass())
+            .and_then(|()| DirBuilder::new().mode(0o700).create(path));
+        let made = made.and_then(|()| open_to_group(path));
         made.map_err(|error| io_error("create", path, error))?;
         let folder = Folder::open(path)?;
         if let Some(parent) = folder.path.parent() {
@@ -109,9 +131,12 @@ impl Folder {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Folder, RecordError> {
-        let open = || Ok((fs::canonicalize(path)?, File::open(path)?));
-        let (path, fd) = open().map_err(|error| io_error("open", path, error))?;
-        Ok(Folder { path, fd })
+        let open = || {
+            let (path, fd) = (fs::canonicalize(path)?, File::open(path)?);
+            let group_reads = group_reads(&fd.metadata()?);
+            Ok(Folder { path, fd, group_reads })
+        };
+        open().map_err(|error| io_error("open", path, error))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -129,15 +154,7 @@ impl Folder {
 
     /// Reads a record, or returns `None` if it does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
-        let path = self.file(name);
-        match fs::read(&path) {
-            Ok(text) => match serde_json::from_slice(&text) {
-                Ok(record) => Ok(Some(record)),
-                Err(error) => Err(RecordError::Damaged { path, error }),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io_error("read", &path, error)),
-        }
+        read(&self.file(name))
     }
 
     /// Returns whether a file exists.
@@ -151,19 +168,29 @@ impl Folder {
         self.write_from(name, &format!("{name}.new"), record)
     }
 
-    /// Preallocates the file for the end, so that a full disk does not prevent its recording.
-    pub(crate) fn preallocate_end(&self) -> Result<(), RecordError> {
-        let path = self.file(END_TEMPORARY);
+    /// Preallocates the files for the start and the end, so that a full disk does not prevent their recording.
+    pub(crate) fn preallocate(&self) -> Result<(), RecordError> {
+        self.preallocate_file(START_TEMPORARY)?;
+        self.preallocate_file(END_TEMPORARY)
+    }
+
+    fn preallocate_file(&self, name: &str) -> Result<(), RecordError> {
+        let path = self.file(name);
         let allocate = || {
+            FaultPoint::Room.pass()?;
             let file = private().create_new(true).open(&path)?;
-            match fallocate(&file, FallocateFlags::empty(), 0, END_BYTES) {
-                // Without preallocation in this file system, the end is written like any other
-                // record.
+            match fallocate(&file, FallocateFlags::empty(), 0, RECORD_BYTES) {
+                // Without preallocation in this file system, it is written like any other record.
                 Err(Errno::OPNOTSUPP) => Ok(()),
                 other => Ok(other?),
             }
         };
         allocate().map_err(|error| io_error("make room in", &path, error))
+    }
+
+    /// Writes the start into the preallocated file.
+    pub(crate) fn write_start(&self, started: &StartRecord) -> Result<(), RecordError> {
+        self.write_from(STARTED, START_TEMPORARY, started)
     }
 
     /// Writes the end into the preallocated file.
@@ -175,20 +202,38 @@ impl Folder {
     fn write_from<T: Serialize>(&self, name: &str, temporary: &str, record: &T) -> Result<(), RecordError> {
         let (from, to) = (self.file(temporary), self.file(name));
         let write = || {
+            self.pass_step(name)?;
             let text = serde_json::to_vec(record)?;
             let mut file = private().create(true).open(&from)?;
+            FaultPoint::of_record(name).pass()?;
+            if self.group_reads {
+                file.set_permissions(Permissions::from_mode(GROUP_RECORD))?;
+            }
             file.write_all(&text)?;
             file.set_len(text.len() as u64)?;
             file.sync_all()?;
             fs::rename(&from, &to)?;
-            self.fd.sync_all()
+            self.fd.sync_all()?;
+            FaultPoint::RecordFlush.pass()
         };
         write().map_err(|error| io_error("write", &to, error))
     }
 
+    /// Passes the step of a launch that writes a record.
+    fn pass_step(&self, name: &str) -> io::Result<()> {
+        match name {
+            SPEC => LaunchStep::WriteSpec.pass(&self.path),
+            SHIM => LaunchStep::WriteShim.pass(&self.path),
+            STARTED => LaunchStep::WriteStarted.pass(&self.path),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes an executable script file and returns its path.
     pub(crate) fn write_script(&self, text: &str) -> io::Result<PathBuf> {
+        LaunchStep::WriteScript.pass(&self.path)?;
         let path = self.file(SCRIPT);
+        FaultPoint::Script.pass()?;
         private().mode(0o700).create_new(true).open(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
@@ -201,6 +246,17 @@ impl Folder {
             Ok(()) => Ok(Some(AttemptLock { _fd: file.into() })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(io_error("lock", &path, error.into())),
+        }
+    }
+
+    /// Marks the attempt as void although its start may be recorded. Needs no disk space.
+    ///
+    /// Only its shim calls this, which has not permitted the command to run.
+    pub(crate) fn void_start(&self, lock: &AttemptLock) -> Result<(), RecordError> {
+        let path = self.file(STARTED);
+        match fs::remove_file(&path).and_then(|()| self.fd.sync_all()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path, error)),
+            _ => self.void(lock),
         }
     }
 
@@ -218,7 +274,11 @@ impl Folder {
 
     /// Listens for daemons at the socket.
     pub(crate) fn listen(&self) -> io::Result<UnixListener> {
-        UnixListener::bind(self.ctl())
+        let listener = UnixListener::bind(self.ctl())?;
+        if self.group_reads {
+            fs::set_permissions(self.ctl(), Permissions::from_mode(GROUP_SOCKET))?;
+        }
+        Ok(listener)
     }
 
     /// Connects to the shim. Does not wait if too many others do.
@@ -240,6 +300,41 @@ impl Folder {
     }
 }
 
+/// Reads a record, or returns `None` if it does not exist.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RecordError> {
+    match fs::read(path) {
+        Ok(text) => match serde_json::from_slice(&text) {
+            Ok(record) => Ok(Some(record)),
+            Err(error) => Err(RecordError::Damaged { path: path.to_owned(), error }),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path, error)),
+    }
+}
+
+/// Opens a new folder to the group to which the folder above it is open.
+fn open_to_group(path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    if group_reads(&fs::metadata(parent)?) {
+        fs::set_permissions(path, Permissions::from_mode(GROUP_FOLDER))?;
+    }
+    Ok(())
+}
+
+fn group_reads(folder: &Metadata) -> bool {
+    folder.mode() & GROUP_READS == GROUP_READS
+}
+
+impl FaultPoint {
+    fn of_record(name: &str) -> FaultPoint {
+        match name {
+            STARTED => FaultPoint::Start,
+            END => FaultPoint::End,
+            _ => FaultPoint::Record,
+        }
+    }
+}
+
 /// Returns options for a file that only its owner can access.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -249,4 +344,34 @@ fn private() -> OpenOptions {
 
 fn io_error(what: &'static str, path: &Path, error: io::Error) -> RecordError {
     RecordError::Io { what, path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn an_attempt_is_open_to_the_group_of_the_folder_above_only() {
+        for (above, folder_mode, record, socket) in
+            [(0o755, 0o700, 0o600, None), (0o2750, GROUP_FOLDER, GROUP_RECORD, Some(GROUP_SOCKET))]
+        {
+            let home = tempfile::tempdir().unwrap();
+            fs::set_permissions(home.path(), Permissions::from_mode(above)).unwrap();
+            let folder = Folder::create(&home.path().join("1.1")).unwrap();
+            folder.preallocate().unwrap();
+            folder.write(SPEC, &1).unwrap();
+            folder.write_end(&2).unwrap();
+            drop(folder.lock().unwrap());
+            let _listener = folder.listen().unwrap();
+            assert_eq!(mode(folder.path()), folder_mode);
+            assert_eq!([SPEC, END, LOCK].map(|name| mode(&folder.file(name))), [record, record, 0o600]);
+            if let Some(socket) = socket {
+                assert_eq!(mode(&folder.file(CTL)), socket);
+            }
+        }
+    }
 }

@@ -2,10 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::end::AttemptEnd;
@@ -26,9 +29,13 @@ pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// The open connection represents the daemon to the shim. Dropping the handle starts
 /// [`AttemptSpec::orphan_resume_delay`](crate::AttemptSpec::orphan_resume_delay).
+///
+/// A handle has two descriptors. The connection carries the commands. The pidfd reports the exit of
+/// a shim whose connection is broken or taken by another process, and its signals reach no process
+/// that reuses the number.
 #[derive(Debug)]
 pub struct Shim {
-    folder: Folder,
+    dir: PathBuf,
     identity: Identity,
     pidfd: OwnedFd,
     connection: Connection,
@@ -41,14 +48,32 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// Creates the handle, or returns the folder if the process has exited.
+    /// Creates the handle, or returns `None` if the process has exited.
     pub(crate) fn from_connection(
-        folder: Folder,
+        folder: &Folder,
         identity: Identity,
         connection: Connection,
-    ) -> io::Result<Result<Shim, Folder>> {
-        let Some(pidfd) = identity.open()? else { return Ok(Err(folder)) };
-        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0, greeted: false, hello: None }))
+    ) -> io::Result<Option<Shim>> {
+        let Some(pidfd) = identity.open()? else { return Ok(None) };
+        let dir = folder.path().to_owned();
+        Ok(Some(Shim { dir, identity, pidfd, connection, last: 0, greeted: false, hello: None }))
+    }
+
+    /// Returns what another process needs for a handle of the same shim: a description, the connection and the pidfd.
+    ///
+    /// The shim does not notice.
+    pub fn into_parts(self) -> (ShimParts, OwnedFd, OwnedFd) {
+        (ShimParts { identity: self.identity, last: self.last }, self.connection.into_fd(), self.pidfd)
+    }
+
+    /// Creates the handle of a shim from the parts of another process's handle. `dir` is the folder of the attempt.
+    ///
+    /// # Errors
+    /// The connection cannot be used.
+    pub fn from_parts(dir: &Path, parts: ShimParts, connection: OwnedFd, pidfd: OwnedFd) -> io::Result<Shim> {
+        let connection = Connection::new(connection.into())?;
+        let ShimParts { identity, last } = parts;
+        Ok(Shim { dir: dir.to_owned(), identity, pidfd, connection, last, greeted: false, hello: None })
     }
 
     /// Returns a descriptor that becomes readable when the shim exits. Read [`Shim::end`] then.
@@ -66,7 +91,8 @@ impl Shim {
     /// # Errors
     /// The shim has exited, or its queue of connections is full.
     pub fn reconnect(&mut self) -> io::Result<()> {
-        self.connection = Connection::new(self.folder.connect()?)?;
+        let folder = Folder::open(&self.dir).map_err(io::Error::other)?;
+        self.connection = Connection::new(folder.connect()?)?;
         self.greeted = false;
         Ok(())
     }
@@ -93,7 +119,7 @@ impl Shim {
         self.signal(Signal::CONT)
     }
 
-    /// Kills the shim. The caller has proved with [`Shim::kill_job`] that no process of the job is
+    /// Kills the shim. The caller has proved with [`AttemptProcesses::kill_job`] that no process of the job is
     /// left.
     ///
     /// # Errors
@@ -109,20 +135,6 @@ impl Shim {
         }
     }
 
-    /// Kills every process of the job that `/proc` shows, without the help of the shim, and waits
-    /// for the deaths.
-    ///
-    /// # Errors
-    /// The start record or `/proc` cannot be read.
-    pub fn kill_job(&self, until: BootTime) -> io::Result<KillResult> {
-        match self.started().map_err(io::Error::other)? {
-            Some(started) => {
-                JobSession::new(&started, self.folder.path()).with_shim(&self.identity).kill(until)
-            }
-            None => Ok(KillResult::All(Vec::new())),
-        }
-    }
-
     /// Returns the identity of the shim process.
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -133,7 +145,7 @@ impl Shim {
     /// # Errors
     /// The record cannot be read.
     pub fn started(&self) -> Result<Option<StartRecord>, RecordError> {
-        self.folder.read(folder::STARTED)
+        read(&self.dir, folder::STARTED)
     }
 
     /// Returns the end of the attempt, or `None` if none is recorded.
@@ -144,7 +156,15 @@ impl Shim {
     /// # Errors
     /// The record cannot be read.
     pub fn end(&self) -> Result<Option<AttemptEnd>, RecordError> {
-        self.folder.read(folder::END)
+        read(&self.dir, folder::END)
+    }
+
+    /// Returns the record of the start, or `None` if the command has not been permitted to run.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn start(&self) -> Result<Option<StartRecord>, RecordError> {
+        read(&self.dir, folder::STARTED)
     }
 
     /// Sends a command and waits for its reply, at most [`REPLY_TIMEOUT`].
@@ -201,6 +221,82 @@ impl Shim {
         self.hello = reply.hello.clone().or(self.hello.take()).or_else(|| Some(Hello::earliest()));
         Ok(Some(reply))
     }
+}
+
+/// The description of a shim for another process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShimParts {
+    identity: Identity,
+    /// Number of the last command.
+    last: u64,
+}
+
+/// The processes of an attempt, reached by its folder alone, without a connection to its shim.
+#[derive(Clone, Debug)]
+pub struct AttemptProcesses {
+    dir: PathBuf,
+    shim: Option<Identity>,
+}
+
+impl AttemptProcesses {
+    /// Returns the processes of the attempt in a folder.
+    ///
+    /// # Errors
+    /// The record of the shim cannot be read.
+    pub fn of(dir: &Path) -> Result<AttemptProcesses, RecordError> {
+        Ok(AttemptProcesses { dir: dir.to_owned(), shim: read(dir, folder::SHIM)? })
+    }
+
+    /// Kills every process of the job that `/proc` shows, and waits for the deaths. The shim lives on.
+    ///
+    /// # Errors
+    /// The start record or `/proc` cannot be read.
+    pub fn kill_job(&self, until: BootTime) -> io::Result<KillResult> {
+        match read::<StartRecord>(&self.dir, folder::STARTED).map_err(io::Error::other)? {
+            Some(started) => JobSession::new(&started, &self.dir).with_shim(self.shim.as_ref()).kill(until),
+            None => Ok(KillResult::All(Vec::new())),
+        }
+    }
+
+    /// Sends `SIGCONT` to the shim.
+    ///
+    /// # Errors
+    /// As [`Shim::wake`].
+    pub fn wake_shim(&self) -> io::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Kills the shim, as [`Shim::kill`] does.
+    ///
+    /// # Errors
+    /// As [`Shim::kill`].
+    pub fn kill_shim(&self) -> io::Result<()> {
+        self.signal(Signal::KILL)
+    }
+
+    /// Returns whether the shim lives.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn has_shim(&self) -> io::Result<bool> {
+        Ok(self.open_shim()?.is_some())
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        match self.open_shim()?.map(|pidfd| pidfd_send_signal(pidfd, signal)) {
+            Some(Ok(()) | Err(Errno::SRCH)) | None => Ok(()),
+            Some(Err(error)) => Err(error.into()),
+        }
+    }
+
+    fn open_shim(&self) -> io::Result<Option<OwnedFd>> {
+        self.shim.as_ref().map_or(Ok(None), Identity::open)
+    }
+}
+
+/// Reads a record of an attempt, or returns `None` if it does not exist.
+fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, RecordError> {
+    folder::read(&dir.join(name))
 }
 
 fn command_error(error: io::Error) -> CommandError {

@@ -6,14 +6,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::connection::Connection;
 use crate::error::LaunchError;
+use crate::fault;
 use crate::folder::{self, Folder};
 use crate::handle::{REPLY_TIMEOUT, Shim};
 use crate::message::Handshake;
 use crate::protocol::ShimCommand;
+use crate::shortage::LaunchStep;
 use crate::spec::AttemptSpec;
 use crate::time::BootTime;
 use crate::wait;
@@ -34,26 +38,38 @@ pub fn launch(exe: &Path, dir: &Path, spec: &AttemptSpec) -> Result<Shim, Launch
     // The lock file must exist before the disk is full.
     drop(folder.lock()?);
     folder.write(folder::SPEC, spec)?;
-    let launched = spawn(exe, &folder).and_then(|stream| handshake(folder, stream));
+    let launched = spawn(exe, &folder).and_then(|stream| handshake(&folder, stream));
     launched.map_err(|error| void_failed(dir, error))
 }
 
 /// Spawns the shim and returns the connection to it.
 fn spawn(exe: &Path, folder: &Folder) -> Result<UnixStream, LaunchError> {
     let spawn = || {
+        LaunchStep::Spawn.pass(folder.path())?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(exe);
         command.arg0("miserly").arg("shim").arg(folder.path()).env_clear();
+        fault::pass_on(&mut command);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(folder.log()?);
         // The first program spawns the shim and exits at once.
-        let status = command.status()?;
+        let status = exit_in_time(command.spawn()?)?;
         if status.success() { Ok(ours) } else { Err(io::Error::other(status.to_string())) }
     };
     spawn().map_err(|error| LaunchError::Spawn { exe: exe.to_owned(), error })
 }
 
+/// Waits for the exit of a program. Kills it if it takes too long, because it was stopped.
+fn exit_in_time(mut program: Child) -> io::Result<ExitStatus> {
+    let until = BootTime::now().after(REPLY_TIMEOUT);
+    let exit = pidfd_open(Pid::from_child(&program), PidfdFlags::empty())?;
+    if !wait::readable(&[exit.as_fd()], until)? {
+        program.kill()?;
+    }
+    program.wait()
+}
+
 /// Waits for the handshake and lets the shim continue.
-fn handshake(folder: Folder, stream: UnixStream) -> Result<Shim, LaunchError> {
+fn handshake(folder: &Folder, stream: UnixStream) -> Result<Shim, LaunchError> {
     let log = folder.file(folder::LOG);
     let died = || LaunchError::Died { reason: fs::read_to_string(&log).unwrap_or_default() };
     let broken = |error: &dyn ToString| LaunchError::Died { reason: error.to_string() };
@@ -67,7 +83,7 @@ fn handshake(folder: Folder, stream: UnixStream) -> Result<Shim, LaunchError> {
     }
     let identity = folder.read(folder::SHIM)?.ok_or_else(died)?;
     let connected = Shim::from_connection(folder, identity, connection).map_err(|error| broken(&error))?;
-    let mut shim = connected.map_err(|_| died())?;
+    let mut shim = connected.ok_or_else(died)?;
     // The shim waits for this command, so it cannot exit before its pidfd is open.
     shim.request(&ShimCommand::Status).map_err(|error| broken(&error))?;
     Ok(shim)
@@ -97,5 +113,21 @@ fn void_failed(dir: &Path, error: LaunchError) -> LaunchError {
     match (voided(), error) {
         (Some(()), error) => error,
         (None, error) => LaunchError::Unclear { dir: dir.to_owned(), error: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_stopped_is_killed_in_time() {
+        let program = Command::new("sleep").arg("300").spawn().unwrap();
+        kill_process(Pid::from_child(&program), Signal::STOP).unwrap();
+        assert!(!exit_in_time(program).unwrap().success());
+        let program = Command::new("true").spawn().unwrap();
+        assert!(exit_in_time(program).unwrap().success());
     }
 }

@@ -32,6 +32,8 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+pub mod fault;
+
 mod time;
 
 mod spec;
@@ -70,13 +72,15 @@ mod wait;
 
 mod lossless;
 
+mod shortage;
+
 mod sys;
 
-pub use end::{AttemptEnd, EndCause, Exit, StartFailure};
+pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
 pub use folder::{RecordError, StartRecord};
-pub use handle::{REPLY_TIMEOUT, Shim};
+pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts};
 pub use identity::Identity;
 pub use launch::launch;
 pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
@@ -84,5 +88,10 @@ pub use probe::{Unenforced, leaves_idle, unenforced, usable_cpus};
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
-pub use spec::{AttemptSpec, CommandSpec, OutputFile, ReservedWindow, ResourceLimits, RunMode, SpecError};
+pub use shortage::LaunchStep;
+pub use spec::{
+    AttemptSpec, CgroupSpec, CommandSpec, JobUser, OutputFile, PrivateFolders, ReservedWindow,
+    ResourceLimits, RunMode, SpecError,
+};
+pub use sys::pam::Pam;
 pub use time::BootTime;

@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 use std::thread;
+
+use miserly_cgroup::Capability;
 
 use crate::cpus;
 use crate::sys;
@@ -52,11 +55,30 @@ pub enum Unenforced {
         "the kernel weights sessions (sched_autogroup): an opportunistic job gets some 1.5 % of a busy cpu, or half of it in a session that it creates"
     )]
     SessionWeights,
+    /// The group of all jobs competes with other programs by its own weight.
+    #[error(
+        "all jobs together compete with other programs as one control group: an opportunistic job yields to jobs in their windows, and not to programs outside the group"
+    )]
+    GroupWeight,
+    /// Opportunistic jobs are not parked for lack of memory.
+    #[error("an opportunistic job is not stopped when memory gets short")]
+    OpportunisticMemory,
+    /// Input and output are shared by all.
+    #[error(
+        "input and output are not promised: any program may use the disks and the network, whatever its share"
+    )]
+    Io,
+    /// Huge pages are outside the pools.
+    #[error("huge pages are not promised: any program with the right to use them may take them")]
+    HugePages,
+    /// The resources of RDMA devices are outside the pools.
+    #[error("RDMA devices are not promised: any program with the right to use them may take their resources")]
+    Rdma,
 }
 
 impl Unenforced {
     /// All variants.
-    pub const ALL: [Unenforced; 10] = [
+    pub const ALL: [Unenforced; 15] = [
         Unenforced::Memory,
         Unenforced::MemorySum,
         Unenforced::OtherPrograms,
@@ -67,6 +89,11 @@ impl Unenforced {
         Unenforced::OtherRights,
         Unenforced::StaysIdle,
         Unenforced::SessionWeights,
+        Unenforced::GroupWeight,
+        Unenforced::OpportunisticMemory,
+        Unenforced::Io,
+        Unenforced::HugePages,
+        Unenforced::Rdma,
     ];
 
     /// Returns a short, stable name.
@@ -82,21 +109,50 @@ impl Unenforced {
             Unenforced::OtherRights => "programs-of-other-users",
             Unenforced::StaysIdle => "stays-in-idle-class",
             Unenforced::SessionWeights => "sessions-weighted-first",
+            Unenforced::GroupWeight => "groups-weighted-first",
+            Unenforced::OpportunisticMemory => "opportunistic-memory",
+            Unenforced::Io => "io",
+            Unenforced::HugePages => "huge-pages",
+            Unenforced::Rdma => "rdma",
         }
     }
 }
 
-/// Returns the limits that cannot be enforced on this machine for this user.
-pub fn unenforced() -> Vec<Unenforced> {
+/// Returns the limits that cannot be enforced on this machine for this user, in control groups that can do `can`.
+pub fn unenforced(can: &[Capability]) -> Vec<Unenforced> {
     let leaves_idle = leaves_idle();
     let has_autogroups =
         fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() != "0");
+    let can = |one| can.contains(&one);
     let unenforced = Unenforced::ALL.into_iter().filter(|what| match what {
-        Unenforced::StaysIdle => !leaves_idle,
-        Unenforced::SessionWeights => has_autogroups,
-        _ => true,
+        Unenforced::StaysIdle => !(leaves_idle || can(Capability::Idle)),
+        Unenforced::SessionWeights => has_autogroups && !can(Capability::Idle),
+        Unenforced::GroupWeight => can(Capability::Idle),
+        Unenforced::MemorySum => !can(Capability::MemoryMax),
+        Unenforced::Moves => !can(Capability::Cpus),
+        Unenforced::LeavesSession => !can(Capability::Kill),
+        Unenforced::OtherRights => !(can(Capability::Kill) && can(Capability::Freeze)),
+        Unenforced::Memory => !(can(Capability::MemoryMin) && can(Capability::Swap)),
+        Unenforced::OpportunisticMemory => {
+            !(can(Capability::Freeze) && can(Capability::Idle) && can(Capability::MemoryMax))
+        }
+        Unenforced::HugePages => has_huge_pages(),
+        Unenforced::Rdma => has_rdma(),
+        Unenforced::OtherPrograms | Unenforced::ShimKilled | Unenforced::ShimStopped | Unenforced::Io => true,
     });
     unenforced.collect()
+}
+
+/// Returns whether the machine has huge pages, of any size.
+fn has_huge_pages() -> bool {
+    let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return false };
+    let pages = sizes.flatten().filter_map(|size| fs::read_to_string(size.path().join("nr_hugepages")).ok());
+    pages.into_iter().any(|pages| pages.trim() != "0")
+}
+
+/// Returns whether the machine has RDMA devices.
+fn has_rdma() -> bool {
+    fs::read_dir("/sys/class/infiniband").is_ok_and(|mut devices| devices.next().is_some())
 }
 
 /// Returns the processors on which this process may run, by number.
@@ -107,10 +163,16 @@ pub fn usable_cpus() -> io::Result<Vec<u32>> {
     Ok(cpus::affinity(None)?)
 }
 
-/// Returns whether a job can leave the idle class, tried in a short-lived thread.
+/// Returns whether a job can leave the idle class, tried in a short-lived thread at the first call.
 ///
-/// This requires root, `CAP_SYS_NICE`, or a nice limit of 20.
+/// This requires root, `CAP_SYS_NICE`, or a nice limit of 20. The answer stays that of the first call: a daemon may give up
+/// rights that its shims have.
 pub fn leaves_idle() -> bool {
+    static LEAVES: OnceLock<bool> = OnceLock::new();
+    *LEAVES.get_or_init(try_to_leave_idle)
+}
+
+fn try_to_leave_idle() -> bool {
     let leave = || sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok();
     thread::scope(|scope| scope.spawn(leave).join().unwrap_or(false))
 }

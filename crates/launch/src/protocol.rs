@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use miserly_cgroup::CgroupError;
 use serde::{Deserialize, Serialize};
 
 use crate::end::{AttemptEnd, EndCause};
@@ -106,6 +107,12 @@ pub enum ShimRefusal {
         /// Error of the kernel.
         error: String,
     },
+    /// The kernel did not accept a setting of the control group.
+    #[error("cannot set the control group of the job: {error}")]
+    Cgroup {
+        /// File, value and error of the kernel.
+        error: String,
+    },
     /// The processes cannot be inspected.
     #[error("cannot inspect the processes of the job: {error}")]
     Processes {
@@ -145,6 +152,13 @@ impl ShimCommand {
 impl ShimRefusal {
     pub(crate) fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
         ShimRefusal::Cpus { cpus: cpus.to_owned(), error: error.to_string() }
+    }
+
+    pub(crate) fn from_cgroup(cpus: &[u32], error: &CgroupError) -> ShimRefusal {
+        if error.is_about_cpus() {
+            return ShimRefusal::from_cpus(cpus, error);
+        }
+        ShimRefusal::Cgroup { error: error.to_string() }
     }
 
     pub(crate) fn from_processes(error: &std::io::Error) -> ShimRefusal {

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use miserly_cgroup::JobGroup;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
 
 use crate::folder::StartRecord;
 use crate::identity::{self, Identity};
@@ -21,8 +23,8 @@ pub(crate) const MARK: &str = "MISERLY_ATTEMPT_FOLDER";
 /// The processes of a job that can be found without its shim.
 ///
 /// They are the session, distinguished from later sessions of the same number, and the processes
-/// that have the attempt's folder in their environment. While the shim exists, they are also its
-/// descendants.
+/// that have the attempt's folder in their environment or are in its control group. While the shim
+/// exists, they are also its descendants.
 pub(crate) struct JobSession<'a> {
     started: &'a StartRecord,
     /// Entry of the environment.
@@ -31,7 +33,7 @@ pub(crate) struct JobSession<'a> {
 }
 
 /// The result of killing the processes of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KillResult {
     /// No process is left; these were killed.
     All(Vec<u32>),
@@ -45,9 +47,9 @@ impl<'a> JobSession<'a> {
         JobSession { started, mark, shim: None }
     }
 
-    /// Adds the descendants of the shim.
-    pub(crate) fn with_shim(self, shim: &'a Identity) -> JobSession<'a> {
-        JobSession { shim: Some(shim), ..self }
+    /// Adds the descendants of the shim, if it is known.
+    pub(crate) fn with_shim(self, shim: Option<&'a Identity>) -> JobSession<'a> {
+        JobSession { shim, ..self }
     }
 
     /// Kills processes until a scan finds none, or until an instant. Scans at least twice, because a
@@ -63,16 +65,21 @@ impl<'a> JobSession<'a> {
                 return Ok(KillResult::Survivors(left.iter().map(|stat| stat.pid).collect()));
             }
             killed.extend(left.iter().map(|stat| stat.pid));
+            if let Some(group) = self.group() {
+                // Also those that are frozen or are being created. A kernel before 5.14 lacks it.
+                let _ = group.kill();
+            }
             kill_all(&left, until)?;
         }
     }
 
     fn members(&self) -> io::Result<Vec<Stat>> {
         let mut all = procfs::processes()?;
-        let descendants = self.descendants(&all);
+        let mut members = self.descendants(&all);
+        members.extend(self.group().and_then(|group| group.processes().ok()).unwrap_or_default());
         let is_reused = all.iter().any(|stat| self.is_foreign_leader(stat));
         let is_member = |stat: &Stat| {
-            descendants.contains(&stat.pid)
+            members.contains(&stat.pid)
                 // If the number was reused, the old session is empty.
                 || !is_reused && stat.session == self.started.sid && self.has_same_autogroup(stat)
                 || procfs::has_in_environment(stat.pid, &self.mark)
@@ -80,6 +87,11 @@ impl<'a> JobSession<'a> {
         let since = self.started.main.start_time;
         all.retain(|stat| stat.start_time >= since && stat.pid != std::process::id() && is_member(stat));
         Ok(all)
+    }
+
+    fn group(&self) -> Option<JobGroup> {
+        // A group that is gone has no processes.
+        self.started.cgroup.as_deref().and_then(|path| JobGroup::open(path).ok())
     }
 
     fn is_foreign_leader(&self, stat: &Stat) -> bool {

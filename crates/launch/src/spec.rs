@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use miserly_cgroup::Capability;
 use serde::{Deserialize, Serialize};
 
 use crate::lossless;
@@ -54,6 +55,64 @@ pub struct AttemptSpec {
     /// this limit, and the end in `mode` is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_limit: Option<Duration>,
+    /// Control group of the processes; `None` where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupSpec>,
+    /// User of the command, if it is not the user of the shim. The shim is root's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<JobUser>,
+    /// Folders that only the processes of the attempt have. The shim is root's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_folders: Option<PrivateFolders>,
+}
+
+/// The user of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobUser {
+    /// Name of the account.
+    pub name: String,
+    /// User number; not 0.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+    /// All supplementary groups.
+    pub groups: Vec<u32>,
+    /// Whether programs with the set-user-ID bit get no rights by it (`no_new_privs`).
+    pub no_new_privileges: bool,
+    /// Service of PAM whose modules check the account and set up the session. `None` uses no PAM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pam: Option<String>,
+}
+
+/// An own `/tmp`, `/dev/shm` and System V IPC. All of it is removed with the last process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrivateFolders {
+    /// Bytes of each of the folders; `None` is half of the machine's memory. The content counts as memory of the job.
+    pub size: Option<u64>,
+}
+
+/// The control group of an attempt, which its shim creates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupSpec {
+    /// Folder of the tree in which the group is created.
+    #[serde(with = "lossless")]
+    pub tree: PathBuf,
+    /// Folder of the group for shims, if it is not in the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shims: Option<PathBuf>,
+    /// What the tree can do. The rest is left to the means of processes.
+    pub can: Vec<Capability>,
+    /// Bytes of memory of all processes together; `None` is no limit.
+    pub memory: Option<u64>,
+    /// Maximum number of processes and threads; `None` is no limit.
+    pub pids: Option<u64>,
+    /// Whether it may run on all processors before its window, which are not listed then: a list would end the partitions of other
+    /// jobs.
+    #[serde(default)]
+    pub early_on_all: bool,
+    /// Whether the processors of its window are taken from all other programs, as a partition.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// An output file. It is created if it does not exist; its directory is not.
@@ -143,6 +202,9 @@ impl RunMode {
 /// An error in a specification that no machine could run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
+    /// The user of the command is root. Without a user, the command has the rights of its shim.
+    #[error("the user of a command cannot be root")]
+    Root,
     /// Neither a program nor a script is given.
     #[error("no command: give a program or a script")]
     NoCommand,
@@ -179,6 +241,9 @@ impl AttemptSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         self.command_spec().check()?;
         check_cpus(self.mode.cpus())?;
+        if self.user.as_ref().is_some_and(|user| user.uid == 0) {
+            return Err(SpecError::Root);
+        }
         self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))
     }
 

@@ -2,11 +2,17 @@
 //!
 //! > **Architecture invariant:** all unsafe code of this crate is in this module.
 
+pub(crate) mod pam;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::process::Pid;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::end::ProcessUsage;
 
 /// Puts a thread into the idle class (`SCHED_IDLE`) or back into the normal one.
 ///
@@ -94,6 +100,42 @@ pub(crate) fn take_signals(fd: &OwnedFd) -> Signals {
     signals
 }
 
+/// A child that has exited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reaped {
+    pub(crate) pid: u32,
+    /// The status, as `wait` returns it.
+    pub(crate) status: i32,
+    /// What it used, with the children that it waited for.
+    pub(crate) usage: ProcessUsage,
+}
+
+/// Reaps a child that has exited, if there is one.
+///
+/// # Errors
+/// `ECHILD` if there is no child at all, `EINTR`.
+pub(crate) fn reap() -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    #[allow(unsafe_code, reason = "rustix has no wait4")]
+    // SAFETY: the kernel writes the status and the usage, which outlive the call. All bits of a usage may be zero.
+    let (pid, usage) = unsafe {
+        let pid = libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr());
+        (pid, usage.assume_init())
+    };
+    checked(pid.into())?;
+    let time = |of: libc::timeval| {
+        let seconds = Duration::from_secs(u64::try_from(of.tv_sec).unwrap_or(0));
+        seconds + Duration::from_micros(u64::try_from(of.tv_usec).unwrap_or(0))
+    };
+    let usage = ProcessUsage {
+        user: time(usage.ru_utime),
+        system: time(usage.ru_stime),
+        memory_peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+    };
+    Ok((pid > 0).then_some(Reaped { pid: pid.unsigned_abs(), status, usage }))
+}
+
 /// Sets the processors of a thread from a set of bits in words.
 ///
 /// # Errors
@@ -151,6 +193,29 @@ pub(crate) fn close_files_on_exec() {
     unsafe {
         libc::syscall(libc::SYS_close_range, FIRST, LAST, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC));
     }
+}
+
+/// Takes mounts and System V IPC of the machine away from this process, which has one thread. It keeps copies of the mounts.
+///
+/// # Errors
+/// `EPERM` without the right to do so.
+pub(crate) fn unshare_mounts_and_ipc() -> io::Result<()> {
+    #[allow(unsafe_code, reason = "the function of rustix is unsafe for the sake of shared file descriptors")]
+    // SAFETY: the table of descriptors stays shared.
+    let unshared = unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWIPC) };
+    Ok(unshared?)
+}
+
+/// Gives this process a session keyring of its own, so that it shares none with the daemon.
+///
+/// # Errors
+/// `ENOSYS` on a kernel without keys.
+pub(crate) fn join_new_session_keyring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    #[allow(unsafe_code, reason = "rustix has no keyctl")]
+    // SAFETY: a null name asks for a keyring without a name; no memory is accessed.
+    let result = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<u8>()) };
+    checked(result)
 }
 
 /// Converts the result of a call that returns -1 on failure.

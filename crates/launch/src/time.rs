@@ -5,6 +5,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::fault::{self, ClockSteps};
+
 const PER_SECOND: i64 = 1_000_000;
 const NANOS: i64 = 1_000;
 
@@ -23,7 +25,8 @@ impl BootTime {
     /// Returns the present instant.
     pub fn now() -> BootTime {
         let now = clock_gettime(ClockId::Boottime);
-        BootTime(now.tv_sec.saturating_mul(PER_SECOND).saturating_add(now.tv_nsec / NANOS))
+        let now = now.tv_sec.saturating_mul(PER_SECOND).saturating_add(now.tv_nsec / NANOS);
+        BootTime(now.saturating_add(ClockSteps::now().boot))
     }
 
     /// Returns the instant `length` later, at most [`BootTime::MAX`].
@@ -41,6 +44,17 @@ impl BootTime {
     /// Returns the time since `earlier`, or zero if it is later.
     pub fn since(self, earlier: BootTime) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Returns the instant to which a timer of the kernel is set, in microseconds of its own clock.
+    ///
+    /// It is this instant, except in tests of a clock that steps: a timer then fires early, to be set again.
+    pub fn timer(self) -> i64 {
+        if !fault::are_possible() {
+            return self.0;
+        }
+        let at = self.min(BootTime::now().after(fault::LONGEST_WAIT));
+        at.0.saturating_sub(ClockSteps::now().boot)
     }
 
     /// Converts to the type of the kernel's timers.

@@ -1,6 +1,6 @@
 //! Writes the fixture of the present format: a state that every later version must open.
 //!
-//! `cargo run -p miserly-live --example write-fixture` replaces `tests/data/state-2`.
+//! `cargo run -p miserly-live --example write-fixture` replaces `tests/data/state-3`.
 
 use std::error::Error;
 use std::fs;
@@ -15,12 +15,13 @@ mod content;
 mod fixture_content;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-2");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-3");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     let mut store = Store::open(&folder)?;
     store.commit(&fixture_content::fixture())?;
+    store.commit(&fixture_content::checkpoint())?;
     Backups::new(&folder).take(1)?;
     drop(store);
     // Neither belongs to the format: they are made anew.

@@ -5,13 +5,20 @@
 //! Setting the wall clock therefore moves no window. A start that is two hours away remains two
 //! hours away, and is shown at the new time of day.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use miserly_core::Time;
 use miserly_engine::{ClockMark, Now};
 use miserly_launch::BootTime;
+use miserly_launch::fault::ClockSteps;
 
-/// A source of wall time: [`Timestamp::now`], except in tests of clock changes.
+/// A source of wall time: [`time_of_day`], except in tests of clock changes.
 pub type Wall = fn() -> Timestamp;
+
+/// Returns the time of day of the machine, with the steps of a test.
+pub fn time_of_day() -> Timestamp {
+    let step = SignedDuration::from_micros(ClockSteps::now().wall);
+    Timestamp::now().checked_add(step).unwrap_or(Timestamp::MAX)
+}
 
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug)]

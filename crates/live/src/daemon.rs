@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, UserNames,
 };
+use miserly_launch::BootTime;
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -20,14 +21,18 @@ use tokio::sync::oneshot;
 
 use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
-use crate::config::Configuration;
-use crate::engine_handle::EngineHandle;
-use crate::process::Processes;
+use crate::config::{Configuration, online_cpus};
+use crate::engine_handle::{EngineHandle, Sealer};
+use crate::hotplug::Hotplug;
+use crate::launcher_parts::LauncherParts;
+use crate::process::{LauncherNotes, Processes, UnknownAttempts};
+use crate::recover;
 use crate::request_rate::RequestRate;
 use crate::rereading::{Rereading, log_shared, log_warnings};
+use crate::separation::Separated;
 use crate::server::{self, BindError};
 use crate::service_manager::{self, Starting};
-use crate::store::{BackupThread, Store, StoreError, private_folder};
+use crate::store::{BackupThread, Readers, StateCheck, Store, StoreError};
 use crate::timer::Timer;
 use crate::users;
 
@@ -48,10 +53,15 @@ pub struct Options {
     pub configuration: Configuration,
     /// The configuration file, if there is one.
     pub file: Option<PathBuf>,
-    /// The program that acts as the shim when it is called as `PROGRAM shim FOLDER`.
+    /// The program of the daemon. It acts as the shim when it is called as `PROGRAM shim FOLDER`, if there is no
+    /// `miserly-shim` beside it. A separated daemon does not use it.
     pub exe: PathBuf,
     /// The source of wall time.
     pub wall: Wall,
+    /// Whether the whole state is checked before the start.
+    pub verify: bool,
+    /// Whether attempts that the state does not have are ended.
+    pub sweep: bool,
 }
 
 /// The reason why a daemon ended.
@@ -79,7 +89,7 @@ pub enum DaemonError {
     },
 }
 
-fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
+pub(crate) fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
     move |error| DaemonError::System { what: what.into(), error }
 }
 
@@ -88,11 +98,16 @@ pub fn openapi() -> String {
     server::openapi_document::<EngineHandle>()
 }
 
-/// Runs a daemon until a signal ends it. `reread` reads the configuration again.
+/// Runs a daemon until a signal ends it. `reread` reads the configuration again. A `separated` daemon has given up the rights
+/// of root.
 ///
 /// # Errors
 /// The failure that stops the daemon. Jobs continue without it.
-pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
+pub fn run(
+    options: Options,
+    separated: Option<Separated>,
+    reread: impl Fn() -> Result<Configuration, String>,
+) -> Result<(), DaemonError> {
     // Files belong to the daemon's user alone from their creation. Jobs have the umask of their
     // submission.
     umask(Mode::RWXG | Mode::RWXO);
@@ -101,7 +116,7 @@ pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>)
         .enable_all()
         .build()
         .map_err(system("cannot start threads"))?;
-    match runtime.block_on(daemon(options, reread)) {
+    match runtime.block_on(daemon(options, separated, reread)) {
         Err(DaemonError::Interrupted(signal)) => {
             tracing::info!("{signal}: the daemon ends before it was ready; jobs run on");
             Ok(())
@@ -112,6 +127,7 @@ pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>)
 
 async fn daemon(
     options: Options,
+    separated: Option<Separated>,
     reread: impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
     // Before anything else: a signal during a long start must not end this process by default.
@@ -119,18 +135,35 @@ async fn daemon(
     let starting = Starting::begin();
     let (sender, mut inputs) = unbounded_channel();
     // The state comes first: its lock makes this process the daemon.
-    let store = open_store(&options.configuration.state, &mut signals).await?;
+    let store = open_store(&options, &mut signals).await?;
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
-    let (mut engine, clock) = engine(&options, store, sender.clone(), &mut signals).await?;
+    let notes = LauncherNotes::default();
+    let launcher = LauncherParts::new(&options, separated, notes.clone())?;
+    let sealer = launcher.executor.client().cloned().map(Sealer::new);
+    let (executor, groups) = (launcher.executor.clone(), launcher.groups.clone());
+    let (mut engine, clock) = engine(&options, store, sender.clone(), launcher, &mut signals).await?;
+    let state = options.configuration.state.clone();
+    let check = StateCheck::start(state).map_err(system("cannot start a thread for the check"))?;
     let claim = Claim::new(&options.configuration.cpus);
     let rate = RequestRate::default();
     rate.change(options.configuration.requests_per_minute);
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
-        EngineHandle { inputs: sender, claim: claim.clone(), rate: rate.clone() },
+        EngineHandle {
+            inputs: sender,
+            snapshots: engine.snapshots(),
+            ended: Readers::new(&options.configuration.state),
+            clock,
+            claim: claim.clone(),
+            rate: rate.clone(),
+            check,
+            notes,
+            groups: groups.clone(),
+            sealer,
+        },
         async move {
             let _ = stopped.await;
         },
@@ -140,9 +173,22 @@ async fn daemon(
     drop(starting);
     service_manager::ready();
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let again =
-        Rereading { reread, first: &options.configuration, backups: &backups, claim: &claim, rate: &rate };
+    let first = &options.configuration;
+    let again = Rereading {
+        reread,
+        first,
+        backups: &backups,
+        claim: &claim,
+        rate: &rate,
+        groups: &groups,
+        executor: &executor,
+    };
     let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again).await;
+    if ended.is_err() {
+        // Whether its last requests are on disk is not known. Their connections end without a reply.
+        std::mem::forget(engine);
+        return ended;
+    }
     drop(stop);
     // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
     drop(inputs);
@@ -152,10 +198,11 @@ async fn daemon(
 }
 
 /// Opens the state. Waits while the disk has no room to flush it.
-async fn open_store(folder: &Path, signals: &mut Signals) -> Result<Store, DaemonError> {
+async fn open_store(options: &Options, signals: &mut Signals) -> Result<Store, DaemonError> {
+    let open = if options.verify { Store::open_verified } else { Store::open };
     let mut logged = false;
     loop {
-        match Store::open(folder) {
+        match open(&options.configuration.state) {
             Err(error @ StoreError::Full) => wait_for_room(&mut logged, &error, signals).await?,
             other => return Ok(other?),
         }
@@ -189,8 +236,9 @@ async fn wait_for_room(
 /// Returns the engine, with the present state of its jobs.
 async fn engine(
     options: &Options,
-    store: Store,
+    mut store: Store,
     reports: UnboundedSender<Input>,
+    launcher: LauncherParts,
     signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
@@ -199,36 +247,48 @@ async fn engine(
     let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
     let wall = options.wall;
     let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
-    let attempts = options.configuration.state.join("attempts");
-    private_folder(&attempts).map_err(system("cannot make the folder of the attempts"))?;
-    let mut processes =
-        Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
+    let LauncherParts { executor, groups, notes } = launcher;
+    let runs_as_users = executor.client().is_some();
+    let mut processes = Processes::new(executor, clock, reports, notes, groups.clone())
+        .map_err(system("cannot start the threads of the launcher"))?;
+    let confinement = processes.confinement_start();
+    let attempted = recover::bring_up_to_date(&mut store, &options.configuration.state)?;
     let living = miserly_engine::attempts(&store)?;
     let absence = processes.take_up(&living);
-    let swept = processes
-        .sweep(&living, options.configuration.grace)
+    let unreadable = miserly_engine::unreadable(&store)?;
+    let unknown = if options.sweep {
+        UnknownAttempts::End(options.configuration.grace)
+    } else {
+        UnknownAttempts::Adopt
+    };
+    let adoptions = processes
+        .sweep(&living, &unreadable, unknown)
         .map_err(system("cannot list the folders of the attempts"))?;
     let info = DaemonInfo {
-        highest: miserly_engine::highest(&store)?.max(swept),
+        highest: miserly_engine::highest(&store)?.max(attempted),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
-        overflow_uid: Some(users::overflow_uid()),
+        operators: options.configuration.operators.clone(),
+        runs_as_users,
+        overflow_uid: Some(miserly_executor::overflow_user()),
         users: UserNames(users::name),
-        unenforced: crate::process::unenforced(),
+        unenforced: groups.unenforced(runs_as_users),
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
         Engine::open(setup_of(&options.configuration, clock), info, store, processes, clock.read())?;
-    if let Some(online) = online() {
+    if let Some(online) = online_cpus() {
         engine.set_online(&online);
     }
+    engine.adopt(adoptions);
     let mut logged = false;
     while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
         wait_for_room(&mut logged, &error, signals).await?;
     }
+    confinement.begin();
     Ok((engine, clock))
 }
 
@@ -242,13 +302,16 @@ async fn process_inputs(
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
-    let mut online = online();
+    let mut online = online_cpus();
+    let hotplug = Hotplug::new();
     let mut watchdog = service_manager::watchdog().map(tokio::time::interval);
     loop {
         let mut batch = vec![];
         tokio::select! {
             input = inputs.recv() => batch.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
+            // Which processors are online is read below.
+            () = hotplug.changed() => {}
             () = tick(&mut watchdog) => {
                 // From this loop: a daemon that hangs is not alive.
                 service_manager::alive();
@@ -256,6 +319,10 @@ async fn process_inputs(
             }
             event = signals.next() => match event {
                 SignalEvent::Reread => again.reload(engine, clock)?,
+                SignalEvent::ShuttingDown => {
+                    tracing::info!("SIGPWR: the machine shuts down; no job is launched");
+                    batch.push(Input::ShuttingDown);
+                }
                 SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
@@ -271,7 +338,7 @@ async fn process_inputs(
         if awake.has_slept() {
             batch.push(Input::Slept);
         }
-        if let Some(there) = self::online()
+        if let Some(there) = online_cpus()
             && online.as_ref() != Some(&there)
         {
             online = Some(there.clone());
@@ -301,11 +368,14 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup
         most_time: queue.most_time,
         default_memory: queue.default_memory,
         users: queue.users.clone(),
+        strict: queue.strict,
     };
-    let opportunistic_cpus = miserly_launch::usable_cpus().unwrap_or_else(|_| configuration.cpus.clone());
+    let opportunistic_cpus = configuration.opportunistic_cpus.clone();
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
+        topology: configuration.topology.clone(),
+        whole_cores: configuration.whole_cores,
         grace: configuration.grace,
         cleanup_time: configuration.cleanup_time,
         orphan_resume_delay: configuration.orphan_resume_delay,
@@ -334,6 +404,8 @@ enum SignalEvent {
     End(&'static str),
     /// Read the configuration again.
     Reread,
+    /// Launch no job: the machine shuts down.
+    ShuttingDown,
 }
 
 /// The signals that the daemon handles.
@@ -341,6 +413,7 @@ struct Signals {
     terminate: Signal,
     interrupt: Signal,
     reread: Signal,
+    power: Signal,
 }
 
 impl Signals {
@@ -349,6 +422,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             reread: signal(SignalKind::hangup())?,
+            power: signal(SignalKind::from_raw(rustix::process::Signal::POWER.as_raw()))?,
         })
     }
 
@@ -357,6 +431,7 @@ impl Signals {
             _ = self.terminate.recv() => SignalEvent::End("SIGTERM"),
             _ = self.interrupt.recv() => SignalEvent::End("SIGINT"),
             _ = self.reread.recv() => SignalEvent::Reread,
+            _ = self.power.recv() => SignalEvent::ShuttingDown,
         }
     }
 }
@@ -366,27 +441,13 @@ struct Awake(Duration);
 
 impl Awake {
     fn now() -> Awake {
-        let elapsed = |id| {
-            let time = clock_gettime(id);
-            Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-        };
-        Awake(elapsed(ClockId::Boottime).saturating_sub(elapsed(ClockId::Monotonic)))
+        let awake = clock_gettime(ClockId::Monotonic);
+        let awake = Duration::new(awake.tv_sec.unsigned_abs(), u32::try_from(awake.tv_nsec).unwrap_or(0));
+        Awake(BootTime::now().since(BootTime(0)).saturating_sub(awake))
     }
 
     fn has_slept(&mut self) -> bool {
         let before = std::mem::replace(self, Awake::now());
         self.0.saturating_sub(before.0) > SLEPT
     }
-}
-
-/// Returns the online processors, by number. Returns `None` if they cannot be read now, because no
-/// machine has none.
-fn online() -> Option<Vec<u32>> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
-    };
-    let online: Vec<u32> = text.trim().split(',').filter_map(range).flatten().collect();
-    (!online.is_empty()).then_some(online)
 }

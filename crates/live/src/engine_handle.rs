@@ -1,43 +1,190 @@
 //! The service behind the daemon's socket.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-use miserly_api::model::{Problem, ProblemCode};
-use miserly_engine::{Caller, DaemonReply, DaemonRequest, Input, Requester};
+use miserly_api::model::{
+    self, JobView, Phase, Problem, ProblemCode, StateDamage, Status, Submission, WaitReason,
+};
+use miserly_cgroup::{Pressure, Resource, Stall};
+use miserly_engine::{Caller, Credential, DaemonReply, DaemonRequest, Input, Requester, Snapshots};
+use miserly_executor::SealError;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::claim::Claim;
+use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
+use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
-use crate::server::Service;
-use crate::users;
+use crate::server::{Client, Service};
+use crate::store::{Damage, DamageSite, Readers, StateCheck};
+use crate::{process, users};
 
-/// The service behind the daemon's socket: the engine at the other end of a channel.
+/// The most submissions that are sealed at once. A look at the system's databases may wait for the network.
+const SEALS: usize = 4;
+
+/// The service behind the daemon's socket: the engine at the other end of a channel, and its
+/// snapshots for requests that only read.
 #[derive(Clone, Debug)]
 pub(crate) struct EngineHandle {
     pub(crate) inputs: UnboundedSender<Input>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) ended: Readers,
+    pub(crate) clock: BootClock,
     pub(crate) claim: Claim,
     pub(crate) rate: RequestRate,
+    pub(crate) check: StateCheck,
+    pub(crate) notes: LauncherNotes,
+    pub(crate) groups: JobGroups,
+    /// Seals submissions, if jobs run as their users.
+    pub(crate) sealer: Option<Sealer>,
+}
+
+/// Has submissions sealed by the executor.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealer {
+    executor: miserly_executor::Client,
+    turns: Arc<Semaphore>,
+}
+
+impl Sealer {
+    pub(crate) fn new(executor: miserly_executor::Client) -> Sealer {
+        Sealer { executor, turns: Arc::new(Semaphore::new(SEALS)) }
+    }
+
+    /// Returns the credential of a submission for the user at the other end of a connection.
+    async fn credential(
+        &self,
+        connection: Option<Arc<OwnedFd>>,
+        submission: &Submission,
+    ) -> Result<Credential, Problem> {
+        let unavailable = |message: String| Problem::new(ProblemCode::Unavailable, message);
+        let connection = connection.ok_or_else(|| unavailable("the client is unknown".to_owned()))?;
+        // Nobody closes the semaphore.
+        let _turn = self.turns.acquire().await;
+        let (executor, submission) = (self.executor.clone(), submission.clone());
+        let sealed =
+            tokio::task::spawn_blocking(move || executor.seal(connection.as_fd(), &submission)).await;
+        match sealed {
+            Ok(Ok(text)) => Ok(text.into()),
+            Ok(Err(SealError::Refused(message))) => Err(Problem::new(ProblemCode::Forbidden, message)),
+            Ok(Err(SealError::Unavailable(message))) => Err(unavailable(format!("{message}; try again"))),
+            Err(error) => Err(unavailable(error.to_string())),
+        }
+    }
 }
 
 impl Service for EngineHandle {
-    async fn handle(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+    fn needs_connections(&self) -> bool {
+        self.sealer.is_some()
+    }
+
+    async fn handle(&self, client: Client, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        let Client { caller, connection } = client;
         self.rate.count(caller.uid)?;
-        let caller = match request {
-            DaemonRequest::Submit(_) | DaemonRequest::Quote(_) => with_account(caller).await?,
+        let caller = match &request {
+            DaemonRequest::Submit(submission) => {
+                let caller = with_account(caller).await?;
+                match &self.sealer {
+                    Some(sealer) => Caller {
+                        credential: Some(sealer.credential(connection, submission).await?),
+                        ..caller
+                    },
+                    None => caller,
+                }
+            }
+            DaemonRequest::Quote(_) => with_account(caller).await?,
+            // It may be an operator. If nobody can tell now, it is none.
+            _ if self.snapshots.latest().needs_account(&caller) => {
+                with_account(caller.clone()).await.unwrap_or(caller)
+            }
             _ => caller,
         };
+        if self.is_read(&request) {
+            return self.read(caller, request).await;
+        }
         let (sender, reply) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
         let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
         self.inputs.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        let mut reply = reply.await.map_err(|_| gone())??;
-        if let DaemonReply::Status(status) = &mut reply {
-            status.shared_cpus = self.claim.shared();
-        }
-        Ok(reply)
+        reply.await.map_err(|_| gone())?
     }
+}
+
+impl EngineHandle {
+    /// Returns whether a request is answered from a snapshot. The end of an unfinished job is not in one.
+    fn is_read(&self, request: &DaemonRequest) -> bool {
+        match request {
+            DaemonRequest::Wait(job) => !self.snapshots.latest().is_unfinished(*job),
+            other => other.only_reads(),
+        }
+    }
+
+    /// Adds to the status what the engine does not know.
+    fn complete(&self, status: &mut Status) {
+        status.shared_cpus = self.claim.shared();
+        status.checking = !self.check.is_over();
+        status.damage.extend(self.check.damages().into_iter().map(shown));
+        status.launcher = self.notes.sentences();
+        status.pressure = pressure(&self.groups);
+    }
+
+    /// Adds to a job that it is parked because memory is short, which the engine does not know.
+    fn add_parking(&self, job: &mut JobView) {
+        if let Phase::Opportunistic { parked, .. } = &mut job.phase
+            && self.notes.is_parked(job.number)
+        {
+            *parked = true;
+            job.reasons.push(WaitReason::MemoryShort);
+        }
+    }
+
+    /// Answers a request from the latest snapshot, on a thread of its own.
+    async fn read(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
+        let handle = self.clone();
+        let answer = move || {
+            // The snapshot first: no event of it is later than now.
+            let snapshot = handle.snapshots.latest();
+            let now = handle.clock.read();
+            let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
+            match &mut reply {
+                DaemonReply::Status(status) => handle.complete(status),
+                DaemonReply::Job(job) => handle.add_parking(job),
+                DaemonReply::Jobs(jobs) => jobs.iter_mut().for_each(|job| handle.add_parking(job)),
+                _ => {}
+            }
+            Ok(reply)
+        };
+        tokio::task::spawn_blocking(answer).await.unwrap_or_else(|error| {
+            Err(Problem::new(ProblemCode::Internal, format!("the request could not be answered: {error}")))
+        })
+    }
+}
+
+/// Returns the pressure on the machine and on the jobs, if the kernel reports any.
+fn pressure(groups: &JobGroups) -> Option<model::Pressure> {
+    let stall = |stall: Stall| {
+        let [avg10, avg60, avg300] =
+            [stall.avg10, stall.avg60, stall.avg300].map(|hundredths| f64::from(hundredths) / 100.0);
+        model::Stall { avg10, avg60, avg300 }
+    };
+    let on = |cpu: Option<Pressure>, memory: Option<Pressure>| model::PressureOn {
+        cpu: cpu.and_then(|cpu| cpu.some).map(stall),
+        memory: memory.and_then(|memory| memory.some).map(stall),
+        memory_full: memory.and_then(|memory| memory.full).map(stall),
+    };
+    let machine = on(Pressure::of_machine(Resource::Cpu), Pressure::of_machine(Resource::Memory));
+    let jobs = groups.pressure().map(|(cpu, memory)| on(cpu, memory));
+    let jobs = jobs.filter(|jobs| *jobs != model::PressureOn::default());
+    let reported = machine != model::PressureOn::default() || jobs.is_some();
+    reported.then_some(model::Pressure { machine, jobs })
+}
+
+fn shown(Damage { site, problem }: Damage) -> StateDamage {
+    let job = if let DamageSite::Job(number) = site { Some(number) } else { None };
+    StateDamage { part: site.to_string(), job, problem }
 }
 
 /// Returns a caller with the account that the user has now. The lookup may wait for the network, so it has a thread of its own.

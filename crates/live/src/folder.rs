@@ -7,13 +7,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
+use miserly_executor::overflow_user;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, readlinkat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::users::{is_private_group, overflow_uid};
+use crate::users::is_private_group;
 
 /// The flag with which a file is not opened through a link.
 #[allow(clippy::cast_possible_wrap, reason = "the flags of the kernel have few bits")]
@@ -62,6 +63,11 @@ pub enum FolderError {
 pub(crate) enum Use {
     /// The state. It is no link, and it is not shared as `/tmp` is. It is created with mode 0700.
     State,
+    /// The state of a daemon that gives up the rights of root. Its group may write, and the sticky bit keeps the files of root.
+    SharedState {
+        /// The daemon's group.
+        group: u32,
+    },
     /// The socket. It is created with this mode.
     Socket(u32),
 }
@@ -80,9 +86,13 @@ pub(crate) fn open(path: &Path, used: Use) -> Result<OwnedFd, FolderError> {
         walk.enter(&name, used)?;
     }
     let Walk { folder, path, .. } = walk;
-    if used == Use::State {
-        let found = fstat(&folder).map_err(|error| io_error(&path, error))?;
-        check(&path, &found, false)?;
+    let found = fstat(&folder).map_err(|error| io_error(&path, error))?;
+    match used {
+        Use::SharedState { group } if found.st_gid == group && found.st_mode & 0o1002 == 0o1000 => {
+            check_owner(&path, &found, false)?;
+        }
+        Use::State | Use::SharedState { .. } => check(&path, &found, false)?,
+        Use::Socket(_) => {}
     }
     Ok(folder)
 }
@@ -147,7 +157,7 @@ impl Walk {
     fn create(&mut self, name: &OsStr, path: &Path, used: Use) -> Result<(), FolderError> {
         let failed = |error| io_error(path, error);
         let mode = match used {
-            Use::State => 0o700,
+            Use::State | Use::SharedState { .. } => 0o700,
             Use::Socket(mode) => mode,
         };
         match mkdirat(&self.folder, name, Mode::RWXU) {
@@ -173,7 +183,7 @@ impl Walk {
             return Err(io_error(&path, Errno::NOTDIR));
         }
         self.links += 1;
-        if (used == Use::State && self.left.is_empty()) || self.links > LINKS {
+        if (!matches!(used, Use::Socket(_)) && self.left.is_empty()) || self.links > LINKS {
             return Err(FolderError::Link { path });
         }
         check_owner(&path, &found, true)?;
@@ -218,7 +228,7 @@ fn check(path: &Path, found: &Stat, may_be_shared: bool) -> Result<(), FolderErr
 /// of the machine's root look like that.
 fn check_owner(path: &Path, found: &Stat, may_be_outside: bool) -> Result<(), FolderError> {
     let uid = found.st_uid;
-    let outside = || may_be_outside && uid == overflow_uid() && is_in_user_namespace();
+    let outside = || may_be_outside && uid == overflow_user() && is_in_user_namespace();
     if uid == 0 || uid == geteuid().as_raw() || outside() {
         return Ok(());
     }

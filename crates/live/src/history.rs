@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Phase};
-use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record};
+use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record, Usage};
 
 use crate::store::{History, StoreError};
 
@@ -40,6 +40,8 @@ pub struct FinishedJob {
     pub suspended_time: i64,
     /// The number of starts.
     pub attempts: u32,
+    /// The resources that all its attempts used; `None` if they are unknown.
+    pub usage: Option<Usage>,
     /// The outcome.
     pub outcome: JobOutcome,
 }
@@ -72,6 +74,7 @@ impl JobOutcome {
             JobOutcome::Killed(KilledBy::Time) => "killed: time",
             JobOutcome::Killed(KilledBy::User) => "killed: user",
             JobOutcome::Killed(KilledBy::Shutdown) => "killed: shutdown",
+            JobOutcome::Killed(KilledBy::Memory) => "killed: memory",
             JobOutcome::Failed => "failed",
             JobOutcome::Lost => "lost",
         }
@@ -104,9 +107,14 @@ pub enum HistoryError {
 pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
     let mut most = None;
     History::open(folder)?.journal(1, &mut |line| {
-        if let Ok(JournalLine::Began { queues, .. }) = serde_json::from_str(&line.body) {
-            let of = |queue: &QueueLine| queue.pool.iter().map(|(_, amounts)| amounts[0]).max().unwrap_or(0);
-            most = most.max(Some(queues.iter().map(of).sum()));
+        let of = |queue: &QueueLine| queue.pool.iter().map(|(_, amounts)| amounts[0]).max().unwrap_or(0);
+        match serde_json::from_str(&line.body) {
+            Ok(JournalLine::Began { queues, .. }) => most = most.max(Some(queues.iter().map(of).sum())),
+            // Earlier lines may have been removed.
+            Ok(JournalLine::Checkpoint(checkpoint)) => {
+                most = most.max(Some(checkpoint.queues.iter().map(|queue| of(&queue.queue)).sum()));
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     })?;
@@ -149,9 +157,9 @@ fn finished(record: Record) -> Option<FinishedJob> {
     Some(FinishedJob {
         number: record.number,
         array: record.array,
-        name: record.name,
+        name: record.name.to_string(),
         uid: record.uid,
-        queue: record.queue,
+        queue: record.queue.to_string(),
         cpus: record.submission.cpus,
         memory: record.memory,
         time: record.time,
@@ -160,6 +168,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         ended: phase.ended()?.as_microsecond(),
         suspended_time: record.suspended_time.unwrap_or(0),
         attempts: record.attempts,
+        usage: record.usage.total(),
         outcome,
     })
 }

@@ -24,15 +24,21 @@ pub mod daemon;
 
 pub mod recover;
 
+pub mod separation;
+
 mod folder;
 
 pub use folder::FolderError;
 
 mod engine_handle;
 
+mod launcher_parts;
+
 mod rereading;
 
 mod claim;
+
+mod hotplug;
 
 mod request_rate;
 

@@ -10,13 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+use miserly_api::model::{LostBy, Phase};
 use miserly_core::State;
 use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, PromiseCause, Record, Run};
 use miserly_launch::StartRecord;
+use rustix::process::geteuid;
 
 use crate::store::{Recovery, Store, StoreError, ended_folders};
+
+/// The number of lines among which the last one with a wall time is.
+const LAST: i64 = 1000;
 
 /// Makes a damaged state in `folder` usable again. Leaves an undamaged state as it is.
 ///
@@ -26,12 +33,49 @@ pub fn recover(folder: &Path) -> Result<Recovery, StoreError> {
     Store::recover(folder, |store, recovery| settle(store, recovery, folder))
 }
 
+/// Replaces the state in `folder` by a backup. The present files are kept under another name.
+///
+/// A job whose attempt the backup has, and that left no record here, is lost.
+///
+/// # Errors
+/// As [`Store::restore`].
+pub fn restore(folder: &Path, backup: &Path) -> Result<Recovery, StoreError> {
+    Store::restore(folder, backup, |store, recovery| {
+        settle(store, recovery, folder)?;
+        lose_missing(store, folder)
+    })
+}
+
+/// Ends the jobs with an attempt that left no record on this machine. It ended since, or runs on
+/// another one. A restartable job is queued again.
+fn lose_missing(store: &mut Store, folder: &Path) -> Result<(), StoreError> {
+    let mut batch = JournalBatch::default();
+    let homes = homes(folder)?;
+    for row in store.live_jobs()? {
+        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
+        let Some(run) = &record.run else { continue };
+        let name = format!("{}.{}", row.number, run.nth);
+        if homes.iter().any(|home| home.join(&name).exists()) {
+            continue;
+        }
+        if record.submission.restartable {
+            queue_anew(&mut record, false);
+        } else {
+            record.finish_lost(Phase::Lost { at: Timestamp::now(), why: LostBy::Restored });
+        }
+        let (body, ended) = (serde_json::to_string(&record).unwrap_or_default(), record.is_finished());
+        batch.rows.push(JobRow { body, ended, ..row });
+    }
+    store.commit(&batch)
+}
+
 /// Brings the records of live jobs up to date with the records of their attempts.
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
     let clock = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
     let mut batch = JournalBatch::default();
+    batch.lines.extend(recovered_line(store)?);
     for row in store.live_jobs()? {
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
         let run = record.run.as_ref().map(|run| run.nth);
@@ -53,6 +97,47 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
     let next = attempts.keys().map(|job| job + 1).fold(since.next_number.max(next), i64::max);
     batch.values.push(("next_number".to_owned(), next.to_string()));
     store.commit(&batch)
+}
+
+/// Returns the line that marks the recovery in the journal, unless the journal is empty.
+fn recovered_line(store: &Store) -> Result<Option<String>, StoreError> {
+    let mut last = None;
+    store.journal(store.last_line().saturating_sub(LAST), &mut |line| {
+        last = serde_json::from_str::<JournalLine>(&line.body).ok().and_then(|line| line.wall()).or(last);
+        ControlFlow::Continue(())
+    })?;
+    let line = last.map(|wall| JournalLine::Recovered { wall });
+    Ok(line.and_then(|line| serde_json::to_string(&line).ok()))
+}
+
+/// Brings the records of a state that is older than the folders of its attempts up to date: a job
+/// that waits there, and has a newer attempt, is that attempt's. Returns the highest number of a job
+/// that has a record of an attempt; such a number is not used again.
+///
+/// The records of a state that is not older are as they are: an attempt has no folder before it is
+/// in the record of its job.
+///
+/// # Errors
+/// If the state cannot be read or written, or the folders cannot be listed.
+pub(crate) fn bring_up_to_date(store: &mut Store, folder: &Path) -> Result<i64, StoreError> {
+    let highest = last_attempts(folder)?.keys().next_back().copied().unwrap_or(0);
+    let attempts = attempts_in(std::iter::once(folder.join("attempts")))?;
+    if attempts.is_empty() {
+        return Ok(highest);
+    }
+    let clock = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let mut batch = JournalBatch::default();
+    for row in store.live_jobs()? {
+        let Some(last) = attempts.get(&row.number) else { continue };
+        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
+        if last.nth > record.attempts {
+            tracing::warn!("job {}: the state is older than its attempt {}", row.number, last.nth);
+            adopt(&mut record, last, clock.as_ref());
+            batch.rows.push(JobRow { body: serde_json::to_string(&record).unwrap_or_default(), ..row });
+        }
+    }
+    store.commit(&batch)?;
+    Ok(highest)
 }
 
 /// Queues a job as if it had just been submitted, since its ledger entry is outdated.
@@ -84,8 +169,12 @@ struct LastAttempt {
 }
 
 impl LastAttempt {
-    /// Moves the record of an ended attempt to where a daemon looks for it.
+    /// Moves the record of an ended attempt to where a daemon looks for it. A daemon with an executor, whose attempts are
+    /// root's, looks where the record is.
     fn bring_back(&self, home: &Path) -> io::Result<()> {
+        if fs::metadata(home).is_ok_and(|home| home.uid() != geteuid().as_raw()) {
+            return Ok(());
+        }
         let to = self.folder.file_name().map(|name| home.join(name));
         match to.filter(|to| *to != self.folder) {
             Some(to) => {
@@ -109,8 +198,18 @@ impl LastAttempt {
 /// Returns the last attempt of each job, among those that run and those that ended since the oldest
 /// backup.
 fn last_attempts(folder: &Path) -> Result<BTreeMap<i64, LastAttempt>, StoreError> {
+    attempts_in(homes(folder)?.into_iter())
+}
+
+/// Returns the folders with attempts, and with the records of those that ended since the oldest backup.
+fn homes(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    Ok(std::iter::once(folder.join("attempts")).chain(ended_folders(folder)?).collect())
+}
+
+/// Returns the last attempt of each job in some folders.
+fn attempts_in(homes: impl Iterator<Item = PathBuf>) -> Result<BTreeMap<i64, LastAttempt>, StoreError> {
     let mut last: BTreeMap<i64, LastAttempt> = BTreeMap::new();
-    for home in std::iter::once(folder.join("attempts")).chain(ended_folders(folder)?) {
+    for home in homes {
         let entries = match fs::read_dir(&home) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(|source| io_error(&home, source))?,

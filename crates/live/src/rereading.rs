@@ -7,7 +7,7 @@ use crate::claim::Claim;
 use crate::clock::BootClock;
 use crate::config::Configuration;
 use crate::daemon::{DaemonError, setup_of};
-use crate::process::Processes;
+use crate::process::{Executor, JobGroups, MemoryPlan, Processes};
 use crate::request_rate::RequestRate;
 use crate::store::{BackupThread, Store};
 
@@ -37,6 +37,8 @@ pub(crate) struct Rereading<'a, F> {
     pub(crate) backups: &'a BackupThread,
     pub(crate) claim: &'a Claim,
     pub(crate) rate: &'a RequestRate,
+    pub(crate) groups: &'a JobGroups,
+    pub(crate) executor: &'a Executor,
 }
 
 impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
@@ -48,16 +50,21 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
     ) -> Result<(), DaemonError> {
         // A running daemon cannot change these options.
         let fixed = |configuration: &Configuration| {
-            let Configuration { state, socket, access, .. } = configuration.clone();
-            (state, socket, access)
+            let Configuration { state, socket, access, cgroup, user, allow_root, rules, .. } =
+                configuration.clone();
+            let is_strict = configuration.queues.iter().any(|queue| queue.strict);
+            (state, socket, access, cgroup, user, allow_root, rules, is_strict)
         };
         match (self.reread)() {
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
             Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
-                "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
+                "the configuration stays as it was: with another state, socket, access, cgroup or user, other rules for jobs of users, or the first strict queue, the daemon has to be started again"
             ),
             Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
-                Ok(()) => self.apply(&configuration),
+                Ok(()) => {
+                    engine.set_operators(configuration.operators.clone());
+                    self.apply(&configuration);
+                }
                 Err(RequestError::Refused(problem)) => {
                     tracing::error!("the configuration stays as it was: {problem}");
                 }
@@ -73,6 +80,9 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         self.claim.change(&configuration.cpus);
         self.rate.change(configuration.requests_per_minute);
         self.backups.change(configuration.backups);
+        let MemoryPlan { pool, reserve } = configuration.memory_plan();
+        self.groups.set_reserve(reserve);
+        self.executor.keep_memory(pool);
         tracing::info!("the configuration was read again");
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn caller(uid: u32) -> io::Result<Caller> {
         Group { number: gid.as_raw(), name }
     };
     let groups = unistd::getgrouplist(&name, user.gid)?.into_iter().map(group).collect();
-    Ok(Caller { uid, account: Some(Arc::new(Account { name: user.name, groups })) })
+    Ok(Caller { account: Some(Arc::new(Account { name: user.name, groups })), ..Caller::new(uid) })
 }
 
 /// Returns whether the system knows a user now. A number needs no entry.
@@ -68,15 +68,14 @@ pub(crate) fn is_group(group: &AccountName) -> bool {
 
 /// Returns whether a group is the private one of this process's user: it has the user's name, and no other member.
 pub(crate) fn is_private_group(gid: u32) -> bool {
-    let Ok(Some(user)) = unistd::User::from_uid(Uid::effective()) else { return false };
-    let Ok(Some(group)) = unistd::Group::from_gid(Gid::from_raw(gid)) else { return false };
-    user.gid == group.gid && user.name == group.name && group.mem.iter().all(|member| *member == user.name)
+    unistd::User::from_uid(Uid::effective())
+        .is_ok_and(|user| user.is_some_and(|user| is_private_group_of(&user, gid)))
 }
 
-/// Returns the user that stands for all users without a number in this user namespace.
-pub(crate) fn overflow_uid() -> u32 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
-    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(65_534)
+/// Returns whether a group is the private one of a user: it has the user's name, and no other member.
+pub(crate) fn is_private_group_of(user: &unistd::User, gid: u32) -> bool {
+    let Ok(Some(group)) = unistd::Group::from_gid(Gid::from_raw(gid)) else { return false };
+    user.gid == group.gid && user.name == group.name && group.mem.iter().all(|member| *member == user.name)
 }
 
 #[cfg(test)]

@@ -91,6 +91,8 @@ pub struct QueueFile {
     pub max_time: Option<Spanned<Value>>,
     /// For the daemon: the memory of a job that requests none.
     pub default_memory: Option<Spanned<Value>>,
+    /// For the daemon: whether its jobs have their processors for themselves, also while these are idle.
+    pub strict: Option<Spanned<Value>>,
 }
 
 impl QueueFile {
@@ -108,6 +110,7 @@ impl QueueFile {
             default_time: None,
             max_time: None,
             default_memory: None,
+            strict: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl QueueFile {
             ("default-time", &self.default_time),
             ("max-time", &self.max_time),
             ("default-memory", &self.default_memory),
+            ("strict", &self.strict),
         ];
         fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))
     }

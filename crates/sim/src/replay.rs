@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use miserly_core::{
-    Amendment, Change, Effect, EndHow, Ended, Expected, Fault, JobId, JobNumber, Request, Round, Span, State,
-    Submission, System, Time, Violation,
+    Amendment, Change, Effect, EndHow, Ended, Entry, Expected, Fault, JobId, JobNumber, Request, Round, Span,
+    State, Submission, System, Time, Violation,
 };
 
 /// The external events of one instant.
@@ -65,6 +65,8 @@ pub struct ReplayedEffect {
 
 /// Replays a log, and returns the effects.
 ///
+/// The system may have jobs already. A log has the ends of those that run.
+///
 /// # Example
 /// ```
 /// use miserly_core::{Driver, EndHow, EventOrder, Ledger, Machine, Request, Resources, Span, System, Time};
@@ -99,14 +101,7 @@ pub fn replay_over(
     log: ReplayLog,
     change: &mut dyn FnMut(usize, System) -> System,
 ) -> Result<Vec<ReplayedEffect>, Violation> {
-    let mut replay = Replay {
-        system,
-        log,
-        handles: BTreeMap::new(),
-        running: BTreeMap::new(),
-        effects: vec![],
-        numbers: vec![],
-    };
+    let mut replay = Replay::new(system, log);
     let until = replay.log.until;
     while let Some(at) = replay.next_instant().filter(|at| *at <= until) {
         if let Some(nth) = replay.change_at(at) {
@@ -137,6 +132,46 @@ struct Running {
 }
 
 impl Replay {
+    /// Returns the replay of a log over queues that may have jobs already.
+    fn new(system: System, log: ReplayLog) -> Replay {
+        let jobs = system.queues().iter().flat_map(|queue| {
+            let ledger = queue.ledger();
+            let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
+            jobs.map(|job| (job, ledger.entry(job).clone()))
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let mut replay = Replay {
+            system,
+            log,
+            handles: BTreeMap::new(),
+            running: BTreeMap::new(),
+            effects: vec![],
+            numbers: vec![],
+        };
+        for (job, entry) in jobs {
+            replay.take_over(job, &entry);
+        }
+        replay
+    }
+
+    /// Takes over a job that is in the system before the first event of the log.
+    fn take_over(&mut self, job: JobId, entry: &Entry) {
+        let number = entry.request.number;
+        self.numbers.resize(self.numbers.len().max(job.index() + 1), 0);
+        self.numbers[job.index()] = number;
+        self.handles.insert(number, job);
+        if let State::Running { start, .. } | State::Suspended { start, .. } = entry.state {
+            self.run(job, number, start, entry.admitted);
+        }
+    }
+
+    /// Records a start, with the end that the log has for it.
+    fn run(&mut self, job: JobId, number: JobNumber, start: Time, admitted: u64) {
+        let ran = self.log.runs.get_mut(&number).and_then(VecDeque::pop_front);
+        let end = ran.map(|ran| (start + ran.runtime, ran.how));
+        self.running.insert(job, Running { number, start, admitted, end });
+    }
+
     fn next_instant(&self) -> Option<Time> {
         let outside = self.log.events.front();
         let ends = self.running.values().filter_map(|running| running.end.map(|(at, _)| at));
@@ -237,10 +272,8 @@ impl Replay {
         let job = effect.job();
         match effect {
             Effect::Started { .. } => {
-                let ran = self.log.runs.get_mut(&number).and_then(VecDeque::pop_front);
-                let end = ran.map(|ran| (at + ran.runtime, ran.how));
                 let admitted = self.system.ledger_of(job).map_or(0, |ledger| ledger.entry(job).admitted);
-                self.running.insert(job, Running { number, start: at, admitted, end });
+                self.run(job, number, at, admitted);
             }
             Effect::Requeued { .. } => {
                 self.running.remove(&job);

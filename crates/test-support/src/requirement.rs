@@ -24,6 +24,10 @@ pub enum Requirement {
     Autogroup,
     /// An `strace` that lets system calls fail.
     Strace,
+    /// A mounted cgroup v2 in which the test may create groups.
+    Cgroup,
+    /// The rights of root and `useradd`, for a test that creates accounts.
+    Accounts,
 }
 
 /// The consequence of a requirement for one test.
@@ -36,7 +40,7 @@ enum Verdict {
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Requirement; 9] = [
+    pub const ALL: [Requirement; 11] = [
         Requirement::Traces,
         Requirement::Browser,
         Requirement::Root,
@@ -46,6 +50,8 @@ impl Requirement {
         Requirement::IdleClass,
         Requirement::Autogroup,
         Requirement::Strace,
+        Requirement::Cgroup,
+        Requirement::Accounts,
     ];
 
     /// Returns the name of the environment variable that turns a skip into a failure where it is 1.
@@ -60,6 +66,8 @@ impl Requirement {
             Requirement::IdleClass => "MISERLY_REQUIRE_IDLE_CLASS",
             Requirement::Autogroup => "MISERLY_REQUIRE_AUTOGROUP",
             Requirement::Strace => "MISERLY_REQUIRE_STRACE",
+            Requirement::Cgroup => "MISERLY_REQUIRE_CGROUP",
+            Requirement::Accounts => "MISERLY_REQUIRE_ACCOUNTS",
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use miserly_api::submit::length_of_time;
 
-pub(crate) use self::submit::SubmitArgs;
+pub(crate) use self::submit::{SubmitArgs, when};
 use super::Command;
 
 /// The daemon of a command.
@@ -45,7 +45,7 @@ pub(crate) struct QueueArgs {
     #[arg(long, value_name = "JOB", value_parser = value_parser!(i64).range(0..))]
     pub(crate) after: Option<i64>,
 
-    /// Adds the commands and the paths of your own jobs to the JSON
+    /// Adds the commands, the paths and the usage of your own jobs to the JSON
     #[arg(long, requires = "json")]
     pub(crate) details: bool,
 

@@ -148,7 +148,7 @@ impl OptionArgs {
     }
 }
 
-fn when(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn when(text: &str) -> Result<Timestamp, String> {
     instant(text, &Zoned::now())
 }
 

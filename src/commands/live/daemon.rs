@@ -5,8 +5,9 @@ use miserly_api::client::named_socket;
 use miserly_engine::{AccountName, QueueUsers};
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
+use miserly_live::separation::separate;
 use miserly_live::server::Access;
-use miserly_live::store::UsedBackup;
+use miserly_live::store::{Recovery, UsedBackup};
 use miserly_units::{duration, memory, span_of_seconds};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -25,23 +26,38 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         let args = ServeArgs { config: Some(file.clone()), ..args.clone() };
         return check(&configuration(&args)?, args.json);
     }
-    let configuration = configuration(args)?;
-    if args.recover {
-        recover(&configuration)?;
+    if args.release {
+        if !miserly_live::process::release().context("cannot undo the confinement of other programs")? {
+            note!("jobs run on, and other programs run on their processors");
+        }
+        return Ok(());
     }
+    let configuration = configuration(args)?;
     log();
-    let options =
-        Options { configuration, file: args.config.clone(), exe: EXE.into(), wall: jiff::Timestamp::now };
-    daemon::run(options, || configuration_again(args))?;
+    // First of all: neither the state nor a request is read with the rights of root.
+    let separated = separate(&configuration, EXE.as_ref())?;
+    if args.recover {
+        recovered(miserly_live::recover::recover(&configuration.state)?);
+    }
+    if let Some(backup) = &args.restore {
+        recovered(miserly_live::recover::restore(&configuration.state, backup)?);
+    }
+    let options = Options {
+        configuration,
+        file: args.config.clone(),
+        exe: EXE.into(),
+        wall: miserly_live::clock::time_of_day,
+        verify: args.verify,
+        sweep: args.sweep,
+    };
+    daemon::run(options, separated, || configuration_again(args))?;
     Ok(())
 }
 
-/// Restores a damaged state, and reports the sources and the losses.
-fn recover(configuration: &Configuration) -> anyhow::Result<()> {
-    let recovery = miserly_live::recover::recover(&configuration.state)?;
+/// Reports the sources and the losses of a recovery.
+fn recovered(recovery: Recovery) {
     let Some(aside) = recovery.aside else {
-        note!("the state is not damaged; nothing to recover");
-        return Ok(());
+        return note!("the state is not damaged; nothing to recover");
     };
     note!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
     if aside.exists() {
@@ -60,7 +76,6 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     for lost in recovery.lost {
         note!("lost: {lost}");
     }
-    Ok(())
 }
 
 /// Prints the summary of a configuration.

@@ -5,6 +5,8 @@ pub(crate) mod daemon;
 
 pub(crate) mod export;
 
+pub(crate) mod backup;
+
 mod text;
 
 mod submission;

@@ -112,6 +112,8 @@ fn span(job: &JobView) -> (String, String) {
         Phase::Done { start, end, .. } => (local(*start), local(*end)),
         Phase::Killed { start, end, .. } => (start.map_or_else(none, local), local(*end)),
         Phase::Failed { at, .. } | Phase::Lost { at, .. } => (none(), local(*at)),
+        Phase::Adopted { end, .. } => (none(), end.map_or_else(none, |end| format!("by {}", local(end)))),
+        Phase::Unreadable { .. } => (none(), none()),
         Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => {
             match (promised_window(job), job.planned) {
                 (Some(Window { start, end }), _) => {

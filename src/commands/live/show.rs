@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use miserly_api::model::{
     Exit, Failure, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
-    PromiseChangeReason, PromiseView, Slots, WaitReason,
+    PromiseChangeReason, PromiseView, Slots, Usage, UsageSource, WaitReason,
 };
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
@@ -29,6 +29,9 @@ fn shown(job: &JobView) -> String {
     line("state", &summary(job));
     if let Some(overdue) = &job.overdue {
         line("overdue", &overdue_text(overdue));
+    }
+    if let Some(how) = &job.capacity_lost {
+        line("capacity lost", how);
     }
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
@@ -72,10 +75,40 @@ fn shown(job: &JobView) -> String {
     if job.attempts > 1 {
         line("attempts", &job.attempts.to_string());
     }
+    if let Some(used) = &job.usage {
+        line("used", &usage(&used.total));
+        for one in used.attempts.iter().filter(|_| used.attempts.len() > 1) {
+            line("  attempt", &format!("{}: {}", one.attempt, usage(&one.usage)));
+        }
+    }
     if !job.unenforced.is_empty() {
         line("unenforced", &job.unenforced.join(", "));
     }
     text
+}
+
+/// Returns the resources that a job used.
+fn usage(used: &Usage) -> String {
+    let time = |seconds: f64| duration_rounded(span_of_seconds(seconds));
+    let mut parts = vec![format!(
+        "{} of cpu time ({} user, {} system)",
+        time(used.user + used.system),
+        time(used.user),
+        time(used.system)
+    )];
+    let of = match used.source {
+        UsageSource::ControlGroup => "",
+        UsageSource::Processes => " in its largest process",
+    };
+    parts.extend(used.memory_peak.map(|bytes| format!("at most {} of memory{of}", memory(bytes))));
+    parts.extend(used.io_read.map(|bytes| format!("{} read", memory(bytes))));
+    parts.extend(used.io_written.map(|bytes| format!("{} written", memory(bytes))));
+    match used.stops {
+        0 => {}
+        1 => parts.push("stopped once".to_owned()),
+        times => parts.push(format!("stopped {times} times")),
+    }
+    parts.join(", ")
 }
 
 /// Returns a word for the state of a job.
@@ -92,8 +125,11 @@ pub(super) fn state(phase: &Phase) -> &'static str {
         Phase::Killed { by: KilledBy::Time, .. } => "out of time",
         Phase::Killed { by: KilledBy::User, .. } => "cancelled",
         Phase::Killed { by: KilledBy::Shutdown, .. } => "shut down",
+        Phase::Killed { by: KilledBy::Memory, .. } => "out of memory",
         Phase::Failed { .. } => "not run",
         Phase::Lost { .. } => "lost",
+        Phase::Adopted { .. } => "adopted",
+        Phase::Unreadable { .. } => "unreadable",
     }
 }
 
@@ -104,6 +140,9 @@ pub(super) fn summary(job: &JobView) -> String {
         Phase::Queued => "queued".to_owned(),
         Phase::Opportunistic { start, parked: false } => {
             format!("running opportunistically on idle resources since {}", local(*start))
+        }
+        Phase::Opportunistic { start, parked: true } if job.reasons.contains(&WaitReason::MemoryShort) => {
+            format!("parked: memory is short; ran opportunistically from {}", local(*start))
         }
         Phase::Opportunistic { start, parked: true } => {
             format!("parked: no resources are idle; ran opportunistically from {}", local(*start))
@@ -131,8 +170,23 @@ pub(super) fn summary(job: &JobView) -> String {
             local(holding.start),
             local(holding.end)
         ),
+        Phase::Adopted { end, cpus } => format!(
+            "adopted: it runs{}, until {}, and the state does not have it",
+            on_cpus(cpus),
+            end.map_or_else(|| "it ends by itself".to_owned(), local)
+        ),
+        Phase::Unreadable { problem, cpus } if cpus.is_empty() => {
+            format!("unreadable ({}): it does not run until its record can be read", plain(problem))
+        }
+        Phase::Unreadable { problem, cpus } => {
+            format!("unreadable ({}): its attempt runs on{}", plain(problem), on_cpus(cpus))
+        }
         over => ended_text(over),
     }
+}
+
+fn on_cpus(cpus: &[u32]) -> String {
+    if cpus.is_empty() { String::new() } else { format!(" on cpus {}", numbers(cpus)) }
 }
 
 /// Returns a sentence for a job that still runs after its window.
@@ -201,6 +255,7 @@ const fn killed_by_text(by: KilledBy) -> &'static str {
         KilledBy::Time => "killed at its time limit",
         KilledBy::User => "cancelled",
         KilledBy::Shutdown => "killed by the shutdown of the machine or the session",
+        KilledBy::Memory => "killed because it needed more memory than it had requested",
     }
 }
 
@@ -218,6 +273,7 @@ const fn lost_by_text(why: LostBy) -> &'static str {
     match why {
         LostBy::Reboot => "the machine was rebooted",
         LostBy::Shim => "its shim was killed",
+        LostBy::Restored => "the state was restored, and its attempt left no record on this machine",
     }
 }
 
@@ -247,6 +303,7 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
         PromiseChangeReason::Earlier => "another job freed resources",
         PromiseChangeReason::Overdue => "a running job is overdue",
         PromiseChangeReason::Away => "the daemon did not run or stalled, or the machine was suspended",
+        PromiseChangeReason::Shutdown => "the machine or the session shut down",
         PromiseChangeReason::Capacity => "the machine lost capacity",
         PromiseChangeReason::Amended => "another request was amended",
         PromiseChangeReason::Lost => "its attempt was lost, and it runs again",
@@ -274,6 +331,9 @@ fn why(why: &WaitReason) -> String {
             format!("it requests {requested} {kind}; {free} are free")
         }
         WaitReason::Reserved => "the free resources are reserved for other jobs".to_owned(),
+        WaitReason::MemoryShort => {
+            "the memory of the machine is short; its window is not affected".to_owned()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_api::model::{QueueStatus, Status};
+use miserly_api::model::{AdoptedAttempt, Pressure, PressureOn, QueueStatus, Stall, Status};
 use miserly_units::memory;
 
 use super::text::{local, numbers, plain, table};
@@ -44,6 +44,21 @@ fn shown(status: &Status) -> String {
             shared.pid
         );
     }
+    for adopted in &status.adopted {
+        text += &format!("adopted        {}\n", adopted_text(adopted));
+    }
+    for damage in &status.damage {
+        text += &format!("damage         {}: {}\n", plain(&damage.part), plain(&damage.problem));
+    }
+    if status.checking {
+        text += "checking       the history; damage that is found is listed here\n";
+    }
+    for restriction in &status.launcher {
+        text += &format!("launcher       {restriction}\n");
+    }
+    if let Some(pressure) = &status.pressure {
+        text += &pressure_text(pressure);
+    }
     if status.draining {
         text += "draining       no new jobs are accepted; undo with `miserly drain --undo`\n";
     }
@@ -56,6 +71,37 @@ fn shown(status: &Status) -> String {
         }
     }
     text + "\n" + &queues(&status.queues) + &unenforced(status)
+}
+
+/// Returns the pressure of the last 10 seconds.
+fn pressure_text(pressure: &Pressure) -> String {
+    let percent = |stall: Stall| format!("{:.1} %", stall.avg10);
+    let parts = |on: &PressureOn| {
+        let cpu = on.cpu.map(|stall| format!("cpu {}", percent(stall)));
+        let full =
+            on.memory_full.map_or_else(String::new, |full| format!(" (all processes {})", percent(full)));
+        let memory = on.memory.map(|stall| format!("memory {}{full}", percent(stall)));
+        cpu.into_iter().chain(memory).collect::<Vec<_>>().join(", ")
+    };
+    let on = |name: &str, on: &PressureOn| match parts(on).as_str() {
+        "" => None,
+        parts => Some(format!("{name}: {parts}")),
+    };
+    let jobs = pressure.jobs.as_ref().and_then(|jobs| on("jobs", jobs));
+    let all: Vec<String> = on("machine", &pressure.machine).into_iter().chain(jobs).collect();
+    if all.is_empty() { String::new() } else { format!("pressure       {}\n", all.join("; ")) }
+}
+
+/// Returns a description of an attempt without a record.
+fn adopted_text(adopted: &AdoptedAttempt) -> String {
+    let end =
+        adopted.end.map_or_else(|| "without a known end".to_owned(), |end| format!("until {}", local(end)));
+    let cpus = if adopted.cpus.is_empty() {
+        "no cpus of its own".to_owned()
+    } else {
+        format!("cpus {}", numbers(&adopted.cpus))
+    };
+    format!("job {} runs {end}, {cpus}: {}", adopted.job, plain(&adopted.problem))
 }
 
 fn queues(queues: &[QueueStatus]) -> String {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_api::model::Submission;
+use miserly_api::model::{RawVariable, Submission};
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
@@ -60,12 +61,16 @@ fn build(
     let cpus = options.cpus.unwrap_or(1);
     let memory =
         options.memory.map(|memory| memory.of_job(cpus).context("the memory exceeds the largest number"));
-    let surroundings = environment();
+    let (surroundings, raw) = environment();
     Ok(Submission {
         command,
         script,
         name: options.name.or(name.filter(|name| name != "-")),
         directory: directory(options.directory)?,
+        environment_bytes: match &options.export {
+            Some(export) => export.raw_environment(raw),
+            None => raw,
+        },
         environment: match options.export {
             Some(export) => export.environment(surroundings),
             None => surroundings,
@@ -158,11 +163,16 @@ fn utf8(path: PathBuf, option: &str) -> anyhow::Result<PathBuf> {
     Ok(text.into())
 }
 
-/// Returns the environment, without values that are not UTF-8: JSON cannot hold them.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
+/// Returns the environment: the variables that are text, and the others.
+fn environment() -> (BTreeMap<String, String>, Vec<RawVariable>) {
+    let (mut texts, mut raw) = (BTreeMap::new(), vec![]);
+    for (name, value) in std::env::vars_os() {
+        match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => drop(texts.insert(name.to_owned(), value.to_owned())),
+            _ => raw.push(RawVariable { name: name.into_vec(), value: value.into_vec() }),
+        }
+    }
+    (texts, raw)
 }
 
 fn texts(words: &[OsString]) -> anyhow::Result<Vec<String>> {

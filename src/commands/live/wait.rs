@@ -59,6 +59,7 @@ fn code(phase: &Phase) -> u8 {
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
         // As if SIGTERM had ended it: it never ran, or it exited by itself when it was stopped.
         Phase::Killed { by: KilledBy::User | KilledBy::Shutdown, .. } => of_exit(Exit::Signal(15)),
+        Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
         Phase::Failed { why: Failure::Program, .. } => 127,
         Phase::Failed { .. } => 126,
         _ => UNKNOWN,
@@ -98,6 +99,8 @@ mod tests {
         check(&killed(KilledBy::User, None), 143);
         check(&killed(KilledBy::User, Some(Exit::Signal(9))), 137);
         check(&killed(KilledBy::Shutdown, Some(Exit::Code(0))), 143);
+        check(&killed(KilledBy::Memory, Some(Exit::Signal(9))), 137);
+        check(&killed(KilledBy::Memory, Some(Exit::Code(1))), 137);
         check(&failed(Failure::Program), 127);
         check(&failed(Failure::Output), 126);
         check(&Phase::Lost { at, why: LostBy::Shim }, 125);

@@ -63,6 +63,16 @@ fn all_about_a_job() {
             {"why": "resources", "kind": "memory", "requested": 104_857_600, "free": 1024},
         ],
         "late": {"by": 90.0, "why": "away"},
+        "usage": {
+            "total": {"user": 90.0, "system": 0.5, "memory_peak": 1_048_576, "stops": 1, "source": "processes"},
+            "attempts": [
+                {"attempt": 1, "usage": {"user": 60.0, "system": 0.25, "memory_peak": 1_048_576, "stops": 0, "source": "processes"}},
+                {"attempt": 2, "usage": {
+                    "user": 30.0, "system": 0.25, "memory_peak": 1024, "io_read": 4096, "io_written": 0, "stops": 1,
+                    "source": "control_group",
+                }},
+            ],
+        },
     });
     let daemon = Daemon::new(&[("GET /v1/jobs/12", 200, job(12, &changes))]);
     let expect = "\
@@ -82,11 +92,24 @@ job 12: count, index 2 of the array 10
   errors     /home/ada/12.err
   of         ada (1000), in batch, submitted 2026-03-01 08:00:00
   attempts   2
+  used       1m31s of cpu time (1m30s user, 0.5s system), at most 1MiB of memory in its largest process, stopped once
+    attempt  1: 1m of cpu time (1m user, 0.25s system), at most 1MiB of memory in its largest process
+    attempt  2: 30.3s of cpu time (30s user, 0.25s system), at most 1KiB of memory, 4KiB read, 0B written, stopped once
   unenforced memory
 ";
     assert_eq!(daemon.stdout("show 12"), expect);
     assert_eq!(parsed(&daemon.stdout("show 12 --json")), job(12, &changes));
     daemon.fails("show 13", 1, "nothing at GET /v1/jobs/13");
+}
+
+#[test]
+fn a_job_that_is_parked_because_memory_is_short() {
+    let phase = json!({"state": "opportunistic", "start": "2026-03-01T09:00:00Z", "parked": true});
+    let short = json!({"phase": phase, "reasons": [{"why": "memory_short"}]});
+    let shown = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &short))]).stdout("show 1");
+    let expect = "  state      parked: memory is short; ran opportunistically from 2026-03-01 09:00:00\n  waits      the memory of the \
+                  machine is short; its window is not affected\n";
+    assert!(shown.contains(expect), "{shown}");
 }
 
 #[test]
@@ -121,6 +144,14 @@ fn where_a_job_stands() {
         "failed to start at 2026-03-01 10:00:00: its working folder does not exist: no /x",
     );
     check(
+        &json!({"state": "adopted", "end": end, "cpus": [0, 1]}),
+        "adopted: it runs on cpus 0-1, until 2026-03-01 10:00:00, and the state does not have it",
+    );
+    check(
+        &json!({"state": "unreadable", "problem": "its checksum differs", "cpus": []}),
+        "unreadable (its checksum differs): it does not run until its record can be read",
+    );
+    check(
         &json!({"state": "lost", "at": end, "why": "shim"}),
         "lost, found at 2026-03-01 10:00:00: its shim was killed; its result is unknown",
     );
@@ -150,6 +181,29 @@ night: 2 cpus; # in a window, . free
 }
 
 #[test]
+fn damage_and_adopted_jobs_are_in_the_status() {
+    let status = json!({
+        "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
+        "draining": false, "cpus": 16, "promises": 0, "kept": 0, "broken": 0, "late": 0, "queues": [], "unenforced": [],
+        "checking": true,
+        "damage": [{"part": "job 3", "job": 3, "problem": "its checksum differs"}],
+        "adopted": [
+            {"job": 4, "attempt": 1, "cpus": [2, 3], "end": "2026-03-01T10:00:00Z", "problem": "the state does not have it"},
+            {"job": 5, "attempt": 2, "cpus": [], "problem": "the state does not have it"},
+        ],
+    });
+    let daemon = Daemon::new(&[("GET /v1/status", 200, status.clone())]);
+    let expect = "\
+adopted        job 4 runs until 2026-03-01 10:00:00, cpus 2-3: the state does not have it
+adopted        job 5 runs without a known end, no cpus of its own: the state does not have it
+damage         job 3: its checksum differs
+checking       the history; damage that is found is listed here
+";
+    assert!(daemon.stdout("status").contains(expect), "{}", daemon.stdout("status"));
+    assert_eq!(parsed(&daemon.stdout("status --json")), status);
+}
+
+#[test]
 fn how_the_daemon_is() {
     let mut status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
@@ -159,6 +213,13 @@ fn how_the_daemon_is() {
             "memory_held": 0, "running": 1, "waiting": 2,
         }],
         "unenforced": [{"what": "memory", "sentence": "Strangers may take it."}],
+        "pressure": {
+            "machine": {
+                "cpu": {"avg10": 12.25, "avg60": 1.0, "avg300": 0.0}, "memory": {"avg10": 3.0, "avg60": 0.0, "avg300": 0.0},
+                "memory_full": {"avg10": 0.5, "avg60": 0.0, "avg300": 0.0},
+            },
+            "jobs": {"cpu": {"avg10": 1.0, "avg60": 1.0, "avg300": 0.0}},
+        },
     });
     let daemon = Daemon::new(&[("GET /v1/status", 200, status.clone())]);
     let expect = "\
@@ -167,6 +228,7 @@ state          /state
 configuration  none: half the machine, one queue
 cpus for jobs  16
 promises       7 given, 5 kept, 1 broken; 1 job late
+pressure       machine: cpu 12.2 %, memory 3.0 % (all processes 0.5 %); jobs: cpu 1.0 %
 draining       no new jobs are accepted; undo with `miserly drain --undo`
 
 QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING

@@ -1,12 +1,13 @@
 //! A daemon that is started, killed and restarted on one state.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use miserly_api::client::Client;
-use miserly_api::model::{Filter, JobView, Submission};
+use miserly_api::model::{Filter, JobView, Phase, Submission};
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -19,6 +20,7 @@ pub(crate) struct Daemon {
     /// The socket of the next daemon.
     pub(crate) socket: PathBuf,
     process: Option<Child>,
+    has_faults: bool,
 }
 
 impl Daemon {
@@ -33,9 +35,28 @@ impl Daemon {
     pub(crate) fn asleep(configuration: &str) -> Daemon {
         let folder = TempDir::new().expect("a temporary folder");
         let socket = folder.path().join("socket");
-        let daemon = Daemon { folder, socket, process: None };
+        let daemon = Daemon { folder, socket, process: None, has_faults: false };
         daemon.configure(configuration);
         daemon
+    }
+
+    /// Returns a daemon that answers requests, whose disk and clocks can fail.
+    pub(crate) fn with_faults(configuration: &str) -> Daemon {
+        let mut daemon = Daemon::asleep_with_faults(configuration);
+        daemon.start();
+        daemon
+    }
+
+    /// Returns a daemon that is not started, whose disk and clocks can fail.
+    pub(crate) fn asleep_with_faults(configuration: &str) -> Daemon {
+        let mut daemon = Daemon::asleep(configuration);
+        daemon.has_faults = true;
+        daemon
+    }
+
+    /// Returns the path of the file with the present faults, as in `miserly_launch::fault`.
+    pub(crate) fn faults(&self) -> PathBuf {
+        self.path("faults")
     }
 
     /// Returns a daemon with one queue of this policy, all processors, and a short cleanup time.
@@ -43,8 +64,20 @@ impl Daemon {
         Daemon::new(&queue(policy))
     }
 
+    /// Returns a daemon whose socket is in a new folder that others reach.
+    pub(crate) fn for_everybody(more: &str) -> Daemon {
+        let mut daemon = Daemon::asleep(&format!("access = \"everybody\"\n{more}{}", queue("miser")));
+        fs::set_permissions(daemon.path(""), Permissions::from_mode(0o755)).expect("a folder of one's own");
+        daemon.socket = daemon.path("run/miserly/socket");
+        daemon.start();
+        daemon
+    }
+
     pub(crate) fn configure(&self, configuration: &str) {
-        fs::write(self.path("daemon.toml"), configuration).expect("a file that can be written");
+        let path = self.path("daemon.toml");
+        fs::write(&path, configuration).expect("a file that can be written");
+        // Whatever the umask of the tests is: a daemon without root's rights reads it, too.
+        fs::set_permissions(path, Permissions::from_mode(0o644)).expect("a mode");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -72,6 +105,9 @@ impl Daemon {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
+        if self.has_faults {
+            command.env(miserly_launch::fault::VARIABLE, self.faults());
+        }
         command
     }
 
@@ -83,9 +119,20 @@ impl Daemon {
 
     #[track_caller]
     pub(crate) fn start_with(&mut self, options: &[&str]) {
-        let child = self.command(options).spawn().expect("a program that starts");
-        self.process = Some(child);
+        let mut command = self.command(options);
+        self.run(&mut command);
+    }
+
+    /// Starts the daemon by this command and waits until it answers.
+    #[track_caller]
+    pub(crate) fn run(&mut self, command: &mut Command) {
+        self.process = Some(command.spawn().expect("a program that starts"));
         self.wait_until_ready();
+    }
+
+    /// Starts a daemon that may not be able to answer yet.
+    pub(crate) fn start_unready(&mut self) {
+        self.process = Some(self.command(&[]).spawn().expect("a program that starts"));
     }
 
     /// Starts a daemon that will kill itself at a crash point. It may do so before it answers.
@@ -102,7 +149,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    fn wait_until_ready(&mut self) {
+    pub(crate) fn wait_until_ready(&mut self) {
         let socket = self.socket.clone();
         let process = self.process.as_mut().expect("it was started");
         until("the daemon answers", SOON, || {
@@ -157,6 +204,15 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn wait(&self, number: i64) -> JobView {
         self.client().wait(number).expect("it ends")
+    }
+
+    /// Releases the jobs that are held since their daemon died before their release. It may die here, too.
+    pub(crate) fn release_held(&self) {
+        for job in self.client().jobs(&Filter::default()).unwrap_or_default() {
+            if job.phase == Phase::Held {
+                let _ = self.client().release(job.number);
+            }
+        }
     }
 
     /// Waits until all jobs have ended.

@@ -38,7 +38,11 @@ impl Promises {
         let mut see = |line: Line| {
             match serde_json::from_str(&line.body).expect("a line of a journal") {
                 JournalLine::Round(round) => promises.round(&round),
-                JournalLine::Began { .. } | JournalLine::Stopped { .. } | JournalLine::Ended { .. } => {}
+                JournalLine::Began { .. }
+                | JournalLine::Checkpoint(_)
+                | JournalLine::Stopped { .. }
+                | JournalLine::Recovered { .. }
+                | JournalLine::Ended { .. } => {}
             }
             ControlFlow::Continue(())
         };

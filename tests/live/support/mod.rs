@@ -1,7 +1,9 @@
 //! Support for tests of the daemon: its folder, its jobs and their outcomes.
 
+pub(crate) mod accounts;
 mod crowd;
 mod daemon;
+pub(crate) mod flood;
 mod jobs;
 mod journal;
 pub(crate) mod processes;

@@ -40,6 +40,12 @@ pub(crate) fn describe(folder: &Path) -> String {
     of_daemon(folder).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Returns an argument of a process by its number, or `None` if it has ended.
+pub(crate) fn argument(pid: Pid, nth: usize) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+    bytes.split(|byte| *byte == 0).nth(nth).map(|word| String::from_utf8_lossy(word).into_owned())
+}
+
 /// Returns a field of `/proc/PID/stat` by its number in proc(5), from 3 on, or `None` if the process has ended.
 pub(crate) fn stat(pid: u32, field: usize) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -79,11 +85,14 @@ pub(crate) fn allowed(pid: u32) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the shims of the daemon in this folder.
+/// Returns the shims of the daemon in this folder, without the programs that are about to become their commands.
 pub(crate) fn shims(folder: &Path) -> Vec<Pid> {
     let is_shim = |pid: &Pid| {
         let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|word| word == b"shim")
     };
-    of_daemon(folder).into_iter().filter(is_shim).collect()
+    let all: Vec<Pid> = of_daemon(folder).into_iter().filter(is_shim).collect();
+    let numbers: Vec<String> = all.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
+    let parent = |pid: &Pid| stat(pid.as_raw_nonzero().get().unsigned_abs(), 4);
+    all.iter().copied().filter(|pid| parent(pid).is_none_or(|parent| !numbers.contains(&parent))).collect()
 }

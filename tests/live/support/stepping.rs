@@ -41,9 +41,11 @@ impl Stepping {
             file: None,
             exe: env!("CARGO_BIN_EXE_miserly").into(),
             wall,
+            verify: false,
+            sweep: false,
         };
         let home = folder.path().to_owned();
-        let run = move || daemon::run(options, || Ok(configured(&home))).expect("a daemon that runs");
+        let run = move || daemon::run(options, None, || Ok(configured(&home))).expect("a daemon that runs");
         let thread = thread::spawn(run);
         let daemon = Stepping { folder, thread: Some(thread), _alone: alone };
         until("the daemon answers", SOON, || daemon.client().status().ok());

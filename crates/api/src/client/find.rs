@@ -1,7 +1,7 @@
 //! The socket of the daemon.
 
 use std::env;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -62,6 +62,19 @@ fn living(own: PathBuf, machine: &Path) -> PathBuf {
     if machine.exists() && dead() { machine.to_owned() } else { own }
 }
 
+/// Returns whether the folder of a socket is this user's by root's will: only root can change the folders above it.
+///
+/// So a daemon can listen that was started by root and gave up its rights.
+pub(super) fn is_given_by_root(socket: &Path, uid: u32) -> bool {
+    let owner_and_mode = |path: &Path| {
+        let found = fs::symlink_metadata(path).ok().filter(Metadata::is_dir)?;
+        Some((found.uid(), found.mode()))
+    };
+    let mut folders = socket.ancestors().skip(1).map(owner_and_mode);
+    let is_users = folders.next().flatten().is_some_and(|(owner, mode)| owner == uid && mode & 0o022 == 0);
+    is_users && folders.all(|found| found.is_some_and(|(owner, mode)| owner == 0 && mode & 0o022 == 0))
+}
+
 /// Returns the socket in `MISERLY_SOCKET`, if it is set.
 pub fn named_socket() -> Option<PathBuf> {
     env::var_os("MISERLY_SOCKET").filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -83,9 +96,35 @@ fn own() -> Result<PathBuf, NoSocket> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::net::UnixListener;
 
+    use miserly_test_support::Requirement;
+
     use super::*;
+
+    #[test]
+    fn only_root_gives_a_folder_to_a_daemon() {
+        let other = 4321;
+        // Any user can create it in the folder of all.
+        let shared = tempfile::tempdir().unwrap();
+        assert!(!is_given_by_root(&shared.path().join("socket"), geteuid().as_raw()));
+        assert!(
+            !is_given_by_root(Path::new("socket"), other) && !is_given_by_root(Path::new("/socket"), other)
+        );
+        if !Requirement::Root.is_met(geteuid().is_root(), "needs root, to give a folder away") {
+            return;
+        }
+        let folder = tempfile::tempdir_in("/run").unwrap();
+        let socket = folder.path().join("socket");
+        assert!(!is_given_by_root(&socket, other));
+        chown(folder.path(), Some(other), None).unwrap();
+        assert!(is_given_by_root(&socket, other) && !is_given_by_root(&socket, other + 1));
+        assert!(!is_given_by_root(&folder.path().join("more/socket"), other));
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o775)).unwrap();
+        assert!(!is_given_by_root(&socket, other), "its group can replace the socket");
+    }
 
     #[test]
     fn a_dead_socket_of_ones_own_does_not_hide_the_machine_s() {

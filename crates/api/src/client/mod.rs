@@ -335,11 +335,13 @@ impl Client {
         tokio::time::timeout(within, reply).await.map_err(silent)?
     }
 
-    /// Checks that the process that listens on the socket is the user's own or root's, unless the user named the socket.
+    /// Checks that the process that listens on the socket is the user's own or root's, or that of a user to whom root gave
+    /// the folder of the socket. A socket that the user named may be any user's.
     fn check_server(&self, stream: &UnixStream) -> Reply<()> {
         let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
         let uid = stream.peer_cred().map_err(no_daemon)?.uid();
-        if self.any_user || uid == 0 || uid == rustix::process::geteuid().as_raw() {
+        let is_own = uid == 0 || uid == rustix::process::geteuid().as_raw();
+        if self.any_user || is_own || find::is_given_by_root(&self.socket, uid) {
             return Ok(());
         }
         Err(ClientError::Untrusted { socket: self.socket.clone(), uid })

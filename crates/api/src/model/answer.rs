@@ -125,6 +125,21 @@ pub struct Status {
     /// The processors for jobs that other daemons on this machine have, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_cpus: Vec<SharedCpus>,
+    /// The damage of the state that was found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<StateDamage>,
+    /// Whether the check of the history goes on, so that more damage may be found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checking: bool,
+    /// Attempts that run and that the state does not have. They keep their processors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adopted: Vec<AdoptedAttempt>,
+    /// The restrictions under which the launcher works at present, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launcher: Vec<String>,
+    /// The pressure on processors and memory; absent if the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Pressure>,
     /// The queues, in order.
     pub queues: Vec<QueueStatus>,
     /// The guarantees that it cannot enforce on this machine.
@@ -137,6 +152,74 @@ pub struct Status {
     pub broken: u64,
     /// Those that started later than promised.
     pub late: u64,
+}
+
+/// The pressure on the machine and on its jobs: shares of the time in which processes wait for a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Pressure {
+    /// The whole machine.
+    pub machine: PressureOn,
+    /// The jobs, with their shims; absent if they have no control groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<PressureOn>,
+}
+
+/// The pressure on processors and memory. Parts that the kernel does not report are absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PressureOn {
+    /// Some process waits for a processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Stall>,
+    /// Some process waits for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Stall>,
+    /// All processes that are not idle wait for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_full: Option<Stall>,
+}
+
+/// Shares of the time, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Stall {
+    /// The last 10 seconds.
+    pub avg10: f64,
+    /// The last minute.
+    pub avg60: f64,
+    /// The last five minutes.
+    pub avg300: f64,
+}
+
+/// A part of the state that differs from the last commit, or that this version cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct StateDamage {
+    /// The part.
+    pub part: String,
+    /// The job, if it is the row of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<i64>,
+    /// The problem.
+    pub problem: String,
+}
+
+/// An attempt that runs without a record in the state.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AdoptedAttempt {
+    /// The job.
+    pub job: i64,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The processors that are kept for it, by number.
+    pub cpus: Vec<u32>,
+    /// The end of its window; absent if its shim has none or does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// Why the state does not have it.
+    pub problem: String,
 }
 
 /// Processors that another daemon has, too. Jobs of both daemons share them.

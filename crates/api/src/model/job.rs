@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::JobUsage;
+
 /// A job: its request, its state and its promise.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -86,8 +88,15 @@ pub struct JobView {
     /// Why it still runs after its window, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overdue: Option<Overdue>,
+    /// How it lost processors in its window, or the sole use of them; the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_lost: Option<String>,
     /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
+    /// The resources that its ended attempts used; absent if none has ended, in lists that were not requested with details,
+    /// and for users other than the job's, root and the daemon's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<JobUsage>,
     /// The guarantees that cannot be enforced on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
@@ -95,12 +104,13 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// Removes the parts that other users may not read: the command and the paths.
+    /// Removes the parts that other users may not read: the command, the paths and the usage.
     pub fn remove_details(&mut self) {
         self.command = None;
         self.directory = None;
         self.output = None;
         self.error = None;
+        self.usage = None;
         if let Phase::Failed { message, .. } = &mut self.phase {
             // It names the program, the folder or the output.
             message.clear();
@@ -174,6 +184,20 @@ pub enum Phase {
         /// The cause.
         why: LostBy,
     },
+    /// Running, although the state does not have it: the state is older than the job.
+    Adopted {
+        /// The end of its window; absent if it has none.
+        end: Option<Timestamp>,
+        /// The processors that are kept for it, by number.
+        cpus: Vec<u32>,
+    },
+    /// Stored, but its record cannot be read. It does not run, unless it ran before.
+    Unreadable {
+        /// The problem.
+        problem: String,
+        /// The processors that are kept for its attempt, by number.
+        cpus: Vec<u32>,
+    },
 }
 
 impl Phase {
@@ -186,7 +210,9 @@ impl Phase {
             | Phase::Queued
             | Phase::Opportunistic { .. }
             | Phase::Running(_)
-            | Phase::Suspended(_) => None,
+            | Phase::Suspended(_)
+            | Phase::Adopted { .. }
+            | Phase::Unreadable { .. } => None,
         }
     }
 }
@@ -268,6 +294,8 @@ pub enum KilledBy {
     User,
     /// A shutdown of the machine, or the end of the user's session.
     Shutdown,
+    /// It needed more memory than it had requested.
+    Memory,
 }
 
 /// The reason why a job could not be run.
@@ -296,6 +324,8 @@ pub enum LostBy {
     Reboot,
     /// Its shim was killed.
     Shim,
+    /// Its attempt left no record on this machine, and the state is a restored one.
+    Restored,
 }
 
 /// The promise to a job, and its history.
@@ -339,6 +369,8 @@ pub enum PromiseChangeReason {
     Overdue,
     /// No daemon ran or it stalled, or the machine slept, when the job was due.
     Away,
+    /// The machine, or the session of the daemon, shut down when the job was due.
+    Shutdown,
     /// The machine lost capacity.
     Capacity,
     /// Another request was amended.
@@ -383,6 +415,8 @@ pub enum WaitReason {
     },
     /// The free resources are reserved for other jobs.
     Reserved,
+    /// An opportunistic job is parked because the memory of the machine is short. Its window is not affected.
+    MemoryShort,
 }
 
 /// The delay of a start that was later than promised.

@@ -5,19 +5,25 @@
 
 mod submission;
 
+mod output;
+
 mod job;
 
 mod answer;
 
 mod request;
 
+mod usage;
+
 pub use answer::{
-    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Status,
-    Submitted, Unenforced,
+    Accepted, AdoptedAttempt, JobIds, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, QueueStatus,
+    Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
 };
 pub use job::{
     Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase,
     PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
+pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
-pub use submission::{Array, Submission};
+pub use submission::{Array, RawVariable, Submission};
+pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};

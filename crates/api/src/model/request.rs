@@ -21,7 +21,7 @@ pub struct Filter {
     pub limit: Option<u32>,
     /// Only jobs with higher numbers, lowest first: the next page of a list.
     pub after: Option<i64>,
-    /// Include the commands and the paths of jobs that the caller may read.
+    /// Include the commands, the paths and the usage of jobs that the caller may read.
     pub details: bool,
 }
 

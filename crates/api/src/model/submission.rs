@@ -26,6 +26,9 @@ pub struct Submission {
     /// The complete environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// The variables of the environment that are not UTF-8 text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment_bytes: Vec<RawVariable>,
     /// The requested processors.
     #[serde(default = "one")]
     pub cpus: u64,
@@ -76,6 +79,18 @@ pub struct Submission {
     pub request_id: Option<String>,
 }
 
+/// A variable of the environment as bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RawVariable {
+    /// The bytes of the name.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<u32>))]
+    pub name: Vec<u8>,
+    /// The bytes of the value.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<u32>))]
+    pub value: Vec<u8>,
+}
+
 /// The indexes of an array of jobs: from first to last by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -88,6 +103,19 @@ pub struct Array {
     /// The step between indexes; at least 1.
     #[serde(default = "one_step")]
     pub step: u32,
+}
+
+impl Submission {
+    /// Returns the name of the job: the requested one, or that of the program without control characters.
+    pub fn job_name(&self) -> String {
+        let program = || {
+            let program = self.command.first().filter(|_| self.script.is_none());
+            program
+                .map_or("script", |program| program.rsplit('/').next().unwrap_or(program))
+                .replace(char::is_control, "?")
+        };
+        self.name.clone().unwrap_or_else(program)
+    }
 }
 
 const fn one() -> u64 {

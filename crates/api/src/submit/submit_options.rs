@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::model::Array;
+use crate::model::{Array, RawVariable};
 
 /// Submission options. Unset fields are filled from later sources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,9 +130,21 @@ impl Export {
 
     /// Returns the environment of a job, from that of its submitter.
     pub fn environment(&self, submitters: BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let wanted = |name: &str| self.all || self.names.contains(name) || Export::ALWAYS.contains(&name);
-        let kept = submitters.into_iter().filter(|(name, _)| wanted(name));
+        let kept = submitters.into_iter().filter(|(name, _)| self.keeps(name));
         kept.chain(self.set.clone()).collect()
+    }
+
+    /// Returns the variables of the submitter that are not UTF-8 text and that the job has, too.
+    pub fn raw_environment(&self, submitters: Vec<RawVariable>) -> Vec<RawVariable> {
+        let keeps = |variable: &RawVariable| match std::str::from_utf8(&variable.name) {
+            Ok(name) => self.keeps(name) && !self.set.contains_key(name),
+            Err(_) => self.all,
+        };
+        submitters.into_iter().filter(keeps).collect()
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        self.all || self.names.contains(name) || Export::ALWAYS.contains(&name)
     }
 }
 
@@ -142,6 +154,16 @@ mod tests {
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn variables_that_are_no_text_are_kept_as_others_are() {
+        let raw = |name: &[u8]| RawVariable { name: name.to_vec(), value: vec![0xff] };
+        let all = [raw(b"SEED"), raw(b"HOME"), raw(b"SECRET"), raw(b"\xfe")];
+        let kept = |text: &str| Export::parse(text).unwrap().raw_environment(all.to_vec());
+        assert_eq!(kept("ALL,SECRET=x"), [all[0].clone(), all[1].clone(), all[3].clone()]);
+        assert_eq!(kept("SEED"), all[..2]);
+        assert_eq!(kept("NONE"), [all[1].clone()]);
     }
 
     #[track_caller]

@@ -385,18 +385,19 @@ impl Ledger {
         self.breach_cause = why;
     }
 
-    pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {
+    /// Records the intended start of a job. Returns whether it is another one than before.
+    pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<bool, Rule> {
         let entry = self.checked_mut(job)?;
         if matches!(entry.state, State::Running { .. }) {
             return Err(Rule::NotWaiting);
         }
         if entry.planned == Some(start) && entry.planned_on == on {
-            return Ok(());
+            return Ok(false);
         }
         entry.planned = Some(start);
         entry.planned_on = on;
         self.rank_decision(job);
-        Ok(())
+        Ok(true)
     }
 
     pub(crate) fn set_job_state<T: Persistent>(&mut self, job: JobId, value: &T) -> Result<(), Rule> {

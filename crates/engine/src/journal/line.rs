@@ -6,6 +6,7 @@ use miserly_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::CheckpointLine;
 use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts, resources};
 
 /// A line of the journal.
@@ -28,6 +29,8 @@ pub enum JournalLine {
     },
     /// A round was played.
     Round(Box<RoundLine>),
+    /// A replay can begin here.
+    Checkpoint(Box<CheckpointLine>),
     /// The policy of a queue made a mistake, and the queue was stopped. The batch of that instant was dropped.
     Stopped {
         /// The instant of the last round before, in ticks.
@@ -36,6 +39,12 @@ pub enum JournalLine {
         queue: String,
         /// The mistake.
         mistake: String,
+    },
+    /// The state was recovered after damage. The rounds before may be incomplete, and those after until the next
+    /// checkpoint do not follow from them.
+    Recovered {
+        /// The wall time, in microseconds since 1970; the last one that the recovered journal has.
+        wall: i64,
     },
     /// A daemon ended in order.
     Ended {
@@ -212,6 +221,16 @@ enum RefusalLine {
 }
 
 impl JournalLine {
+    /// Returns the wall time of the line, in microseconds since 1970, if it has one.
+    pub fn wall(&self) -> Option<i64> {
+        match self {
+            JournalLine::Began { wall, .. } | JournalLine::Recovered { wall } => Some(*wall),
+            JournalLine::Round(round) => Some(round.wall),
+            JournalLine::Checkpoint(checkpoint) => Some(checkpoint.wall),
+            JournalLine::Stopped { .. } | JournalLine::Ended { .. } => None,
+        }
+    }
+
     /// Returns the line of a daemon that begins with a setup.
     pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
         let queues = setup.queues.iter().map(QueueLine::new).collect();

@@ -1,5 +1,7 @@
 //! Persistent state: the trait that stores it, and the units in which it is stored.
 
+mod checkpoint;
+
 mod effects;
 
 mod line;
@@ -8,6 +10,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+pub use checkpoint::{CheckpointLine, QueueCheckpoint};
 pub use line::{AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, QueueLine, RoundLine};
 
 /// Durable storage of jobs, journal lines and named values.
@@ -17,6 +20,8 @@ pub use line::{AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLin
 /// [`JournalError::Full`], nothing of the batch was stored and the journal can be used on.
 pub trait Journal {
     /// Returns the jobs that have not finished, by number.
+    ///
+    /// A row that cannot be read is among them, with its [`problem`](JobRow::problem). So it is with every method that returns rows.
     ///
     /// # Errors
     /// If the state is damaged or cannot be read. So it is with every method that reads.
@@ -60,6 +65,8 @@ pub trait Journal {
 
     /// Stores a batch. Returns when the batch is durable.
     ///
+    /// The checkpoint of a batch seals the segment of the lines before it and begins the next one.
+    ///
     /// # Errors
     /// [`JournalError::Full`] if nothing was stored. After any other error the outcome is unknown and the journal must be
     /// opened again.
@@ -70,10 +77,52 @@ pub trait Journal {
     /// # Errors
     /// As [`commit`](Journal::commit).
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError>;
+
+    /// Removes the lines of the oldest sealed segment if it was sealed before this wall time, in microseconds since 1970.
+    /// Returns whether the next one was, too.
+    ///
+    /// # Errors
+    /// As [`commit`](Journal::commit).
+    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError>;
+}
+
+/// The finished jobs in a journal, for readers.
+pub trait EndedJobs {
+    /// Returns a finished job. It may return an unfinished one.
+    ///
+    /// # Errors
+    /// As [`Journal::live_jobs`]. So it is with every method.
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError>;
+
+    /// Returns the finished jobs that a filter admits, by number.
+    ///
+    /// # Errors
+    /// As [`job`](EndedJobs::job).
+    fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError>;
+
+    /// Returns at most `limit` finished jobs from number `from` on, by number.
+    ///
+    /// # Errors
+    /// As [`job`](EndedJobs::job).
+    fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError>;
+}
+
+impl<J: Journal> EndedJobs for J {
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
+        Journal::job(self, number)
+    }
+
+    fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
+        Journal::ended_jobs(self, filter)
+    }
+
+    fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
+        Journal::ended_from(self, from, limit)
+    }
 }
 
 /// A job as the journal stores it: the keys of a search, and the record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobRow {
     /// The number of the job.
     pub number: i64,
@@ -87,6 +136,17 @@ pub struct JobRow {
     pub array: Option<i64>,
     /// The [`Record`](crate::Record), as JSON.
     pub body: String,
+    /// The problem of a row that cannot be read; the fields beside the number may be wrong then, and the body is empty. Such a row is
+    /// never written.
+    pub problem: Option<String>,
+}
+
+impl JobRow {
+    /// Returns the row with the problem of its content.
+    #[must_use]
+    pub(crate) fn unreadable(self, problem: String) -> JobRow {
+        JobRow { problem: self.problem.or(Some(problem)), ..self }
+    }
 }
 
 /// A set of changes that is stored as a whole or not at all.
@@ -94,6 +154,8 @@ pub struct JobRow {
 pub struct JournalBatch {
     /// Lines to append, in order.
     pub lines: Vec<String>,
+    /// The checkpoint to append after them.
+    pub checkpoint: Option<Checkpoint>,
     /// Jobs, which replace their stored rows.
     pub rows: Vec<JobRow>,
     /// Named values, which replace their stored values. An empty text removes the value.
@@ -103,8 +165,17 @@ pub struct JournalBatch {
 impl JournalBatch {
     /// Returns whether the batch changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rows.is_empty() && self.values.is_empty()
+        self.lines.is_empty() && self.checkpoint.is_none() && self.rows.is_empty() && self.values.is_empty()
     }
+}
+
+/// A line that begins a segment of the journal: a replay can begin with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The [`CheckpointLine`], as JSON.
+    pub line: String,
+    /// The wall time, in microseconds since 1970.
+    pub wall: i64,
 }
 
 /// A search among the finished jobs.

@@ -9,6 +9,8 @@ mod state;
 
 mod share;
 
+mod work;
+
 mod slots;
 
 mod promise;
@@ -47,6 +49,7 @@ pub struct SavedEntry {
     decided: u64,
     #[serde(default, skip_serializing_if = "SavedPolicyState::is_empty")]
     policy_state: SavedPolicyState,
+    #[serde(with = "work")]
     done: u128,
     done_at: i64,
     working: u64,
@@ -59,6 +62,7 @@ pub struct SavedEntry {
 /// The work of an opportunistic job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 struct SavedProgress {
+    #[serde(with = "work")]
     done: u128,
     at: i64,
     procs: u64,
@@ -71,6 +75,11 @@ impl SavedProgress {
 }
 
 impl SavedEntry {
+    /// Returns the instant at which a running job is expected to end, if it is known.
+    pub(crate) fn expected_end(&self) -> Option<Time> {
+        self.state.expected_end()
+    }
+
     /// Returns the stored form of an entry.
     pub fn new(entry: &Entry) -> SavedEntry {
         SavedEntry {
@@ -102,20 +111,46 @@ impl SavedEntry {
 
     /// Moves the last promise, and the planned start if it is the promised one.
     pub(crate) fn move_promise(&mut self, start: i64, decided: u64) {
-        if let Some(promise) = &mut self.promise {
-            self.planned = self.planned.map(|at| if at == promise.best { start } else { at });
-            promise.best = start;
-        }
+        (self.promise, self.planned) = self.with_promise_at(start);
         self.decided = decided;
     }
 
+    /// Returns the promise and the planned start, moved to another start.
+    fn with_promise_at(&self, start: i64) -> (Option<SavedPromise>, Option<i64>) {
+        let Some(promise) = self.promise else { return (None, self.planned) };
+        let planned = self.planned.map(|at| if at == promise.best { start } else { at });
+        (Some(promise.moved(start)), planned)
+    }
+
     /// Returns whether `new` differs in an earlier promise only.
-    pub(crate) fn differs_in_earlier_promise(mut self, new: &SavedEntry) -> bool {
-        let (Some((before, _)), Some((start, decided))) = (self.last_promise(), new.last_promise()) else {
+    pub(crate) fn differs_in_earlier_promise(&self, new: &SavedEntry) -> bool {
+        let (Some((before, _)), Some((start, _))) = (self.last_promise(), new.last_promise()) else {
             return false;
         };
-        self.move_promise(start, decided);
-        start < before && self == *new
+        start < before
+            && self.with_promise_at(start) == (new.promise, new.planned)
+            && self.rest() == new.rest()
+    }
+
+    /// Returns all parts but the promise, the planned start and the decision on them.
+    fn rest(&self) -> impl PartialEq {
+        // Every field is named, so that a new one is not forgotten.
+        let SavedEntry {
+            request,
+            admitted,
+            state,
+            promise: _,
+            planned: _,
+            planned_on,
+            decided: _,
+            policy_state,
+            done,
+            done_at,
+            working,
+            opportunistic,
+            slots,
+        } = self;
+        (request, admitted, state, planned_on, policy_state, done, done_at, working, opportunistic, slots)
     }
 
     /// Returns the entry.
@@ -162,6 +197,31 @@ mod tests {
             Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };
         let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+
+    #[test]
+    fn work_is_read_as_it_was_written_also_within_a_line_of_the_journal() {
+        for done in [7, u128::from(u64::MAX), u128::MAX] {
+            let mut entry = entry(SlotId(0));
+            entry.progress.done = done;
+            let queue = crate::QueueCheckpoint {
+                queue: crate::QueueLine {
+                    name: "q".into(),
+                    policy: "easy".into(),
+                    pool: vec![],
+                    again: None,
+                },
+                stopped: false,
+                capacity: None,
+                state: SavedLedgerState::default(),
+                wake: None,
+                jobs: vec![SavedEntry::new(&entry)],
+            };
+            let line = crate::CheckpointLine { queues: vec![queue], ..crate::CheckpointLine::default() };
+            let line = crate::JournalLine::Checkpoint(Box::new(line));
+            let text = serde_json::to_string(&line).unwrap();
+            assert_eq!(serde_json::from_str::<crate::JournalLine>(&text).unwrap(), line);
+        }
     }
 
     #[test]

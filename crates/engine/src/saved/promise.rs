@@ -34,6 +34,11 @@ impl SavedPromise {
         }
     }
 
+    /// Returns the promise with another latest start.
+    pub(super) fn moved(self, best: i64) -> SavedPromise {
+        SavedPromise { best, ..self }
+    }
+
     pub(super) fn promise(self) -> Promise {
         let (first, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
         Promise { first, best, breach: self.broken.map(SavedBreachCause::broken) }

@@ -4,7 +4,7 @@ use miserly_core::{OpportunisticConfig, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{OpportunisticLine, QueueLine};
-use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, UserLimits};
+use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, Topology, UserLimits};
 
 /// The stored form of a [`Setup`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -19,6 +19,10 @@ pub(crate) struct SavedSetup {
     keep_history: Option<i64>,
     #[serde(default)]
     user_limits: UserLimits,
+    #[serde(default)]
+    topology: Topology,
+    #[serde(default)]
+    whole_cores: bool,
 }
 
 /// The stored form of a [`Queue`].
@@ -33,6 +37,8 @@ struct SavedQueue {
     users: Vec<u32>,
     #[serde(default)]
     only: Option<QueueUsers>,
+    #[serde(default)]
+    strict: bool,
 }
 
 impl SavedSetup {
@@ -50,6 +56,8 @@ impl SavedSetup {
             orphan_resume_delay: setup.orphan_resume_delay.ticks(),
             keep_history: setup.keep_history.map(Span::ticks),
             user_limits: setup.user_limits,
+            topology: setup.topology.clone(),
+            whole_cores: setup.whole_cores,
         }
     }
 
@@ -70,6 +78,8 @@ impl SavedSetup {
             orphan_resume_delay: Span::from_ticks(self.orphan_resume_delay),
             keep_history: self.keep_history.map(Span::from_ticks),
             user_limits: self.user_limits,
+            topology: self.topology.clone(),
+            whole_cores: self.whole_cores,
         })
     }
 }
@@ -83,6 +93,7 @@ impl SavedQueue {
             default_memory: queue.default_memory,
             users: vec![],
             only: queue.users.clone(),
+            strict: queue.strict,
         }
     }
 
@@ -101,6 +112,7 @@ impl SavedQueue {
             most_time: self.most_time.map(Span::from_ticks),
             default_memory: self.default_memory,
             users: self.only.clone().or_else(|| self.earlier_users()),
+            strict: self.strict,
         })
     }
 }

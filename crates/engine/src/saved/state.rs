@@ -87,6 +87,14 @@ impl SavedState {
         }
     }
 
+    /// Returns the instant at which a running job is expected to end; `None` if it is overdue.
+    pub(super) fn expected_end(&self) -> Option<Time> {
+        match self {
+            SavedState::Running { expected, overdue: false, .. } => Some(Time::from_ticks(*expected)),
+            _ => None,
+        }
+    }
+
     pub(super) fn state(&self) -> State {
         match self {
             SavedState::Waiting => State::Waiting,

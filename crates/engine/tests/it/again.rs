@@ -1,7 +1,9 @@
 //! Resync: the next daemon resends the durable state, which may not have arrived.
 
-use miserly_api::model::{Phase, Submission};
-use miserly_engine::{Absence, Action, DaemonRequest};
+use miserly_api::model::{Exit, Filter, KilledBy, LostBy, Phase, Submission};
+use miserly_engine::{
+    Absence, Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input, Usage,
+};
 
 use super::life::{Life, job, seconds};
 
@@ -29,6 +31,17 @@ fn a_cancel_that_is_repeated_is_told_again() {
         life.ask(2, DaemonRequest::Cancel { job: number, array: false }).unwrap();
         assert_eq!(kills(&life.actions(number)), 1);
     }
+}
+
+#[test]
+fn a_restartable_job_that_is_lost_while_it_is_cancelled_is_cancelled() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, Submission { restartable: true, ..job(1, 20) });
+    life.ask(2, DaemonRequest::Cancel { job: number, array: false }).unwrap();
+    let lost = AttemptOutcome::Lost(LostBy::Shim);
+    life.turn(3, vec![Input::AttemptEnded(Attempt { job: number, nth: 1 }, lost)]);
+    let phase = life.job(3, number).phase;
+    assert!(matches!(phase, Phase::Killed { by: KilledBy::User, exit: None, .. }), "{phase:?}");
 }
 
 #[test]
@@ -88,4 +101,31 @@ fn a_hand_over_that_is_changed_moves_no_end_of_a_job_that_runs() {
         matches!(&actions[..], [Action::EndAt(end)] if (end.ticks() - seconds(25).ticks()).abs() < 10),
         "{actions:?}"
     );
+}
+
+#[test]
+fn what_the_attempts_of_a_job_used_adds_up() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, Submission { restartable: true, ..job(1, 20) });
+    let used = |user| Usage { user, memory_peak: Some(user), stops: 1, ..Usage::default() };
+    let first = Attempt { job: number, nth: 1 };
+    let lost = Input::AttemptEnded(first, AttemptOutcome::Lost(LostBy::Shim));
+    life.turn(2, vec![Input::Used(first, used(3_000_000)), lost]);
+    // The next daemon finds the second attempt ended, and reports the first one once more.
+    let second = Attempt { job: number, nth: 2 };
+    let ended = AttemptOutcome::Ended { at: seconds(4), exit: Exit::Code(0), by: None };
+    let used = vec![(first, used(3_000_000)), (second, used(1_000_000))];
+    life.begin(5, &Absence { ended: vec![(second, ended)], used, ..Absence::default() });
+    let view = life.job(6, number);
+    let usage = view.usage.clone().unwrap();
+    assert_eq!((usage.total.user, usage.total.memory_peak, usage.total.stops), (4.0, Some(3_000_000), 2));
+    assert_eq!(usage.attempts.iter().map(|one| one.attempt).collect::<Vec<_>>(), [1, 2]);
+    // Others do not see it, and lists do not have it.
+    let other = life.ask_as(Caller::new(4000), 6, DaemonRequest::Job(number)).unwrap();
+    assert!(matches!(other, DaemonReply::Job(view) if view.usage.is_none()));
+    let filter = |details| DaemonRequest::Jobs(Filter { all: true, details, ..Filter::default() });
+    for details in [false, true] {
+        let DaemonReply::Jobs(jobs) = life.ask(6, filter(details)).unwrap() else { panic!("no list") };
+        assert_eq!(jobs[0].usage, view.usage.clone().filter(|_| details));
+    }
 }

@@ -87,7 +87,7 @@ fn a_window_that_began_with_no_daemon_kept_its_promise() {
     let attempt = Attempt { job: waits, nth: 1 };
     let end = seconds(70 + CLEANUP);
     let critical = vec![BegunWindow { attempt, cpus: vec![0], end }];
-    life.begin(60, &Absence { ended: over, begun: critical });
+    life.begin(60, &Absence { ended: over, begun: critical, ..Absence::default() });
     let view = life.job(61, waits);
     let Phase::Running(holding) = view.phase else { panic!("{view:?}") };
     assert_eq!((Life::second(holding.end), holding.cpus), (70 + CLEANUP, vec![0]));
@@ -106,7 +106,10 @@ fn a_job_that_is_in_its_window_on_record_is_as_it_was() {
     let attempt = Attempt { job: number, nth: 1 };
     life.begin(
         10,
-        &Absence { ended: vec![], begun: vec![BegunWindow { attempt, cpus: vec![0], end: seconds(50) }] },
+        &Absence {
+            begun: vec![BegunWindow { attempt, cpus: vec![0], end: seconds(50) }],
+            ..Absence::default()
+        },
     );
     let actions = life.actions(number);
     let [Action::BeginWindow { cpus, end }, Action::Continue] = &actions[..] else { panic!("{actions:?}") };

@@ -1,10 +1,10 @@
 //! A daemon that starts with another configuration: the promises of the last one come first.
 
-use miserly_api::model::Phase;
+use miserly_api::model::{Phase, Submission};
 use miserly_core::{Calendar, Kind, Resources};
-use miserly_engine::{Absence, Attempt, AttemptOutcome, Queue};
+use miserly_engine::{Absence, Attempt, AttemptOutcome, DaemonRequest, Queue};
 
-use super::life::{Life, job, queue, seconds};
+use super::life::{Life, job, queue, seconds, wall};
 
 /// Returns the policy of the first queue, as `status` shows it.
 fn policy(life: &mut Life, second: i64) -> String {
@@ -43,7 +43,7 @@ fn a_promise_that_passed_meanwhile_is_broken_for_that_cause() {
     life.setup.queues[0].policy = "immediate".parse().unwrap();
     let outcome =
         AttemptOutcome::Ended { at: seconds(20), exit: miserly_api::model::Exit::Code(0), by: None };
-    life.begin(60, &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+    life.begin(60, &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], ..Absence::default() });
     let view = life.job(61, second);
     assert!(matches!(view.phase, Phase::Running(_)));
     assert_eq!(view.late.unwrap().why, miserly_api::model::PromiseChangeReason::Away);
@@ -72,7 +72,10 @@ fn jobs_that_have_ended_hinder_no_configuration() {
         life.setup.queues[0].policy = other.parse().unwrap();
         let outcome =
             AttemptOutcome::Ended { at: seconds(5), exit: miserly_api::model::Exit::Code(0), by: None };
-        life.begin(6, &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], begun: vec![] });
+        life.begin(
+            6,
+            &Absence { ended: vec![(Attempt { job: first, nth: 1 }, outcome)], ..Absence::default() },
+        );
         let status = life.status(7);
         assert!(status.configuration_problem.is_none(), "{other}: {status:?}");
         assert!(status.queues[0].policy.starts_with(other.split('(').next().unwrap()));
@@ -80,6 +83,37 @@ fn jobs_that_have_ended_hinder_no_configuration() {
 }
 
 /// D9 of the review: a queue that is gone from the file, and has a job.
+/// Its job would run before its earliest start, or before the end of the job that it waits for.
+#[test]
+fn a_policy_that_heeds_no_earliest_start_is_refused_while_a_job_has_one() {
+    let mut life = Life::of_policy("miser", 2, 2);
+    let number = life.submit(1, Submission { begin: Some(wall(50)), ..job(1, 20) });
+    life.setup.queues[0].policy = queue("batch", "easy").policy;
+    let problem = life.set_up(2).unwrap_err();
+    let expect = format!("job {number} has an earliest start, which queue batch would not heed");
+    assert_eq!(problem.message, expect);
+    life.turn(51, vec![]);
+    assert_eq!(life.set_up(52), Ok(()), "it runs");
+}
+
+/// A job that could never run would block a queue that starts jobs in their order.
+#[test]
+fn a_pool_that_is_too_small_for_a_waiting_job_is_refused() {
+    for policy in ["fcfs", "easy"] {
+        let mut life = Life::of_policy(policy, 2, 2);
+        life.submit(1, job(1, 20));
+        let wide = life.submit(2, job(2, 20));
+        let narrow = |life: &mut Life| {
+            life.setup.queues[0].pool = Calendar::constant(Resources::cpus(1).with(Kind::Memory, 500));
+        };
+        narrow(&mut life);
+        let problem = life.set_up(3).unwrap_err();
+        assert_eq!(problem.message, format!("job {wide} needs more than queue batch would have at any time"));
+        life.ask(4, DaemonRequest::Cancel { job: wide, array: false }).unwrap();
+        assert_eq!(life.set_up(5), Ok(()), "{policy}");
+    }
+}
+
 #[test]
 fn a_queue_with_jobs_stays_until_they_are_gone() {
     let mut life = Life::new(4, 4);
@@ -87,7 +121,7 @@ fn a_queue_with_jobs_stays_until_they_are_gone() {
     let pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     life.setup.queues.push(Queue { pool, ..queue("free", "easy") });
     life.begin(1, &Absence::default());
-    let held = miserly_api::model::Submission { queue: Some("free".into()), hold: true, ..job(1, 20) };
+    let held = Submission { queue: Some("free".into()), hold: true, ..job(1, 20) };
     let held = life.submit(2, held);
     life.setup.queues.pop();
     life.begin(3, &Absence::default());
@@ -95,7 +129,7 @@ fn a_queue_with_jobs_stays_until_they_are_gone() {
     assert_eq!(status.queues.len(), 2);
     let problem = status.configuration_problem.unwrap();
     assert!(problem.contains(&format!("job {held}")) && problem.contains("\"free\""), "{problem}");
-    let cancel = miserly_engine::DaemonRequest::Cancel { job: held, array: false };
+    let cancel = DaemonRequest::Cancel { job: held, array: false };
     life.ask(5, cancel).unwrap();
     life.begin(6, &Absence::default());
     assert_eq!(life.status(7).queues.len(), 1);

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine,
-    EngineError, Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule,
+    Absence, Action, Adoption, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
+    Engine, EngineError, Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule, Snapshot,
 };
 
 use crate::support::{MemoryJournal, request, request_of};
@@ -83,6 +84,8 @@ impl Life {
             cleanup_time: span(CLEANUP),
             orphan_resume_delay: span(60),
             keep_history: None,
+            topology: miserly_engine::Topology::default(),
+            whole_cores: false,
             user_limits: miserly_engine::UserLimits::default(),
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
@@ -130,6 +133,14 @@ impl Life {
     /// A daemon begins, and the one before it is gone as if it had been killed.
     pub(crate) fn begin(&mut self, second: i64, meanwhile: &Absence) {
         let mut engine = self.opened(second).unwrap();
+        engine.begin(Life::now(second), meanwhile).unwrap();
+        self.engine = Some(engine);
+    }
+
+    /// As [`begin`](Life::begin), with attempts of which the state has no usable record.
+    pub(crate) fn begin_with(&mut self, second: i64, meanwhile: &Absence, adoptions: Vec<Adoption>) {
+        let mut engine = self.opened(second).unwrap();
+        engine.adopt(adoptions);
         engine.begin(Life::now(second), meanwhile).unwrap();
         self.engine = Some(engine);
     }
@@ -217,6 +228,29 @@ impl Life {
         }
     }
 
+    /// Returns the latest snapshot.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.engine.as_ref().unwrap().snapshots().latest()
+    }
+
+    /// Returns what another engine would publish that loads the stored state.
+    pub(crate) fn loaded(&self, second: i64) -> Arc<Snapshot> {
+        let notes = Notes(Rc::default(), Rc::default());
+        let (setup, info) = (self.setup.clone(), self.info.clone());
+        let engine = Engine::open(setup, info, self.journal.clone(), notes, Life::now(second)).unwrap();
+        engine.snapshots().latest()
+    }
+
+    /// Returns the answer of a snapshot, with the finished jobs as they are stored now.
+    pub(crate) fn read(
+        &self,
+        snapshot: &Snapshot,
+        second: i64,
+        request: &DaemonRequest,
+    ) -> Result<DaemonReply, Problem> {
+        snapshot.answer(Life::now(second), &Caller::new(0), request, &self.journal, &|_, _| Ok(()))
+    }
+
     /// Returns the lines of the journal.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.journal.lines()
@@ -262,6 +296,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         default_time: None,
         most_time: None,
         default_memory: 1,
+        strict: false,
         users: None,
     }
 }

@@ -12,6 +12,10 @@ mod rollback;
 
 mod capacity;
 
+mod cores;
+
+mod unrecorded;
+
 mod ahead;
 
 mod suspended;
@@ -45,5 +49,7 @@ mod pruning;
 mod configuration;
 
 mod promises;
+
+mod snapshots;
 
 mod stopped;

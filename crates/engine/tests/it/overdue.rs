@@ -54,6 +54,20 @@ fn a_job_does_not_start_on_the_processors_of_an_overdue_one() {
     assert!(matches!(life.actions(next)[..], [Action::Launch(_)]));
 }
 
+/// All plans move with each instant then. Each request would adjust all dependent jobs, as often as there are some.
+#[test]
+fn the_starts_of_dependent_jobs_stay_behind_an_overdue_one() {
+    let (mut life, _, next) = overdue();
+    let dependent = (0..6).map(|_| life.submit(13, Submission { after: vec![next], ..job(1, 10) }));
+    let dependent: Vec<i64> = dependent.collect();
+    let before = life.lines().len();
+    life.submit(14, job(1, 10));
+    let lines = life.lines().len() - before;
+    assert!(lines <= 3, "{lines} lines for a request");
+    let starts = dependent.iter().map(|number| life.job(15, *number).promise.unwrap().now.unwrap().start);
+    assert!(starts.map(Life::second).all(|start| start >= 14 + 11), "none before the job that it waits for");
+}
+
 #[test]
 fn the_cause_is_shown_and_stored() {
     let (mut life, first, _) = overdue();

@@ -1,7 +1,7 @@
 //! Promises under faults: none is erased, and a late start is recorded with its cause.
 
-use miserly_api::model::{LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
-use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Launch};
+use miserly_api::model::{Exit, LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Launch, Now};
 
 use super::life::{Life, early, job, seconds, wall};
 
@@ -23,7 +23,7 @@ fn launch(actions: &[Action]) -> &Launch {
 
 /// Returns what an absent daemon finds: this attempt was recorded and never launched.
 fn never_ran(job: i64) -> Absence {
-    Absence { ended: vec![(Attempt { job, nth: 1 }, AttemptOutcome::NeverRan)], begun: vec![] }
+    Absence { ended: vec![(Attempt { job, nth: 1 }, AttemptOutcome::NeverRan)], ..Absence::default() }
 }
 
 fn lost(job: i64, nth: u32) -> Input {
@@ -87,6 +87,23 @@ fn no_window_goes_beyond_a_deadline() {
     assert!(message.contains("deadline"), "{message}");
 }
 
+/// A job that is not run because its deadline passed leaves its processors to the next ones.
+#[test]
+fn a_deadline_that_passed_frees_the_processors() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 2, 2);
+        let first = life.submit(1, job(2, 10));
+        let due = life.submit(1, Submission { deadline: Some(wall(40)), ..job(2, 20) });
+        let ended = AttemptOutcome::Ended { at: seconds(11), exit: Exit::Code(0), by: None };
+        let first = Attempt { job: first, nth: 1 };
+        life.late_turn(Life::now(50), vec![Input::AttemptEnded(first, ended)]);
+        assert!(matches!(life.job(50, due).phase, Phase::Failed { .. }), "{policy}");
+        let next = [51, 52].map(|second| life.submit(second, job(1, 20)));
+        let cpus = next.map(|number| launch(&life.actions(number)).cpus.clone());
+        assert_eq!(cpus, [[0], [1]], "{policy}");
+    }
+}
+
 /// V2 of the audit: the daemon is stopped over a start.
 #[test]
 fn a_daemon_that_stalls_over_a_start_backdates_nothing() {
@@ -101,8 +118,7 @@ fn a_daemon_that_stalls_over_a_start_backdates_nothing() {
             let third = life.submit(10, job(1, 20));
             assert!(matches!(life.job(10, second).phase, Phase::Running(_)), "{policy}");
             let now = Life::now(31 + stall);
-            let ended =
-                AttemptOutcome::Ended { at: seconds(30), exit: miserly_api::model::Exit::Code(0), by: None };
+            let ended = AttemptOutcome::Ended { at: seconds(30), exit: Exit::Code(0), by: None };
             life.late_turn(now, vec![Input::AttemptEnded(Attempt { job: second, nth: 1 }, ended)]);
             let end = launch(&life.actions(third)).end.unwrap();
             assert_eq!((end - seconds(31 + stall + 20)).ticks().abs(), 0, "{policy}");
@@ -129,6 +145,41 @@ fn a_short_delay_costs_a_job_nothing() {
     assert_eq!(launch(&life.actions(first)).end, Some(seconds(30) + miserly_core::Span::from_ticks(200_000)));
     let [first, second] = [first, second].map(|job| life.job(11, job));
     assert!(first.late.is_none() && second.promise.unwrap().broken.is_none());
+}
+
+/// The shim was stopped before the command began, and the command is so short that both arrive at once.
+#[test]
+fn a_job_that_began_late_and_has_ended_is_late() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let number = life.submit(1, job(1, 20));
+        let attempt = Attempt { job: number, nth: 1 };
+        let ended = AttemptOutcome::Ended { at: seconds(7), exit: Exit::Code(0), by: None };
+        life.turn(7, vec![Input::Launched(attempt, seconds(6)), Input::AttemptEnded(attempt, ended)]);
+        let view = life.job(8, number);
+        assert!(matches!(view.phase, Phase::Done { .. }), "{policy}: {:?}", view.phase);
+        let late = view.late.expect("it was late");
+        assert!((4.9..5.1).contains(&late.by) && late.why == PromiseChangeReason::Away, "{policy}: {late:?}");
+    }
+}
+
+/// The policy must not take a job for ended that is due to end in the batch that reports a late launch.
+#[test]
+fn a_launch_that_comes_late_is_reported_when_another_job_is_due_to_end() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 2, 2);
+        let late = life.submit(1, job(1, 20));
+        let ends = life.submit(1, job(1, 6));
+        let waits = life.submit(1, job(1, 20));
+        let due = life.next_wakeup().expect("a job ends");
+        let now = Now { ticks: due, ..Life::now(8) };
+        life.late_turn(now, vec![Input::Launched(Attempt { job: late, nth: 1 }, seconds(5))]);
+        assert!(life.actions(waits).is_empty(), "{policy}: job {ends} has its processor");
+        let promise = life.job(10, waits).promise.unwrap();
+        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
+        life.end(11, ends);
+        assert!(matches!(&life.actions(waits)[..], [Action::Launch(_)]), "{policy}");
+    }
 }
 
 /// The daemon is stopped between the record of a start and the launch, and goes on: no other daemon finds it.

@@ -50,6 +50,7 @@ fn open(
         default_time: None,
         most_time: None,
         default_memory: 1024,
+        strict: false,
         users: None,
     };
     let setup = Setup {
@@ -61,6 +62,8 @@ fn open(
         orphan_resume_delay: Span::from_ticks(1_000_000),
         opportunistic: None,
         keep_history: keep.map(Span::from_ticks),
+        topology: miserly_engine::Topology::default(),
+        whole_cores: false,
         user_limits: miserly_engine::UserLimits::default(),
     };
     let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();
@@ -106,7 +109,7 @@ fn remembered(engine: &mut Engine<Forgets, MemoryJournal>, now: Now) -> Vec<i64>
 }
 
 #[test]
-fn old_jobs_go_once_a_day_and_the_journal_stays() {
+fn old_jobs_and_segments_go_once_a_day() {
     let journal = MemoryJournal::default();
     let hands = Forgets::default();
     let mut engine = open(&journal, Some(2 * DAY), hands.clone(), at(0));
@@ -119,6 +122,7 @@ fn old_jobs_go_once_a_day_and_the_journal_stays() {
     assert_eq!(remembered(&mut engine, at(due - 1)), [1, 2, 3]);
     hands.0.lock().unwrap().clear();
     let before = journal.lines();
+    assert!(before[0].contains("\"began\"") && before.len() > 4, "{before:?}");
     // Nothing but the moment that it asked for wakes it.
     assert_eq!(engine.next_wakeup(), Some(Time::from_ticks(due)));
     engine.process_batch(at(due), vec![]).unwrap();
@@ -126,7 +130,9 @@ fn old_jobs_go_once_a_day_and_the_journal_stays() {
     assert_eq!(*hands.0.lock().unwrap(), [Attempt { job: 1, nth: 1 }]);
     let gone = ask(&mut engine, at(due), DaemonRequest::Job(1)).unwrap_err();
     assert_eq!(gone.code, ProblemCode::NotFound);
-    assert_eq!(journal.lines(), before);
+    // The lines until the checkpoint at which the first daemon began.
+    assert_eq!(journal.lines()[..before.len() - 2], before[2..]);
+    assert!(before[2].contains("\"checkpoint\""), "{before:?}");
     // Numbers are not given again, and the state is whole.
     drop(engine);
     let mut engine = open(&journal, None, hands, at(due + DAY));
@@ -189,6 +195,26 @@ fn a_wrong_clock_removes_no_more_than_two_days_for_each_day_lived() {
     assert_eq!(remembered_after(&mut engine, 130..=140), [3]);
 }
 
+/// The machine has no battery for its clock, so that it was 1970 for a while.
+#[test]
+fn jobs_that_ended_under_a_clock_that_was_back_are_as_old_as_they_are() {
+    let back = |ticks: i64| Now { wall: Timestamp::from_microsecond(ticks).unwrap(), ..at(ticks) };
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, Some(300 * DAY), Forgets::default(), at(0));
+    run(&mut engine, DAY, 1);
+    ask(&mut engine, back(2 * DAY), DaemonRequest::Submit(submission())).unwrap();
+    let outcome = AttemptOutcome::Ended { at: Time::from_ticks(2 * DAY), exit: Exit::Code(0), by: None };
+    let end = Input::AttemptEnded(Attempt { job: 2, nth: 1 }, outcome);
+    engine.process_batch(back(2 * DAY + 1), vec![end]).unwrap();
+    let held = Submission { hold: true, ..submission() };
+    ask(&mut engine, back(2 * DAY + 2), DaemonRequest::Submit(held)).unwrap();
+    ask(&mut engine, back(2 * DAY + 3), DaemonRequest::Cancel { job: 3, array: false }).unwrap();
+    drop(engine);
+    let mut engine = open(&journal, Some(300 * DAY), Forgets::default(), at(3 * DAY));
+    engine.process_batch(at(3 * DAY), vec![]).unwrap();
+    assert_eq!(remembered(&mut engine, at(3 * DAY)), [1, 2, 3]);
+}
+
 #[test]
 fn the_limit_of_a_state_without_one_begins_at_its_first_end() {
     let journal = MemoryJournal::default();
@@ -212,4 +238,25 @@ fn for_ever_is_for_ever() {
     assert_eq!(engine.next_wakeup(), None);
     engine.process_batch(at(4000 * DAY), vec![]).unwrap();
     assert_eq!(remembered(&mut engine, at(4000 * DAY)), [1]);
+}
+
+/// Years of constant load leave a journal of constant length.
+#[test]
+fn the_journal_of_a_constant_load_has_a_bounded_length() {
+    const JOBS: i64 = 20;
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, Some(30 * DAY), Forgets::default(), at(0));
+    let (mut number, mut most) = (0, [0, 0]);
+    for day in 0..4 * 365 {
+        for nth in 0..JOBS {
+            number += 1;
+            run(&mut engine, day * DAY + (nth + 1) * DAY / (JOBS + 1), number);
+        }
+        let year = usize::from(day >= 365);
+        most[year] = most[year].max(journal.lines().len());
+    }
+    assert!(most[1] <= most[0], "{most:?}");
+    // A start and an end for each job of the days that are kept, a checkpoint a day, and the present day.
+    let days = 33;
+    assert!(most[0] < usize::try_from(days * (2 * JOBS + 1)).unwrap(), "{most:?}");
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use miserly_api::model::{Filter, JobView, Problem, ProblemCode, Submission};
 use miserly_engine::{
-    Absence, Account, AccountName, Caller, DaemonInfo, DaemonReply, DaemonRequest, Group, QueueUsers,
-    UserLimits,
+    Absence, Account, AccountName, Action, Caller, Credential, DaemonInfo, DaemonReply, DaemonRequest, Group,
+    QueueUsers, UserLimits,
 };
 
 use super::life::{Life, job};
@@ -18,7 +18,7 @@ const OVERFLOW: u32 = 65_534;
 /// Returns a user with an account and the group `users`.
 fn user(uid: u32) -> Caller {
     let groups = vec![Group { number: 100, name: Some("users".into()) }];
-    Caller { uid, account: Some(Arc::new(Account { name: format!("user{uid}"), groups })) }
+    Caller { account: Some(Arc::new(Account { name: format!("user{uid}"), groups })), ..Caller::new(uid) }
 }
 
 /// Returns a daemon of ann with these users of its queue.
@@ -42,6 +42,21 @@ fn refused(answer: Result<impl std::fmt::Debug, Problem>, says: &str) {
     let problem = answer.unwrap_err();
     assert_eq!(problem.code, ProblemCode::Forbidden);
     assert!(problem.message.contains(says), "{problem:?}");
+}
+
+/// A launcher that runs jobs as their users takes the jobs of all, and keeps the proof of each.
+#[test]
+fn every_user_submits_where_jobs_run_as_their_users() {
+    let mut life = Life::new(2, 2);
+    life.info = DaemonInfo { owner: ANN, runs_as_users: true, ..DaemonInfo::default() };
+    life.begin(1, &Absence::default());
+    let proof: Credential = "a proof".to_owned().into();
+    let bob = Caller { credential: Some(proof.clone()), ..user(BOB) };
+    let number = submit(&mut life, bob, 2, job(1, 5)).unwrap();
+    let actions = life.actions(number);
+    let [Action::Launch(launch)] = &actions[..] else { panic!("{actions:?}") };
+    assert_eq!((launch.uid, &launch.credential), (BOB, &Some(proof)));
+    refused(submit(&mut life, Caller::new(BOB), 3, job(1, 5)), "has no account");
 }
 
 /// A list of users without any admits nobody but root and the daemon's user.
@@ -97,7 +112,7 @@ fn users_without_an_identity_do_not_submit() {
     life.info.owner = OVERFLOW;
     life.begin(3, &Absence::default());
     refused(submit(&mut life, Caller::new(OVERFLOW), 4, job(1, 5)), "stands for all users");
-    refused(life.ask_as(Caller::new(OVERFLOW), 5, DaemonRequest::Drain(true)), "only the daemon's user");
+    refused(life.ask_as(Caller::new(OVERFLOW), 5, DaemonRequest::Drain(true)), "only an operator");
     // The daemon's user needs no account.
     life.info.owner = BOB;
     life.begin(6, &Absence::default());
@@ -157,4 +172,32 @@ fn commands_and_paths_are_private() {
         panic!("no list")
     };
     assert!(!shows(&jobs[0]));
+}
+
+/// The operators of the configuration have the rights of root, until it names others.
+#[test]
+fn operators_see_and_change_all_jobs_and_others_do_not() {
+    const OPS: u32 = 1009;
+    let mut life = of_ann(None);
+    let number = submit(&mut life, user(ANN), 2, Submission { hold: true, ..job(1, 5) }).unwrap();
+    let command = |life: &mut Life, caller: Caller| {
+        let shown = life.ask_as(caller, 3, DaemonRequest::Job(number)).unwrap();
+        let DaemonReply::Job(view) = shown else { panic!("{shown:?}") };
+        view.command.is_some()
+    };
+    let cancel = || DaemonRequest::Cancel { job: number, array: false };
+    assert!(!command(&mut life, user(OPS)));
+    refused(life.ask_as(user(OPS), 3, cancel()), "is another user's");
+    refused(life.ask_as(user(OPS), 3, DaemonRequest::Drain(true)), "only an operator");
+
+    let users = BTreeSet::from([AccountName::Number(OPS)]);
+    life.info.operators = QueueUsers { users, ..QueueUsers::default() };
+    life.begin(4, &Absence::default());
+    assert!(command(&mut life, user(OPS)) && !command(&mut life, user(BOB)));
+    assert!(
+        life.snapshot().needs_account(&Caller::new(BOB)) && !life.snapshot().needs_account(&Caller::new(ANN))
+    );
+    life.ask_as(user(OPS), 5, DaemonRequest::Drain(true)).unwrap();
+    refused(life.ask_as(user(BOB), 5, cancel()), "is another user's");
+    life.ask_as(user(OPS), 5, cancel()).unwrap();
 }

@@ -1,6 +1,6 @@
 //! A journal without space: nothing happens, requesters are informed, and the ends of attempts are applied later.
 
-use miserly_api::model::{Exit, Filter, Phase, ProblemCode};
+use miserly_api::model::{Exit, Filter, Phase, ProblemCode, PromiseChangeReason, Submission};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input};
 
 use super::life::{Life, job, seconds};
@@ -97,4 +97,50 @@ fn a_batch_without_changes_is_not_committed() {
     life.turn(2, vec![]);
     life.status(3);
     assert_eq!(life.journal.commits(), before);
+}
+
+/// The wake-ups of policies are in no record of a job.
+#[test]
+fn a_rollback_keeps_the_wake_ups_of_policies() {
+    let mut life = Life::new(1, 1);
+    let begin = Some(Life::now(100).wall);
+    let waits = life.submit(1, Submission { begin, ..job(1, 20) });
+    let due = life.next_wakeup();
+    assert!(due.is_some(), "it starts by itself");
+    life.journal.set_full(true);
+    life.ask(2, DaemonRequest::Submit(job(1, 20))).unwrap_err();
+    life.journal.set_full(false);
+    life.turn(4, vec![]);
+    assert_eq!(life.next_wakeup(), due);
+    life.turn(101, vec![]);
+    assert!(matches!(&life.actions(waits)[..], [Action::Launch(_)]));
+}
+
+/// The rollback of another request must not make the daemon forget that a job is due.
+#[test]
+fn what_is_due_without_space_starts_as_soon_as_there_is_some_and_is_late_for_that() {
+    let mut life = Life::new(1, 1);
+    let begin = Some(Life::now(5).wall);
+    let number = life.submit(1, Submission { begin, ..job(1, 20) });
+    life.journal.set_full(true);
+    assert_eq!(life.ask(4, DaemonRequest::Submit(job(1, 20))).unwrap_err().code, ProblemCode::Storage);
+    life.turn(8, vec![]);
+    assert_eq!(life.actions(number).len(), 0);
+    life.journal.set_full(false);
+    life.submit(9, job(1, 20));
+    assert!(life.actions(number).iter().any(|action| matches!(action, Action::Launch(_))));
+    let late = life.job(9, number).late.expect("it is late");
+    assert!(late.why == PromiseChangeReason::Away && late.by >= 3.0, "{late:?}");
+}
+
+#[test]
+fn a_late_launch_that_cannot_be_stored_moves_the_window_once_there_is_space() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    life.journal.set_full(true);
+    life.turn(5, vec![Input::Launched(Attempt { job: number, nth: 1 }, seconds(5))]);
+    life.journal.set_full(false);
+    life.turn(6, vec![]);
+    let moved = |action: &Action| matches!(action, Action::EndAt(end) if *end == seconds(25));
+    assert!(life.actions(number).iter().any(moved), "{:?}", life.actions(number));
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
-    Action, Attempt, Caller, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal, JournalBatch,
-    JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
+    Action, Attempt, Caller, Checkpoint, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal,
+    JournalBatch, JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
 };
 
 /// One minute, in ticks.
@@ -25,6 +25,8 @@ pub(crate) struct MemoryJournal(Rc<RefCell<Contents>>);
 struct Contents {
     rows: BTreeMap<i64, JobRow>,
     lines: Vec<String>,
+    /// The sealed segments: the number of lines, and the wall time.
+    segments: Vec<(usize, i64)>,
     values: BTreeMap<String, String>,
     /// Commits fail for lack of space.
     full: bool,
@@ -101,6 +103,12 @@ impl Journal for MemoryJournal {
             return Err(JournalError::Full("no space".into()));
         }
         contents.lines.extend(batch.lines);
+        if let Some(Checkpoint { line, wall }) = batch.checkpoint {
+            let sealed: usize = contents.segments.iter().map(|(lines, _)| lines).sum();
+            let lines = contents.lines.len() - sealed;
+            contents.segments.push((lines, wall));
+            contents.lines.push(line);
+        }
         contents.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
         contents.values.extend(batch.values);
         contents.values.retain(|_, text| !text.is_empty());
@@ -111,6 +119,16 @@ impl Journal for MemoryJournal {
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
         self.0.borrow_mut().rows.retain(|number, row| !row.ended || !numbers.contains(number));
         Ok(())
+    }
+
+    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError> {
+        let mut contents = self.0.borrow_mut();
+        let Some((lines, _)) = contents.segments.first().copied().filter(|(_, wall)| *wall < before) else {
+            return Ok(false);
+        };
+        contents.segments.remove(0);
+        contents.lines.drain(..lines);
+        Ok(contents.segments.first().is_some_and(|(_, wall)| *wall < before))
     }
 }
 
@@ -165,6 +183,7 @@ pub(crate) fn setup() -> Setup {
         default_time: None,
         most_time: None,
         default_memory: 0,
+        strict: false,
         users: None,
     };
     Setup {
@@ -176,6 +195,8 @@ pub(crate) fn setup() -> Setup {
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
         keep_history: None,
+        topology: miserly_engine::Topology::default(),
+        whole_cores: false,
         user_limits: miserly_engine::UserLimits::default(),
     }
 }

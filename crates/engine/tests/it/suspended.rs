@@ -40,7 +40,7 @@ fn it_may_end_while_no_daemon_keeps_it_stopped() {
     let (mut life, victim, newcomer) = one_for_another();
     let outcome = AttemptOutcome::Ended { at: seconds(15), exit: Exit::Code(7), by: None };
     let over = vec![(Attempt { job: victim, nth: 1 }, outcome)];
-    life.begin(20, &Absence { ended: over, begun: vec![] });
+    life.begin(20, &Absence { ended: over, ..Absence::default() });
     assert!(matches!(life.job(21, victim).phase, Phase::Done { exit: Exit::Code(7), .. }));
     assert!(matches!(life.job(22, newcomer).phase, Phase::Running(_)));
 }

@@ -25,7 +25,7 @@ impl Alarm {
     pub(super) fn set(&self, at: Option<BootTime>) -> io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         // Zero would disarm the timer; a past instant fires at once.
-        let it_value = at.map_or(never, |at| at.max(BootTime(1)).timespec());
+        let it_value = at.map_or(never, |at| BootTime(at.timer()).max(BootTime(1)).timespec());
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
         Ok(())

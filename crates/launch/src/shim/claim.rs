@@ -14,6 +14,7 @@ use crate::folder::{self, AttemptLock, Folder};
 use crate::handle::REPLY_TIMEOUT;
 use crate::identity::Identity;
 use crate::protocol::ShimRefusal;
+use crate::shortage::LaunchStep;
 use crate::spec::AttemptSpec;
 use crate::time::BootTime;
 use crate::wait;
@@ -24,7 +25,7 @@ pub(super) struct ClaimedAttempt {
     pub(super) spec: AttemptSpec,
     pub(super) listener: UnixListener,
     /// Lock of the attempt, held until the shim exits.
-    pub(super) _lock: AttemptLock,
+    pub(super) lock: AttemptLock,
 }
 
 /// Claims the attempt unless it is void or was claimed before.
@@ -33,19 +34,22 @@ pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
     let failed = |error: &dyn ToString| ShimRefusal::Begin { error: error.to_string() };
     let folder = Folder::open(dir).map_err(|error| failed(&error))?;
     let lock = folder.lock().map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
+    LaunchStep::Claim.pass(dir).map_err(|error| failed(&error))?;
     for record in [folder::STARTED, folder::END, folder::SHIM] {
         if folder.has(record).map_err(|error| failed(&error))? {
             return Err(ShimRefusal::Taken);
         }
     }
     // A void attempt has no specification under this name.
-    let spec = folder.read(folder::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
+    let spec: AttemptSpec =
+        folder.read(folder::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
     let listener = nonblocking_listener(&folder).map_err(|error| failed(&error))?;
     let me = Identity::from_pid(std::process::id()).map_err(|error| failed(&error))?;
-    folder.preallocate_end().map_err(|error| failed(&error))?;
+    // Whatever needs room comes first: a launcher tries again, and a job that has begun cannot.
+    folder.preallocate().map_err(|error| failed(&error))?;
     // Written last, because a reader of this file connects.
     folder.write(folder::SHIM, &me).map_err(|error| failed(&error))?;
-    Ok(ClaimedAttempt { folder, spec, listener, _lock: lock })
+    Ok(ClaimedAttempt { folder, spec, listener, lock })
 }
 
 fn nonblocking_listener(folder: &Folder) -> io::Result<UnixListener> {

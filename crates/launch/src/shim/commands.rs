@@ -1,5 +1,6 @@
 //! Execution of the daemon's commands.
 
+use miserly_cgroup::Capability;
 use rustix::process::Signal;
 
 use super::job_processes::StopScan;
@@ -100,18 +101,25 @@ impl Supervisor {
     }
 
     /// Stops the process group with one signal. Later scans stop the other processes.
+    ///
+    /// With a control group the kernel freezes all of them at once.
     pub(super) fn stop_group(&self) {
-        if self.main.exit.is_none() {
+        if let Some(cgroup) = self.processes.cgroup(Capability::Freeze) {
+            if let Err(error) = cgroup.freeze(true) {
+                super::log(&error);
+            }
+        } else if self.main.exit.is_none() {
             self.processes.signal_group(Signal::STOP);
         }
     }
 
     fn begin_window(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> CommandResult {
         // A job that is already on these processors may have placed its threads itself.
-        if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if *current == cpus) {
-            self.place(&cpus, true)?;
+        let mode = RunMode::Reserved { cpus, end };
+        if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus()) {
+            self.place(&mode, true)?;
         }
-        self.mode = RunMode::Reserved { cpus, end };
+        self.mode = mode;
         self.timeline.set_start(None);
         self.timeline.set_end(end);
         self.set_nice(0, now);
@@ -151,17 +159,24 @@ impl Supervisor {
     }
 
     fn move_to_cpus(&mut self, cpus: Vec<u32>) -> CommandResult {
-        self.place(&cpus, false)?;
-        match &mut self.mode {
+        let mut mode = self.mode.clone();
+        match &mut mode {
             RunMode::Reserved { cpus: current, .. } | RunMode::Opportunistic { cpus: current, .. } => {
                 *current = cpus;
             }
         }
+        self.place(&mode, false)?;
+        self.mode = mode;
         Ok(())
     }
 
-    fn place(&self, cpus: &[u32], out_of_idle: bool) -> CommandResult {
+    /// Gives the job what a mode allows.
+    fn place(&self, mode: &RunMode, out_of_idle: bool) -> CommandResult {
+        let cpus = mode.cpus();
         ShimRefusal::check_cpus(cpus)?;
+        if let Some(cgroup) = self.processes.any_cgroup() {
+            cgroup.apply(mode).map_err(|error| ShimRefusal::from_cgroup(cpus, &error))?;
+        }
         self.processes.place(cpus, out_of_idle).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
     }
 
@@ -220,11 +235,19 @@ impl Supervisor {
     fn state_in(&self, phase: AttemptPhase) -> AttemptState {
         AttemptState {
             phase,
-            idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
+            idle: self.is_idle(),
             cpus: self.mode.cpus().to_owned(),
             affinity: raw(self.main.pid).and_then(|main| cpus::affinity(Some(main)).ok()).unwrap_or_default(),
             end: self.timeline.end(),
             window: self.mode.window().cloned(),
+        }
+    }
+
+    /// Returns whether the job runs only where nothing else wants to.
+    fn is_idle(&self) -> bool {
+        match self.processes.cgroup(Capability::Idle) {
+            Some(_) => matches!(self.mode, RunMode::Opportunistic { .. }),
+            None => raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
         }
     }
 

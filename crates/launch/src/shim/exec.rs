@@ -2,6 +2,7 @@
 //!
 //! Operations that may block for long happen here, because the shim can kill this process.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -10,16 +11,20 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use miserly_cgroup::Capability;
 use rustix::fs::Mode;
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setpriority_process, setrlimit,
     setsid, umask,
 };
 
-use super::main_process::SetupMessage;
+use super::main_process::{SetupFailure, SetupMessage};
+use super::{job_cgroup, private_folders, user};
 use crate::end::StartFailure;
-use crate::folder::{self, Folder};
+use crate::fault::FaultPoint;
+use crate::folder::{self, Folder, RecordError};
 use crate::session::MARK;
+use crate::shortage::{LaunchStep, is_shortage, is_shortage_of_record};
 use crate::spec::{AttemptSpec, OutputFile};
 use crate::sys;
 
@@ -35,23 +40,60 @@ pub(super) fn become_command(dir: &Path) -> Result<(), String> {
 }
 
 /// Leads a new session, ordered to die with the shim, and executes the command when permitted.
-fn execute(stream: &UnixStream, dir: &Path) -> Result<(), StartFailure> {
-    let lead_session = || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        setsid()?;
-        sys::default_signals();
-        send(stream, &SetupMessage::Here)
-    };
-    lead_session().map_err(|error| StartFailure::setup("a session", &error))?;
-    let folder = Folder::open(dir).map_err(|error| StartFailure::setup("its folder", &error))?;
+///
+/// What needs resources of the machine is done before the permission. So a shortage leaves an
+/// attempt that never ran.
+fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
+    lead_session().map_err(|error| short_or(&error, StartFailure::setup("a session", &error)))?;
+    let folder = Folder::open(dir)
+        .map_err(|error| short_record_or(&error, StartFailure::setup("its folder", &error)))?;
     let spec = folder
         .read::<AttemptSpec>(folder::SPEC)
-        .map_err(|error| StartFailure::setup("its specification", &error))?;
-    // Without permission the shim is dead.
-    match (spec, is_permitted(stream)) {
-        (Some(spec), true) => Err(run(&folder, &spec)),
-        _ => Err(StartFailure::Ended),
+        .map_err(|error| short_record_or(&error, StartFailure::setup("its specification", &error)))?;
+    let Some(spec) = spec else { return Err(StartFailure::Ended.into()) };
+    // From here on a kill of the group reaches this process and all its children.
+    job_cgroup::enter(&spec).map_err(|error| StartFailure::setup("its control group", &error))?;
+    reset_inherited();
+    let variables = confine(&spec)?;
+    let prepared = Prepared::new(&folder, &spec, variables)?;
+    send(stream, &SetupMessage::Here)
+        .map_err(|error| short_or(&error, StartFailure::setup("its shim", &error)))?;
+    // Without permission the shim is dead, or ends the job.
+    if is_permitted(stream) {
+        Err(prepared.run(&folder, &spec).into())
+    } else {
+        Err(StartFailure::Ended.into())
     }
+}
+
+/// Leaves the folders and the rights of the shim. Whatever follows has the rights of the job's user. Returns the variables of
+/// the user's session.
+fn confine(spec: &AttemptSpec) -> Result<Vec<(OsString, OsString)>, SetupFailure> {
+    if let Some(folders) = &spec.private_folders {
+        private_folders::enter(folders)
+            .map_err(|error| short_or(&error, StartFailure::setup("its private folders", &error)))?;
+    }
+    match &spec.user {
+        Some(user) => {
+            user::become_user(user).map_err(|error| short_or(&error, StartFailure::setup("its user", &error)))
+        }
+        None => Ok(vec![]),
+    }
+}
+
+fn lead_session() -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    setsid()?;
+    sys::default_signals();
+    Ok(())
+}
+
+fn short_or(error: &io::Error, failure: StartFailure) -> SetupFailure {
+    SetupFailure::new(failure, is_shortage(error))
+}
+
+fn short_record_or(error: &RecordError, failure: StartFailure) -> SetupFailure {
+    SetupFailure::new(failure, is_shortage_of_record(error))
 }
 
 fn send(mut stream: &UnixStream, message: &SetupMessage) -> io::Result<()> {
@@ -63,42 +105,96 @@ fn is_permitted(stream: &UnixStream) -> bool {
     BufReader::new(stream).read_line(&mut line).is_ok_and(|read| read > 0)
 }
 
-/// Executes the command. Returns the reason of a failure.
-fn run(folder: &Folder, spec: &AttemptSpec) -> StartFailure {
-    match prepare(spec).and_then(|outputs| Ok((command(folder, spec)?, outputs))) {
-        Ok(((mut command, path), (stdout, stderr))) => {
-            let error = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).exec();
-            StartFailure::Program { path, error: error.to_string() }
+/// What the command needs and may not be available: its script and its output files.
+struct Prepared {
+    program: PathBuf,
+    stdout: File,
+    stderr: File,
+    /// Variables of the user's session. Those of the submission precede them.
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Prepared {
+    /// Enters the working directory, opens the output files and writes the script.
+    fn new(
+        folder: &Folder,
+        spec: &AttemptSpec,
+        variables: Vec<(OsString, OsString)>,
+    ) -> Result<Prepared, SetupFailure> {
+        // Before the umask of the job, which may forbid to read it.
+        let program = program(folder, spec)?;
+        umask(Mode::from_raw_mode(spec.umask));
+        std::env::set_current_dir(&spec.cwd).map_err(|error| {
+            let hidden = private_folders::hides(spec, &spec.cwd);
+            let hint = if hidden { "; the job has a folder of its own there" } else { "" };
+            let text = format!("{error}{hint}");
+            short_or(&error, StartFailure::WorkingDirectory { path: spec.cwd.clone(), error: text })
+        })?;
+        let stdout = open(folder, &spec.stdout)?;
+        let stderr = match &spec.stderr {
+            Some(output) => open(folder, output)?,
+            None => stdout
+                .try_clone()
+                .map_err(|error| short_or(&error, StartFailure::setup("its outputs", &error)))?,
+        };
+        Ok(Prepared { program, stdout, stderr, variables })
+    }
+
+    /// Executes the command. Returns the reason of a failure.
+    fn run(self, folder: &Folder, spec: &AttemptSpec) -> StartFailure {
+        if let Err(failure) = self.finish(spec) {
+            return failure;
         }
-        Err(failure) => failure,
+        let arguments =
+            if spec.script.is_some() { &spec.argv[..] } else { spec.argv.get(1..).unwrap_or_default() };
+        let mut command = Command::new(&self.program);
+        command.args(arguments).env_clear().envs(self.variables);
+        command.envs(spec.env.iter().map(|(name, value)| (name, value)));
+        // By it a daemon finds the processes that left the session of a job without a shim.
+        command.env(MARK, folder.path());
+        let error = command.stdin(Stdio::null()).stdout(self.stdout).stderr(self.stderr).exec();
+        StartFailure::Program { path: self.program, error: error.to_string() }
+    }
+
+    /// Does what has effects outside the attempt, and sets all other inherited properties.
+    fn finish(&self, spec: &AttemptSpec) -> Result<(), StartFailure> {
+        truncate(&self.stdout, &spec.stdout)?;
+        if let Some(output) = &spec.stderr {
+            truncate(&self.stderr, output)?;
+        }
+        limit_memory(spec.limits.memory.filter(|_| !limits_memory(spec)))
+            .map_err(|error| StartFailure::setup("its memory limit", &error))?;
+        limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))
     }
 }
 
-/// Sets all inherited properties except arguments and environment. Returns the output files.
-fn prepare(spec: &AttemptSpec) -> Result<(File, File), StartFailure> {
-    umask(Mode::from_raw_mode(spec.umask));
-    let failed = |error: io::Error| StartFailure::WorkingDirectory {
-        path: spec.cwd.clone(),
-        error: error.to_string(),
-    };
-    std::env::set_current_dir(&spec.cwd).map_err(failed)?;
-    let stdout = open(&spec.stdout)?;
-    let stderr = match &spec.stderr {
-        Some(output) => open(output)?,
-        None => stdout.try_clone().map_err(|error| StartFailure::setup("its outputs", &error))?,
-    };
-    reset_inherited();
-    limit_memory(spec.limits.memory).map_err(|error| StartFailure::setup("its memory limit", &error))?;
-    limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))?;
-    Ok((stdout, stderr))
+/// Opens an output file. Its content stays until the command is permitted.
+fn open(folder: &Folder, output: &OutputFile) -> Result<File, SetupFailure> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(output.append).write(true);
+    let opened = LaunchStep::OpenOutputs
+        .pass(folder.path())
+        .and_then(|()| FaultPoint::Output.pass())
+        .and_then(|()| options.open(&output.path));
+    opened.map_err(|error| {
+        let failure = StartFailure::OutputFile { path: output.path.clone(), error: error.to_string() };
+        short_or(&error, failure)
+    })
 }
 
-fn open(output: &OutputFile) -> Result<File, StartFailure> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(output.append).write(true).truncate(!output.append);
-    let failed =
-        |error: io::Error| StartFailure::OutputFile { path: output.path.clone(), error: error.to_string() };
-    options.open(&output.path).map_err(failed)
+/// Returns whether the control group limits the memory of all processes together.
+fn limits_memory(spec: &AttemptSpec) -> bool {
+    spec.cgroup.as_ref().is_some_and(|cgroup| cgroup.can.contains(&Capability::MemoryMax))
+}
+
+/// Removes the content of an output file that is not appended to. A device has none.
+fn truncate(file: &File, output: &OutputFile) -> Result<(), StartFailure> {
+    let truncate = || {
+        let has_content = file.metadata()?.is_file();
+        if has_content && !output.append { file.set_len(0) } else { Ok(()) }
+    };
+    truncate()
+        .map_err(|error| StartFailure::OutputFile { path: output.path.clone(), error: error.to_string() })
 }
 
 /// Resets what the daemon may have inherited: its nice value, its weight for the kernel's
@@ -127,20 +223,16 @@ fn limit_files(soft: Option<u64>) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
 }
 
-/// Returns the command and the path of its program.
-fn command(folder: &Folder, spec: &AttemptSpec) -> Result<(Command, PathBuf), StartFailure> {
-    let (program, arguments) = match (&spec.script, spec.argv.split_first()) {
-        (Some(text), _) => {
-            let script =
-                folder.write_script(text).map_err(|error| StartFailure::setup("its script", &error))?;
-            (script, spec.argv.as_slice())
-        }
-        (None, Some((program, arguments))) => (program.into(), arguments),
-        (None, None) => return Err(StartFailure::setup("its command", &"there is none")),
+/// Returns the program: the script, which is written, or the first argument.
+fn program(folder: &Folder, spec: &AttemptSpec) -> Result<PathBuf, SetupFailure> {
+    let in_memory = |text| {
+        LaunchStep::WriteScript.pass(folder.path())?;
+        user::script_in_memory(text)
     };
-    let mut command = Command::new(&program);
-    command.args(arguments).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
-    // By it a daemon finds the processes that left the session of a job without a shim.
-    command.env(MARK, folder.path());
-    Ok((command, program))
+    match (&spec.script, spec.argv.first()) {
+        (Some(text), _) => if spec.user.is_some() { in_memory(text) } else { folder.write_script(text) }
+            .map_err(|error| short_or(&error, StartFailure::setup("its script", &error))),
+        (None, Some(program)) => Ok(program.into()),
+        (None, None) => Err(StartFailure::setup("its command", &"there is none").into()),
+    }
 }

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
+use miserly_cgroup::Capability;
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process_group};
 
+use super::job_cgroup::JobCgroup;
 use crate::cpus;
 use crate::identity::{self, raw};
 use crate::procfs::{self, Stat};
@@ -23,6 +25,7 @@ pub(super) struct JobProcesses {
     /// Main process, which leads the session.
     main: u32,
     shim: u32,
+    cgroup: Option<JobCgroup>,
 }
 
 /// The result of a scan of processes that must stop.
@@ -35,8 +38,23 @@ pub(super) struct StopScan {
 }
 
 impl JobProcesses {
-    pub(super) fn new(main: u32) -> JobProcesses {
-        JobProcesses { main, shim: std::process::id() }
+    pub(super) fn new(main: u32, cgroup: Option<JobCgroup>) -> JobProcesses {
+        JobProcesses { main, shim: std::process::id(), cgroup }
+    }
+
+    /// Returns the control group, if it can do something.
+    pub(super) fn cgroup(&self, can: Capability) -> Option<&JobCgroup> {
+        self.cgroup.as_ref().filter(|cgroup| cgroup.can(can))
+    }
+
+    /// Returns the control group, unless it was removed by somebody else and reports nothing.
+    pub(super) fn watched_cgroup(&self) -> Option<&JobCgroup> {
+        self.cgroup.as_ref().filter(|cgroup| cgroup.is_watched())
+    }
+
+    /// Returns the control group.
+    pub(super) fn any_cgroup(&self) -> Option<&JobCgroup> {
+        self.cgroup.as_ref()
     }
 
     /// Returns the processes that are not dead.
@@ -44,9 +62,20 @@ impl JobProcesses {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);
         members.extend(all.iter().filter(|stat| stat.session == self.main).map(|stat| stat.pid));
+        if let Some(cgroup) = &self.cgroup {
+            members.extend(cgroup.processes()?);
+        }
         let mut members = procfs::descendants(&all, members);
         members.remove(&self.shim);
         Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
+    }
+
+    /// Kills every process.
+    pub(super) fn kill(&self) -> io::Result<()> {
+        if let Some(cgroup) = self.cgroup(Capability::Kill) {
+            cgroup.kill()?;
+        }
+        self.signal(Signal::KILL)
     }
 
     /// Sends a signal to every process. Processes of other users do not receive it.
@@ -81,6 +110,9 @@ impl JobProcesses {
     /// finds no running process, the stop is proved. A process missed by that scan would have been
     /// created by a running one.
     pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<StopScan> {
+        if let Some(cgroup) = self.cgroup(Capability::Freeze) {
+            return Ok(StopScan { stopped: cgroup.is_frozen(), in_one_group: false });
+        }
         let mut scan = StopScan { stopped: true, in_one_group: true };
         for stat in &self.living()? {
             scan.in_one_group &= stat.group == self.main;
@@ -94,16 +126,26 @@ impl JobProcesses {
 
     /// Returns the processes that were signalled and still run.
     pub(super) fn running(&self) -> io::Result<Vec<u32>> {
+        if self.cgroup(Capability::Freeze).is_some_and(JobCgroup::is_frozen) {
+            return Ok(vec![]);
+        }
         Ok(self.living()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
     }
 
     /// Moves every thread to these processors and, where permitted, out of the idle class.
     ///
-    /// Scans until no new thread is found, since a thread may create others before it is moved.
+    /// Scans until no new thread is found, since a thread may create others before it is moved. What the control group
+    /// does already is left out.
     ///
     /// # Errors
     /// The kernel rejects the processors.
     pub(super) fn place(&self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+        let (keeps_cpus, keeps_class) =
+            (self.cgroup(Capability::Cpus).is_some(), self.cgroup(Capability::Idle).is_some());
+        if keeps_cpus && (keeps_class || !out_of_idle) {
+            return Ok(());
+        }
+        let cpus = (!keeps_cpus).then_some(cpus);
         let mut placed = BTreeSet::new();
         for _ in 0..MAX_SCANS {
             let mut found_new = false;
@@ -130,12 +172,12 @@ fn send(stat: &Stat, signal: Signal) -> io::Result<()> {
     }
 }
 
-fn place_thread(thread: &Stat, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+fn place_thread(thread: &Stat, cpus: Option<&[u32]>, out_of_idle: bool) -> io::Result<()> {
     if out_of_idle {
         // The reply's state shows whether the kernel permitted this.
         let _ = sys::set_idle(raw(thread.pid), false);
     }
-    match cpus::set_affinity(raw(thread.pid), cpus) {
+    match cpus.map_or(Ok(()), |cpus| cpus::set_affinity(raw(thread.pid), cpus)) {
         // The thread has exited, or belongs to another user.
         Ok(()) | Err(Errno::SRCH | Errno::PERM) => Ok(()),
         Err(error) => Err(error.into()),

@@ -7,20 +7,42 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, WaitStatus, wait};
 use serde::{Deserialize, Serialize};
 
-use super::{COMMAND, program};
+use super::{COMMAND, call};
 use crate::connection::Connection;
-use crate::end::{Exit, StartFailure};
+use crate::end::{Exit, ProcessUsage, StartFailure};
+use crate::shortage::LaunchStep;
+use crate::sys;
 
 /// A message of the preparing program. A closed connection means that it became the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum SetupMessage {
-    /// It leads its session and waits.
+    /// It leads its session, has what it needs, and waits.
     Here,
     /// It cannot become the command.
-    Failed(StartFailure),
+    Failed(SetupFailure),
+}
+
+/// A reason for which the command is not started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum SetupFailure {
+    /// The machine lacks a resource now. The attempt never ran, and can be launched again.
+    Shortage(String),
+    /// Another attempt would fail in the same way.
+    Final(StartFailure),
+}
+
+impl SetupFailure {
+    pub(super) fn new(failure: StartFailure, is_shortage: bool) -> SetupFailure {
+        if is_shortage { SetupFailure::Shortage(failure.to_string()) } else { SetupFailure::Final(failure) }
+    }
+}
+
+impl From<StartFailure> for SetupFailure {
+    fn from(failure: StartFailure) -> SetupFailure {
+        SetupFailure::Final(failure)
+    }
 }
 
 /// Permission to execute the command, sent when the start record is durable.
@@ -34,18 +56,31 @@ pub(super) struct MainProcess {
     pub(super) connection: Option<Connection>,
     /// Whether permission was sent.
     pub(super) is_permitted: bool,
-    pub(super) failure: Option<StartFailure>,
+    pub(super) failure: Option<SetupFailure>,
+    /// Whether the command was not started for a shortage of the machine.
+    pub(super) is_short: bool,
     pub(super) exit: Option<Exit>,
+    /// What the reaped processes used.
+    pub(super) usage: ProcessUsage,
 }
 
 impl MainProcess {
     /// Spawns the preparing program.
     pub(super) fn start(dir: &Path) -> io::Result<MainProcess> {
+        LaunchStep::SpawnCommand.pass(dir)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut command = program(dir, COMMAND);
+        let mut command = call(dir, COMMAND);
         let child = command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).spawn()?;
         let connection = Some(Connection::new(ours)?);
-        Ok(MainProcess { pid: child.id(), connection, is_permitted: false, failure: None, exit: None })
+        Ok(MainProcess {
+            pid: child.id(),
+            connection,
+            is_permitted: false,
+            failure: None,
+            is_short: false,
+            exit: None,
+            usage: ProcessUsage::default(),
+        })
     }
 
     /// Returns the next message, or `None` if there is none.
@@ -63,17 +98,24 @@ impl MainProcess {
     /// None that the kernel is documented to return.
     pub(super) fn reap(&mut self) -> io::Result<bool> {
         loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid.as_raw_pid().unsigned_abs() == self.pid => self.exited(status),
-                Ok(Some(_)) | Err(Errno::INTR) => {}
+            match sys::reap() {
+                Ok(Some(reaped)) => {
+                    self.usage.add(reaped.usage);
+                    if reaped.pid == self.pid {
+                        self.exited(reaped.status);
+                    }
+                }
                 Ok(None) => return Ok(true),
-                Err(Errno::CHILD) => return Ok(false),
-                Err(error) => return Err(error.into()),
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::INTR) => {}
+                    Some(Errno::CHILD) => return Ok(false),
+                    _ => return Err(error),
+                },
             }
         }
     }
 
-    fn exited(&mut self, status: WaitStatus) {
+    fn exited(&mut self, status: i32) {
         while let Some(message) = self.next_message() {
             if let SetupMessage::Failed(failure) = message {
                 self.failure = Some(failure);
@@ -81,18 +123,22 @@ impl MainProcess {
         }
         self.connection = None;
         self.exit = Some(match self.failure.take() {
-            Some(failure) => Exit::Failed(failure),
+            Some(SetupFailure::Final(failure)) => Exit::Failed(failure),
+            Some(SetupFailure::Shortage(_)) => {
+                self.is_short = !self.is_permitted;
+                Exit::Failed(StartFailure::Ended)
+            }
             None if !self.is_permitted => Exit::Failed(StartFailure::Ended),
             None => exit(status),
         });
     }
 }
 
-fn exit(status: WaitStatus) -> Exit {
-    /// Bit of a wait status for a dumped core.
-    const CORE: i32 = 0x80;
-    match (status.exit_status(), status.terminating_signal()) {
-        (_, Some(signal)) => Exit::Signal { signal, core: status.as_raw() & CORE != 0 },
-        (code, None) => Exit::Code(code.unwrap_or(0)),
+/// Returns the exit that a status of `wait` stands for.
+fn exit(status: i32) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal { signal: libc::WTERMSIG(status), core: libc::WCOREDUMP(status) }
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
     }
 }

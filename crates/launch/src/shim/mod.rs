@@ -21,6 +21,8 @@ mod stop;
 
 mod job_processes;
 
+mod job_cgroup;
+
 mod main_process;
 
 mod pending_end;
@@ -28,6 +30,12 @@ mod pending_end;
 mod alarm;
 
 mod exec;
+
+mod user;
+
+mod private_folders;
+
+mod program;
 
 use std::env;
 use std::fmt::Display;
@@ -38,8 +46,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::setsid;
 
+pub use self::program::{hash, identity, main};
 pub use self::stop::STOP_TIMEOUT;
-use crate::sys;
+use crate::shortage::LaunchStep;
+use crate::{fault, sys};
 
 /// Environment variable that selects one of the three programs.
 const STAGE: &str = "MISERLY_SHIM";
@@ -77,13 +87,15 @@ fn spawn_shim(dir: &Path) -> io::Result<()> {
     // Fails for the leader of a process group, such as a program started by a shell. Its child
     // leads none.
     let _ = setsid();
+    LaunchStep::SpawnShim.pass(dir)?;
     sys::close_files_on_exec();
-    program(dir, SUPERVISOR).stdout(Stdio::null()).spawn().map(drop)
+    call(dir, SUPERVISOR).stdout(Stdio::null()).spawn().map(drop)
 }
 
-/// Returns a call of this program, valid even after its file was replaced.
-fn program(dir: &Path, stage: &str) -> Command {
+/// Returns a call of this program for a stage, valid even after its file was replaced.
+fn call(dir: &Path, stage: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("miserly").arg("shim").arg(dir).env_clear().env(STAGE, stage);
+    fault::pass_on(&mut command);
     command
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::job_cgroup::JobCgroup;
 use super::supervisor::Supervisor;
 use crate::end::{AttemptEnd, EndCause, Exit, StartFailure};
 use crate::time::BootTime;
@@ -57,9 +58,14 @@ impl Supervisor {
     /// Returns the end of the attempt. No process of the job is left.
     pub(super) fn end(&self, now: BootTime) -> AttemptEnd {
         let ending = self.timeline.ending();
+        let usage = self.processes.any_cgroup().and_then(JobCgroup::usage);
+        let out_of_memory = usage.is_some_and(|usage| usage.memory_kills > 0).then_some(EndCause::Memory);
         AttemptEnd {
             exit: self.main.exit.clone().unwrap_or(Exit::Failed(StartFailure::Ended)),
-            cause: ending.and_then(|ending| ending.cause),
+            cause: ending.and_then(|ending| ending.cause).or(out_of_memory),
+            usage,
+            processes: usage.is_none().then_some(self.main.usage),
+            stops: self.timeline.stops(),
             at: now,
             late: ending.filter(|ending| ending.killed).map(|ending| now.since(ending.kill_at)),
         }
@@ -68,18 +74,25 @@ impl Supervisor {
     /// Writes the end if it is due; `true` if the shim may exit.
     ///
     /// A failed write is retried, and a daemon can query the end from the shim meanwhile. If the
-    /// folder was deleted, no daemon will look for the record.
+    /// folder was deleted, no daemon will look for the record. An attempt that lacked a resource before
+    /// its command was permitted has no end: it never ran.
     pub(super) fn record_end(&mut self, now: BootTime) -> bool {
         let Some(pending_end) = self.pending_end.as_mut().filter(|pending_end| pending_end.write_at <= now)
         else {
             return false;
         };
-        match self.attempt.folder.write_end(&pending_end.end) {
+        let folder = &self.attempt.folder;
+        let recorded = if self.main.is_short {
+            folder.void_start(&self.attempt.lock)
+        } else {
+            folder.write_end(&pending_end.end)
+        };
+        match recorded {
             Ok(()) => true,
             Err(error) => {
-                pending_end.delay(now);
                 super::log(&error);
-                self.attempt.folder.is_removed()
+                pending_end.delay(now);
+                folder.is_removed()
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use miserly_cgroup::Capability;
 use rustix::process::Signal;
 
 use super::commands::CommandResult;
@@ -26,6 +27,11 @@ impl Supervisor {
     /// The scan for others is skipped if there are none: it would take a processor from a resumed
     /// process.
     pub(super) fn resume_all(&mut self) -> io::Result<()> {
+        if self.processes.cgroup(Capability::Freeze).is_some() {
+            let thawed = self.thaw();
+            self.retry_unless(&thawed);
+            return thawed;
+        }
         let in_one_group = std::mem::take(&mut self.in_one_group);
         if self.main.exit.is_none() {
             self.processes.signal_group(Signal::CONT);
@@ -36,10 +42,15 @@ impl Supervisor {
         self.resume_others()
     }
 
+    /// Lets the kernel thaw the control group, if it was frozen.
+    pub(super) fn thaw(&self) -> io::Result<()> {
+        self.processes.cgroup(Capability::Freeze).map_or(Ok(()), |cgroup| cgroup.freeze(false))
+    }
+
     /// Repeats the scan for other processes if it is due.
     pub(super) fn retry_resume(&mut self, now: BootTime) -> io::Result<()> {
         match self.resume_at {
-            Some(at) if at <= now => self.resume_others(),
+            Some(at) if at <= now => self.resume_all(),
             _ => Ok(()),
         }
     }
@@ -50,7 +61,12 @@ impl Supervisor {
             None => self.processes.signal_others(Signal::CONT),
             Some(_) => self.processes.signal(Signal::CONT),
         };
-        self.resume_at = sent.is_err().then(|| BootTime::now().after(RETRY_INTERVAL));
+        self.retry_unless(&sent);
         sent
+    }
+
+    /// Schedules the next try after a failure.
+    fn retry_unless(&mut self, done: &io::Result<()>) {
+        self.resume_at = done.is_err().then(|| BootTime::now().after(RETRY_INTERVAL));
     }
 }

@@ -5,28 +5,36 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use miserly_cgroup::Capability;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, set_child_subreaper};
 
 use super::alarm::Alarm;
 use super::claim::{self, ClaimedAttempt};
+use super::job_cgroup::JobCgroup;
 use super::job_processes::{JobProcesses, set_session_nice};
-use super::main_process::{MainProcess, Permission, SetupMessage};
+use super::main_process::{MainProcess, Permission, SetupFailure, SetupMessage};
 use super::pending_end::PendingEnd;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
 use crate::connection::Connection;
 use crate::cpus;
 use crate::end::StartFailure;
-use crate::folder::{self, StartRecord};
+use crate::folder::StartRecord;
 use crate::identity::{Identity, raw};
 use crate::message::Handshake;
 use crate::procfs;
+use crate::protocol::ShimRefusal;
+use crate::shortage::{is_shortage, is_shortage_of_record};
 use crate::spec::RunMode;
 use crate::sys;
 use crate::time::BootTime;
 
+/// Time from the start record to the permission after which the record is corrected.
+const LATE_PERMISSION: Duration = Duration::from_millis(100);
+/// Of -1000, never killed, to 1000.
+const OUT_OF_MEMORY_SCORE: &str = "-900";
 /// Nice value of the autogroup of an opportunistic job.
 const OPPORTUNISTIC_NICE: i32 = 19;
 /// Retry interval for the weight of a session and for scans of processes.
@@ -63,26 +71,41 @@ pub(super) struct Supervisor {
 /// Supervises the attempt in a folder until its end is recorded.
 pub(super) fn supervise(dir: &Path) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
-    let signals = sys::signals().map_err(text)?;
+    let signals = sys::signals();
     let mut launcher = claim::launcher_connection().map_err(text)?;
-    let attempt = claim::claim(dir);
+    let mut begun = begin(dir, signals, launcher.is_some());
     // The shim must not keep a file system mounted.
     std::env::set_current_dir("/").map_err(text)?;
     if let Some(connection) = &mut launcher {
         let message =
-            attempt.as_ref().err().map_or(Handshake::Claimed, |refusal| Handshake::Refused(refusal.clone()));
+            begun.as_ref().err().map_or(Handshake::Claimed, |refusal| Handshake::Refused(refusal.clone()));
         // A launcher that has died does not receive it; a later `find` will.
-        if connection.send(&message).is_ok() && attempt.is_ok() {
+        if connection.send(&message).is_ok() && begun.is_ok() {
             claim::wait_for_launcher(connection).map_err(text)?;
         }
     }
-    let attempt = attempt.map_err(|refusal| refusal.to_string())?;
-    Supervisor::new(attempt, launcher, signals).and_then(Supervisor::run).map_err(text)
+    if let Ok(supervisor) = &mut begun {
+        supervisor.daemon = launcher;
+    }
+    begun.map_err(|refusal| refusal.to_string())?.run().map_err(text)
+}
+
+/// Claims the attempt and spawns the program that will become the command.
+///
+/// A failure leaves the attempt to the launcher, which declares it void.
+fn begin(dir: &Path, signals: io::Result<OwnedFd>, has_daemon: bool) -> Result<Supervisor, ShimRefusal> {
+    let failed = |error: io::Error| ShimRefusal::Begin { error: error.to_string() };
+    let signals = signals.map_err(failed)?;
+    let attempt = claim::claim(dir)?;
+    Supervisor::new(attempt, has_daemon, signals).map_err(failed)
 }
 
 impl Supervisor {
-    fn new(attempt: ClaimedAttempt, daemon: Option<Connection>, signals: OwnedFd) -> io::Result<Supervisor> {
+    fn new(attempt: ClaimedAttempt, has_daemon: bool, signals: OwnedFd) -> io::Result<Supervisor> {
         set_child_subreaper(Some(getpid()))?;
+        // Only root may become a late choice of the kernel's out-of-memory killer. The command resets it.
+        let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
+        let cgroup = JobCgroup::begin(&attempt.spec)?;
         let main = MainProcess::start(attempt.folder.path())?;
         let spec = &attempt.spec;
         let mut timeline = match spec.run_limit {
@@ -90,9 +113,9 @@ impl Supervisor {
             None => Timeline::new(spec.mode.end(), spec.grace, spec.orphan_resume_delay),
         };
         timeline.set_start(spec.mode.window().map(|window| window.start));
-        timeline.set_daemon_absent(daemon.is_none().then(BootTime::now));
+        timeline.set_daemon_absent((!has_daemon).then(BootTime::now));
         Ok(Supervisor {
-            processes: JobProcesses::new(main.pid),
+            processes: JobProcesses::new(main.pid, cgroup),
             mode: spec.mode.clone(),
             alarm: Alarm::new()?,
             stop: None,
@@ -102,7 +125,7 @@ impl Supervisor {
             pending_nice: None,
             scan_at: None,
             attempt,
-            daemon,
+            daemon: None,
             greets: false,
             main,
             timeline,
@@ -144,7 +167,7 @@ impl Supervisor {
     }
 
     /// Waits for an event or the timer.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
         let connections = [self.daemon.as_ref(), self.main.connection.as_ref()];
         let mut polled = vec![
             PollFd::new(&self.signals, PollFlags::IN),
@@ -157,10 +180,22 @@ impl Supervisor {
                 .flatten()
                 .map(|connection| PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN)),
         );
+        // The last one, so that its result is found.
+        polled.extend(
+            self.processes
+                .watched_cgroup()
+                .map(|cgroup| PollFd::from_borrowed_fd(cgroup.as_fd(), PollFlags::PRI)),
+        );
         match poll(&mut polled, None) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let has_events = polled.last().is_some_and(|last| last.revents().contains(PollFlags::PRI));
+        if has_events && let Some(cgroup) = self.processes.watched_cgroup() {
+            self.scan_at = Some(BootTime(0));
+            cgroup.clear_events();
+        }
+        Ok(())
     }
 
     /// Handles a message of the preparing program. Permission follows the durable start record.
@@ -170,38 +205,77 @@ impl Supervisor {
             SetupMessage::Failed(failure) => Some(failure),
         };
         if let Some(failure) = failure {
+            if let SetupFailure::Shortage(what) = &failure {
+                super::log(&format_args!("the command was not started, for lack of a resource: {what}"));
+            }
             self.main.failure = Some(failure);
             // Without permission the program exits.
             self.main.connection = None;
         }
     }
 
-    fn permit_command(&mut self) -> Result<(), StartFailure> {
+    fn permit_command(&mut self) -> Result<(), SetupFailure> {
+        // The end of the window may be due, and not dealt with yet.
+        if self.timeline.end().is_some_and(|end| end <= BootTime::now())
+            && let Err(error) = self.run_due_actions(BootTime::now())
+        {
+            super::log(&error);
+        }
         if self.timeline.ending().is_some() {
-            return Err(StartFailure::Ended);
+            return Err(StartFailure::Ended.into());
         }
         let pid = self.main.pid;
         let setup = StartFailure::setup;
-        let main = Identity::from_pid(pid).map_err(|error| setup("its identity", &error))?;
-        let started = StartRecord { main, sid: pid, autogroup: procfs::autogroup(pid), at: BootTime::now() };
-        self.attempt.folder.write(folder::STARTED, &started).map_err(|error| setup("its start", &error))?;
-        cpus::set_affinity(raw(pid), self.mode.cpus())
-            .map_err(|error| setup(&format!("the cpus {:?}", self.mode.cpus()), &error))?;
-        if matches!(self.mode, RunMode::Opportunistic { .. }) {
-            sys::set_idle(raw(pid), true).map_err(|error| setup("the idle class", &error))?;
-            self.set_nice(OPPORTUNISTIC_NICE, BootTime::now());
-        }
+        let main = Identity::from_pid(pid)
+            .map_err(|error| SetupFailure::new(setup("its identity", &error), is_shortage(&error)))?;
+        let cgroup = self.processes.any_cgroup().map(|cgroup| cgroup.path().to_owned());
+        let started =
+            StartRecord { main, sid: pid, autogroup: procfs::autogroup(pid), at: BootTime::now(), cgroup };
+        self.attempt
+            .folder
+            .write_start(&started)
+            .map_err(|error| SetupFailure::new(setup("its start", &error), is_shortage_of_record(&error)))?;
+        self.place_main()?;
         if self.timeline.is_stopped() {
             // The program becomes the command when it is resumed.
             self.stop_group();
         }
         self.main.is_permitted = true;
-        match &mut self.main.connection {
-            Some(connection) => {
-                connection.send(&Permission).map_err(|error| setup("the permission to run", &error))
-            }
-            None => Ok(()),
+        if let Some(connection) = &mut self.main.connection {
+            connection.send(&Permission).map_err(|error| setup("the permission to run", &error))?;
         }
+        self.correct_start(started);
+        Ok(())
+    }
+
+    /// Writes the start record again if the permission came much later, because this shim was stopped between the two.
+    fn correct_start(&self, started: StartRecord) {
+        let now = BootTime::now();
+        if now > started.at.after(LATE_PERMISSION)
+            && let Err(error) = self.attempt.folder.write_start(&StartRecord { at: now, ..started })
+        {
+            super::log(&error);
+        }
+    }
+
+    /// Gives the main process what its mode allows, before it becomes the command.
+    fn place_main(&mut self) -> Result<(), StartFailure> {
+        let (setup, pid) = (StartFailure::setup, self.main.pid);
+        let on_cpus = |error: &dyn ToString| setup(&format!("the cpus {:?}", self.mode.cpus()), error);
+        if let Some(cgroup) = self.processes.any_cgroup() {
+            cgroup.apply(&self.mode).map_err(|error| {
+                if error.is_about_cpus() { on_cpus(&error) } else { setup("its control group", &error) }
+            })?;
+        }
+        if self.processes.cgroup(Capability::Cpus).is_none() {
+            cpus::set_affinity(raw(pid), self.mode.cpus()).map_err(|error| on_cpus(&error))?;
+        }
+        let is_opportunistic = matches!(self.mode, RunMode::Opportunistic { .. });
+        if is_opportunistic && self.processes.cgroup(Capability::Idle).is_none() {
+            sys::set_idle(raw(pid), true).map_err(|error| setup("the idle class", &error))?;
+            self.set_nice(OPPORTUNISTIC_NICE, BootTime::now());
+        }
+        Ok(())
     }
 
     /// Sets the weight of the session, or schedules a retry.
@@ -225,7 +299,7 @@ impl Supervisor {
         self.scan_at = None;
         if self.timeline.ending().is_some_and(|ending| ending.killed) {
             // Processes created since the last scan.
-            self.processes.signal(Signal::KILL)?;
+            self.processes.kill()?;
         }
         if self.main.exit.is_none() {
             return Ok(());
@@ -250,8 +324,9 @@ impl Supervisor {
                     self.processes.signal(Signal::TERM)?;
                     // A stopped process receives the signal when it is resumed, before any other.
                     self.processes.signal(Signal::CONT)?;
+                    self.thaw()?;
                 }
-                DueAction::Kill => self.processes.signal(Signal::KILL)?,
+                DueAction::Kill => self.processes.kill()?,
                 DueAction::Resume => self.resume_all()?,
             }
         }

@@ -27,6 +27,8 @@ pub(super) struct Timeline {
     grace: Duration,
     orphan_resume_delay: Duration,
     stopped: bool,
+    /// How often the job was stopped while it ran.
+    stops: u32,
     /// Instant since which no daemon is connected.
     absent_since: Option<BootTime>,
     /// Longest time that the window lasts after the shim has resumed the job without a daemon.
@@ -80,6 +82,7 @@ impl Timeline {
             grace,
             orphan_resume_delay,
             stopped: false,
+            stops: 0,
             absent_since,
             max_after_resume,
             ending,
@@ -198,12 +201,18 @@ impl Timeline {
         }
     }
 
+    /// Returns how often the job was stopped while it ran.
+    pub(super) fn stops(&self) -> u32 {
+        self.stops
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped
     }
 
     /// Records that the job is stopped or runs, from now on.
     pub(super) fn set_stopped(&mut self, now: BootTime, stopped: bool) {
+        self.stops += u32::from(stopped && !self.stopped);
         self.stopped = stopped;
         if let Some(budget) = &mut self.budget {
             budget.set_running(now, !stopped);

@@ -2,20 +2,16 @@
 
 use std::fs;
 
+use miserly_cgroup::Capability;
 use miserly_launch::{
     AttemptPhase, BootTime, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced, leaves_idle, unenforced,
 };
 
-use crate::support::{SECOND, Test, cpus, done, kill, stat, status, ticks, until};
+use crate::support::{SECOND, Test, cpus, done, is_idle, kill, status, ticks, until};
 
-const SCHED_IDLE: &str = "5";
 const BURNS: &str = "echo $$; while :; do :; done";
 /// Prints the pids of a parent and of a child.
 const TWO: &str = "sh -c 'echo $$; sleep 100; :' & echo $$; wait";
-
-fn class(pid: u32) -> String {
-    stat(pid).unwrap()[38].clone()
-}
 
 /// Index of the idle time in the times of a processor.
 const IDLE: usize = 3;
@@ -40,7 +36,7 @@ fn early_is_idle_and_critical_is_not() {
     let test = Test::new(TWO).early(&cpus());
     let mut shim = test.launch();
     let pids = test.pids(2);
-    assert!(pids.iter().all(|pid| class(*pid) == SCHED_IDLE));
+    assert!(pids.iter().all(|pid| is_idle(*pid)));
     let state = done(&mut shim, &ShimCommand::Status);
     assert!(state.idle && state.end.is_none(), "{state:?}");
 
@@ -48,7 +44,7 @@ fn early_is_idle_and_critical_is_not() {
     let state = done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
     assert_eq!((state.idle, state.cpus, state.end), (!leaves_idle(), vec![cpu], Some(end)));
     for pid in pids {
-        assert_eq!(class(pid) == SCHED_IDLE, !leaves_idle());
+        assert_eq!(is_idle(pid), !leaves_idle());
         assert_eq!(status(pid, "Cpus_allowed_list"), cpu.to_string());
     }
     kill(&mut shim);
@@ -74,7 +70,7 @@ fn a_window_that_begins_before_the_command_does_is_its_window() {
     done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
     let idle = !leaves_idle();
     for pid in test.pids(2) {
-        assert!(class(pid) != SCHED_IDLE || idle);
+        assert!(!is_idle(pid) || idle);
         assert_eq!(status(pid, "Cpus_allowed_list"), cpu.to_string());
     }
     kill(&mut shim);
@@ -126,7 +122,12 @@ fn an_early_job_gets_next_to_nothing_beside_a_busy_one_and_all_when_that_stops()
 
 #[test]
 fn unenforced_limits_have_sentences() {
-    assert_eq!(unenforced().contains(&Unenforced::StaysIdle), !leaves_idle());
-    assert!(unenforced().contains(&Unenforced::Memory));
+    assert_eq!(unenforced(&[]).contains(&Unenforced::StaysIdle), !leaves_idle());
+    assert!(unenforced(&[]).contains(&Unenforced::Memory));
+    let whole = unenforced(&Capability::ALL);
+    assert!(whole.contains(&Unenforced::OtherPrograms) && whole.contains(&Unenforced::GroupWeight));
+    assert!(!whole.contains(&Unenforced::Memory) && !whole.contains(&Unenforced::Moves));
+    assert!(unenforced(&[]).contains(&Unenforced::OpportunisticMemory));
+    assert!(!whole.contains(&Unenforced::OpportunisticMemory) && whole.contains(&Unenforced::Io));
     assert!(Unenforced::Memory.to_string().starts_with("memory is not guaranteed"));
 }

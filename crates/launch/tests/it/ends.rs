@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use miserly_launch::{Exit, LaunchError, OutputFile, ShimRefusal, SpecError, StartFailure, launch};
 
@@ -100,4 +101,26 @@ fn a_shim_that_cannot_be_started_is_an_error() {
 fn a_refusal_reads_well() {
     let refusal = ShimRefusal::Cpus { cpus: vec![9], error: "Invalid argument".to_owned() };
     assert_eq!(refusal.to_string(), "cannot run on the processors [9]: Invalid argument");
+}
+
+#[test]
+fn what_the_processes_used_is_recorded() {
+    let burn = "burn() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }";
+    let alone = cpu_time(&Test::new(&format!("{burn}; burn")));
+    let with_child = cpu_time(&Test::new(&format!("{burn}; burn; burn; (burn; burn; burn; burn)")));
+    assert!(alone > Duration::ZERO && with_child > 2 * alone, "{alone:?}, {with_child:?}");
+}
+
+/// Runs a job and returns the time of its processes on processors.
+#[track_caller]
+fn cpu_time(test: &Test) -> Duration {
+    let end = test.run();
+    if test.spec.cgroup.is_some() {
+        assert_eq!(end.processes, None);
+        return end.usage.unwrap().cpu;
+    }
+    let used = end.processes.unwrap();
+    assert!((100_000..1_000_000_000).contains(&used.memory_peak), "{used:?}");
+    assert_eq!(end.usage, None);
+    used.user + used.system
 }

@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use miserly_launch::{
-    AttemptPhase, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause, ShimCommand, find,
+    AttemptPhase, AttemptProcesses, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause,
+    ShimCommand, find,
 };
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
@@ -85,7 +86,9 @@ fn a_job_is_killed_without_the_help_of_its_stopped_shim() {
     let pids = test.pids(2);
     signal(shim.identity().pid, Signal::STOP);
     until(|| shim.is_stopped().unwrap().then_some(()));
-    let KillResult::All(killed) = shim.kill_job(BootTime::now().after(SOON)).unwrap() else {
+    let KillResult::All(killed) =
+        AttemptProcesses::of(&test.dir()).unwrap().kill_job(BootTime::now().after(SOON)).unwrap()
+    else {
         panic!("something is left")
     };
     assert!(pids.iter().all(|pid| killed.contains(pid) && !alive(*pid)), "{pids:?} {killed:?}");

@@ -4,17 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use miserly_launch::{Exit, OutputFile, ResourceLimits};
+use miserly_cgroup::Capability;
+use miserly_launch::{EndCause, Exit, OutputFile, ResourceLimits};
 
-use crate::support::{Test, cpus, exe, status, until};
-
-/// Returns the output of a script that succeeds.
-#[track_caller]
-fn output(test: &Test) -> String {
-    let end = test.run();
-    assert_eq!(end.exit, Exit::Code(0), "{}", test.out());
-    test.out()
-}
+use crate::support::{Test, cpus, exe, output, status, until};
 
 #[test]
 fn the_environment_is_as_specified() {
@@ -95,7 +88,9 @@ fn files_are_made_under_its_umask_and_the_attempt_is_its_owners() {
 fn limits_are_set() {
     let mut test = Test::new("ulimit -d; ulimit -Sn; ulimit -n 200 && ulimit -Sn");
     test.spec.limits = ResourceLimits { memory: Some(64 << 20), files: Some(100) };
-    assert_eq!(output(&test), "65536\n100\n200\n");
+    // With a control group the memory of all processes together is limited.
+    let data = if test.group_can(Capability::MemoryMax) { "unlimited" } else { "65536" };
+    assert_eq!(output(&test), format!("{data}\n100\n200\n"));
 }
 
 #[test]
@@ -120,8 +115,13 @@ fn nothing_of_the_launcher_is_inherited_but_may_be_raised_again() {
 fn memory_beyond_the_limit_is_not_to_be_had() {
     let mut test = Test::new("head -c 200000000 /dev/zero | tail -c 100000000 >/dev/null");
     test.spec.limits.memory = Some(32 << 20);
-    test.run();
-    assert!(test.out().contains("memory"), "{}", test.out());
+    let end = test.run();
+    if test.group_can(Capability::MemoryMax) {
+        assert_eq!((end.cause, end.exit), (Some(EndCause::Memory), Exit::Signal { signal: 9, core: false }));
+        assert!(end.usage.is_some_and(|usage| usage.memory_kills == 1 && usage.memory_peak.is_some()));
+    } else {
+        assert!(test.out().contains("memory"), "{}", test.out());
+    }
 }
 
 #[test]

@@ -15,4 +15,5 @@ mod stops;
 
 mod support;
 mod turns;
+mod users;
 mod window;

@@ -6,14 +6,9 @@ use miserly_launch::{
     AttemptPhase, BootTime, EndCause, FoundAttempt, ReservedWindow, RunMode, Shim, ShimCommand, leaves_idle,
 };
 
-use crate::support::{SECOND, SOON, Test, cpus, done, ended, kill, stat, status, until};
+use crate::support::{SECOND, SOON, Test, cpus, done, ended, is_idle, kill, status, until};
 
-const SCHED_IDLE: &str = "5";
 const WAITS: &str = "echo $$; while :; do sleep 0.05; done";
-
-fn class(pid: u32) -> String {
-    stat(pid).expect("it is there")[38].clone()
-}
 
 /// Returns a window on the first processor.
 fn window(start: Duration, end: Duration) -> ReservedWindow {
@@ -41,13 +36,13 @@ fn without_a_daemon_a_window_begins_and_ends_on_time() {
     let test = Test::new(WAITS).opportunistic(Some(window.clone()));
     let shim = test.launch();
     let pid = test.pids(1)[0];
-    assert_eq!(class(pid), SCHED_IDLE);
+    assert!(is_idle(pid));
     drop(shim);
     let allowed = || status(pid, "Cpus_allowed_list") == window.cpus[0].to_string();
     let orphan_resume_delay = cpus().len() == 1;
     until(|| (BootTime::now() >= window.start && allowed()).then_some(()));
     let idle = !leaves_idle();
-    until(|| ((class(pid) == SCHED_IDLE) == idle || orphan_resume_delay).then_some(()));
+    until(|| (is_idle(pid) == idle || orphan_resume_delay).then_some(()));
     let mut shim = test.adopted();
     let state = done(&mut shim, &ShimCommand::Status);
     assert_eq!((state.end, state.cpus, state.window), (Some(window.end), window.cpus, None));

@@ -5,14 +5,9 @@ use std::time::Duration;
 use miserly_launch::{AttemptPhase, CommandError, ShimCommand, ShimReply};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{SECOND, Test, done, ended, gone, kill, stat, until};
+use crate::support::{SECOND, Test, done, ended, gone, is_stopped, kill, until};
 
 const COUNTS: &str = "sh -c 'echo $$; i=0; while :; do i=$((i+1)); sleep 0.01; done' & echo $$; i=0; while :; do i=$((i+1)); echo line; sleep 0.01; done";
-
-fn is_stopped(pid: u32) -> bool {
-    // D: it waits for a stopped child of `vfork`, and stops before it continues.
-    stat(pid).is_some_and(|stat| stat[0] == "T" || stat[0] == "D")
-}
 
 #[test]
 fn stopped_is_all_of_it_and_going_on_too() {
@@ -29,6 +24,7 @@ fn stopped_is_all_of_it_and_going_on_too() {
         until(|| (test.out().len() > written.len()).then_some(()));
     }
     kill(&mut shim);
+    assert_eq!(ended(&shim).stops, 10);
 }
 
 #[test]

@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use miserly_cgroup::{Capability, Tree, group_of};
 use miserly_launch::{
-    AttemptEnd, AttemptSpec, AttemptState, BootTime, FoundAttempt, OutputFile, ResourceLimits, RunMode, Shim,
-    ShimCommand, ShimReply, find, launch, usable_cpus,
+    AttemptEnd, AttemptSpec, AttemptState, BootTime, CgroupSpec, Exit, FoundAttempt, OutputFile,
+    ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch, usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
@@ -18,12 +21,51 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns the program that acts as the shim.
 pub(crate) fn exe() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_miserly-shim"))
+    Path::new(env!("CARGO_BIN_EXE_launch-shim"))
 }
 
 /// Returns the processors on which a test may run processes.
 pub(crate) fn cpus() -> Vec<u32> {
     usable_cpus().unwrap()
+}
+
+/// The environment variable with a folder of cgroup v2. All tests run in control groups below it if it is set.
+const TREE: &str = "MISERLY_TEST_TREE";
+
+/// Returns whether a process is stopped, or frozen with its control group.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let is_frozen = || group_of(pid)?.value("cgroup.events", "frozen ").ok();
+    // D: it waits for a stopped child of `vfork`, and stops before it continues.
+    stat(pid).is_some_and(|stat| stat[0] == "T" || stat[0] == "D") || is_frozen() == Some(1)
+}
+
+/// Returns a job number that no other test has, for the name of its control group.
+fn number_of_a_test() -> u64 {
+    static TESTS: AtomicU64 = AtomicU64::new(0);
+    u64::from(std::process::id()) * 1000 + TESTS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Returns whether a process runs only where nothing else wants to: by its class, or by its control group.
+pub(crate) fn is_idle(pid: u32) -> bool {
+    const SCHED_IDLE: &str = "5";
+    let group_is_idle = || group_of(pid)?.read("cpu.idle").ok();
+    stat(pid).is_some_and(|stat| stat[38] == SCHED_IDLE) || group_is_idle().as_deref() == Some("1")
+}
+
+/// Returns the control group for an attempt of one test.
+fn group_of_a_test() -> Option<CgroupSpec> {
+    static CAN: OnceLock<Vec<Capability>> = OnceLock::new();
+    let tree = PathBuf::from(std::env::var_os(TREE)?);
+    let can = CAN.get_or_init(|| Tree::open(&tree).unwrap().probe(0).unwrap().present()).clone();
+    Some(CgroupSpec {
+        tree,
+        shims: None,
+        can,
+        memory: Some(64 << 20),
+        pids: Some(500),
+        early_on_all: false,
+        strict: false,
+    })
 }
 
 /// A folder with the specification of an attempt.
@@ -38,7 +80,7 @@ impl Test {
         let folder = TempDir::new().unwrap();
         let end = BootTime::now().after(60 * SECOND);
         let spec = AttemptSpec {
-            job: 7,
+            job: number_of_a_test(),
             attempt: 1,
             argv: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
             script: None,
@@ -52,8 +94,16 @@ impl Test {
             grace: SECOND,
             orphan_resume_delay: 60 * SECOND,
             run_limit: None,
+            cgroup: group_of_a_test(),
+            user: None,
+            private_folders: None,
         };
         Test { folder, spec }
+    }
+
+    /// Returns whether its control group does something.
+    pub(crate) fn group_can(&self, capability: Capability) -> bool {
+        self.spec.cgroup.as_ref().is_some_and(|cgroup| cgroup.can.contains(&capability))
     }
 
     /// Returns the folder of the attempt.
@@ -103,7 +153,19 @@ impl Drop for Test {
             let _ = shim.request(&ShimCommand::Kill { grace: Duration::ZERO });
             gone(&shim);
         }
+        if let Some(tree) = self.spec.cgroup.as_ref().map(|cgroup| Tree::opened(&cgroup.tree, None)) {
+            // Fails where a test has left processes on purpose.
+            let _ = tree.job(self.spec.job, self.spec.attempt).remove();
+        }
     }
+}
+
+/// Runs a script that succeeds, and returns its output.
+#[track_caller]
+pub(crate) fn output(test: &Test) -> String {
+    let end = test.run();
+    assert_eq!(end.exit, Exit::Code(0), "{}", test.out());
+    test.out()
 }
 
 /// Waits for the end of an attempt.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use miserly_launch::{AttemptPhase, BootTime, EndCause, Exit, ShimCommand, ShimRefusal, ShimReply};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::support::{SECOND, Test, done, ended, kill, stat, until};
+use crate::support::{SECOND, Test, done, ended, is_stopped, kill, until};
 
 /// Returns a job that writes a line repeatedly and has a run limit.
 fn with_run_limit(limit: Duration) -> Test {
@@ -76,7 +76,7 @@ fn a_shim_that_cannot_look_lets_all_go_on_once_it_can_and_the_time_counts_from_b
     done(&mut shim, &ShimCommand::Resume);
     let pids = test.pids(2);
     assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
-    let stopped = |pid: &u32| stat(*pid).is_some_and(|stat| stat[0] == "T");
+    let stopped = |pid: &u32| is_stopped(*pid);
     let (pid, limit) = (shim.identity().pid, getrlimit(Resource::Nofile));
     // No further file can be opened, while the open ones can still be polled.
     let few = Rlimit { current: Some(lowest_unused(pid)), maximum: limit.maximum };

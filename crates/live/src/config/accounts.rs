@@ -6,12 +6,18 @@ use miserly_engine::{AccountName, QueueUsers};
 use miserly_machine_file::file::{Account, QueueFile};
 use toml::Spanned;
 
+use super::file::OperatorsFile;
 use crate::users::{is_group, is_user};
 
 /// Returns the users of a queue; `None` if the file names none, so every user may use it.
 pub(super) fn users(queue: &QueueFile) -> Option<QueueUsers> {
     let restricted = !queue.users.is_empty() || !queue.groups.is_empty();
     restricted.then(|| QueueUsers { users: names(&queue.users), groups: names(&queue.groups) })
+}
+
+/// Returns the operators.
+pub(super) fn operators(written: &OperatorsFile) -> QueueUsers {
+    QueueUsers { users: names(&written.users), groups: names(&written.groups) }
 }
 
 fn names(written: &[Spanned<Account>]) -> BTreeSet<AccountName> {
@@ -22,10 +28,10 @@ fn names(written: &[Spanned<Account>]) -> BTreeSet<AccountName> {
     written.iter().map(name).collect()
 }
 
-/// Returns a warning for each user and group of a queue that the system does not know now.
-pub(super) fn unknown(queue: &str, users: &QueueUsers) -> Vec<String> {
+/// Returns a warning for each user and group of a list that the system does not know now.
+pub(super) fn unknown(of: &str, users: &QueueUsers) -> Vec<String> {
     let warning = |kind: &str, name: &AccountName| {
-        format!("queue {queue}: the system knows no {kind} {}; it admits nobody", text(name))
+        format!("{of}: the system knows no {kind} {}; it admits nobody", text(name))
     };
     let unknown_users = users.users.iter().filter(|user| !is_user(user)).map(|user| warning("user", user));
     let groups = users.groups.iter().filter(|group| !is_group(group));

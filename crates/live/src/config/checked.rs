@@ -4,14 +4,17 @@ use std::iter;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_core::Span;
-use miserly_machine_file::{Pools, Queue as Part, duration, parse, value_or_default};
+use miserly_core::{Kind, Span};
+use miserly_executor::Rules;
+use miserly_machine_file::{Pools, Queue as Part, Week, duration, kilobytes, parse, value_or_default};
+use miserly_units::memory;
+use rustix::process::getuid;
 use toml::{Spanned, Value};
 
 use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
-use super::{Configuration, Machine, Queue, paths};
+use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
 use crate::server::Access;
 use crate::store::BackupPlan;
 
@@ -31,21 +34,52 @@ impl Configuration {
 }
 
 fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
+    let cgroup = GroupPlace::checked(file)?;
+    // The limits of the daemon's own group are not those of its jobs.
+    let whole = matches!(cgroup, Some(GroupPlace::Systemd { .. })).then(|| machine.whole());
+    let machine = whole.as_ref().unwrap_or(machine);
     let Pools { pool, queues: parts } = pools(file, machine)?;
+    if let Some(place) = &cgroup {
+        place.fits(file, &pool, machine)?;
+    }
+    let memory_reserve = memory_reserve(file, &pool, machine)?;
     let queues = queues(file, parts)?;
     let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
-    // The last processors: other work on the machine starts with the first ones.
-    let cpus = machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec();
+    let whole_cores = file.whole_cores.as_ref().is_some_and(|written| *written.get_ref());
+    let cpus = if whole_cores {
+        let wrong =
+            |problem| Problem::new(file.whole_cores.as_ref().map(Spanned::span).unwrap_or_default(), problem);
+        cores::check_queues(&queues).map_err(wrong)?;
+        cores::last(machine, most).map_err(wrong)?
+    } else {
+        // The last processors: other work on the machine starts with the first ones.
+        machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec()
+    };
     let time_or = |written: &Written<Value>, field: &str, instead: i64| {
         let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
         time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
     };
     let state = folder(file.state.as_ref(), "state")?;
+    let user = file.user.as_ref().map(|user| user.get_ref().clone());
+    if file.allow_root == Some(true) && user.is_none() {
+        return Err(Problem::new(0..0, "allow-root: it has a meaning only with `user`".to_owned()));
+    }
+    // A daemon with `user` starts as root.
+    let of_root = user.is_some() || getuid().is_root();
     Ok(Configuration {
-        state: state.map_or_else(paths::state, Ok).map_err(|problem| Problem::new(0..0, problem))?,
-        socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(paths::socket),
+        state: state
+            .map_or_else(|| paths::state(of_root), Ok)
+            .map_err(|problem| Problem::new(0..0, problem))?,
+        socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(|| paths::socket(of_root)),
+        cgroup,
+        opportunistic_cpus: machine.cpus.clone(),
         access: value_or_default(file.access.as_ref(), "access", &ACCESS)?,
+        user,
+        allow_root: file.allow_root.unwrap_or(false),
+        rules: rules(file)?,
         cpus,
+        topology: machine.topology.clone(),
+        whole_cores,
         grace: time_or(&file.grace, "grace", 10)?,
         cleanup_time: time_or(&file.cleanup_time, "cleanup-time", 5)?,
         orphan_resume_delay: time_or(&file.orphan_resume_delay, "orphan-resume-delay", 600)?,
@@ -53,10 +87,41 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         opportunistic: file.opportunistic.unwrap_or(true),
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
+        operators: accounts::operators(&file.operators),
         user_limits: file.user_limits.limits()?,
         requests_per_minute: file.user_limits.requests_per_minute,
+        memory_reserve,
         pool,
         queues,
+    })
+}
+
+/// Returns the rules for jobs of other users.
+fn rules(file: &File) -> Result<Rules, Problem> {
+    let written = [
+        ("private-folders", file.private_folders.as_ref().map(Spanned::span)),
+        ("no-new-privileges", file.no_new_privileges.as_ref().map(Spanned::span)),
+        ("pam", file.pam.as_ref().map(Spanned::span)),
+    ];
+    let mut written = written.into_iter().filter_map(|(field, span)| span.map(|span| (field, span)));
+    if file.user.is_none()
+        && let Some((field, span)) = written.next()
+    {
+        return Err(Problem::new(span, format!("{field}: it has a meaning only with `user`")));
+    }
+    let is_on = |written: &Written<bool>| written.as_ref().is_none_or(|on| *on.get_ref());
+    let is_service = |name: &str| {
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        !name.is_empty() && name.chars().all(allowed)
+    };
+    if let Some(service) = file.pam.as_ref().filter(|service| !is_service(service.get_ref())) {
+        let problem = format!("{:?} is no name of a service: a file in /etc/pam.d", service.get_ref());
+        return Err(of_field(service, "pam", &problem));
+    }
+    Ok(Rules {
+        no_new_privileges: is_on(&file.no_new_privileges),
+        private_folders: is_on(&file.private_folders),
+        pam: file.pam.as_ref().map(|service| service.get_ref().clone()),
     })
 }
 
@@ -66,6 +131,34 @@ pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Opti
         duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
     };
     written.map(read).transpose()
+}
+
+/// Returns the memory that is not for jobs, kilobytes. Checks that the pool leaves it.
+fn memory_reserve(file: &File, pool: &Week, machine: &Machine) -> Result<u64, Problem> {
+    let written = file.memory_reserve.as_ref();
+    let read = |written: &Spanned<Value>| {
+        kilobytes(written.get_ref()).map_err(|problem| of_field(written, "memory-reserve", &problem))
+    };
+    let reserve = written.map(read).transpose()?.unwrap_or(machine.memory / 10);
+    let most = pool.most().get(Kind::Memory);
+    let Machine { memory: all, huge_pages, .. } = *machine;
+    if most <= all.saturating_sub(reserve).saturating_sub(huge_pages) {
+        return Ok(reserve);
+    }
+    let shown = |kilobytes: u64| memory(kilobytes.saturating_mul(1024));
+    let huge =
+        if huge_pages > 0 { format!(" and {} are huge pages", shown(huge_pages)) } else { String::new() };
+    let problem = format!(
+        "the pool has {} of memory, and the machine has {}, of which {} are reserved (memory-reserve){huge}: at most {} are \
+         left for jobs",
+        shown(most),
+        shown(all),
+        shown(reserve),
+        shown(all.saturating_sub(reserve).saturating_sub(huge_pages))
+    );
+    let pool_at = file.pool.as_ref().and_then(|pool| pool.get_ref().memory.as_ref()).map(Spanned::span);
+    let span = pool_at.or_else(|| written.map(Spanned::span)).unwrap_or_default();
+    Err(Problem::new(span, problem))
 }
 
 /// Returns the interval of the backups and their number.
@@ -89,7 +182,7 @@ fn backups(file: &File) -> Result<BackupPlan, Problem> {
 
 /// Returns an absolute path. A relative one would depend on the directory in which the daemon was
 /// started.
-fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<Option<PathBuf>, Problem> {
+pub(super) fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<Option<PathBuf>, Problem> {
     let Some(written) = written else { return Ok(None) };
     let path = PathBuf::from(written.get_ref());
     if path.is_absolute() {

@@ -55,7 +55,7 @@ pub const TABLES: [Table; 5] = [
     Table { name: "calendar", title: "a rule of a calendar", fields: &RULE },
 ];
 
-const DAEMON: [Field; 15] = [
+const DAEMON: [Field; 25] = [
     field(
         "state",
         "absolute path",
@@ -73,9 +73,53 @@ const DAEMON: [Field; 15] = [
     field(
         "access",
         "`\"own\"` or `\"everybody\"`",
-        "The users with access. `own`: the daemon's user and root. `everybody`: all others may look. \
-         Only the daemon's user submits, because jobs run as that user.",
+        "The users with access. `own`: the daemon's user and root. `everybody`: all others may look, and submit if `user` is set. \
+         Without `user` only the daemon's user submits, because jobs run as that user.",
         Is("\"own\""),
+    ),
+    field(
+        "user",
+        "name of a user",
+        "Runs each job as the user who submitted it ([daemon.md](../daemon.md#jobs-of-other-users)). \
+         The daemon is started by root, and becomes this user. The user has a group of the same name without other members.",
+        Described("none: all jobs run as the user who started the daemon"),
+    ),
+    field("allow-root", "true or false", "Whether root may submit jobs. Only with `user`.", Is("false")),
+    field(
+        "private-folders",
+        "true or false",
+        "Whether each job has `/tmp`, `/dev/shm` and System V IPC of its own, which are gone with it. \
+         Their content counts as memory of the job. Only with `user`.",
+        Is("true"),
+    ),
+    field(
+        "no-new-privileges",
+        "true or false",
+        "Whether programs with the set-user-ID bit, such as `sudo`, give jobs no rights. Only with `user`.",
+        Is("true"),
+    ),
+    field(
+        "pam",
+        "name of a service",
+        "The service of PAM. Its account modules are asked at each submission and at each start; its session modules \
+         set limits and variables of each job. \
+         Its session is not closed, so it must not have `pam_systemd`. Only with `user`.",
+        Described("none: jobs have the limits of the daemon"),
+    ),
+    field(
+        "cgroup",
+        "`\"systemd\"` or absolute path",
+        "The place in which each job gets a control group ([daemon.md](../daemon.md#control-groups)): \
+         a scope that the daemon asks systemd for, as root, or a folder of cgroup v2. \
+         The folder is created if its parent exists.",
+        Described("none: jobs have no control groups"),
+    ),
+    field(
+        "confine",
+        "true or false",
+        "Whether other programs are kept off the processors of jobs in their windows \
+         ([daemon.md](../daemon.md#confinement)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
+        Described("true with `cgroup = \"systemd\"`, else false"),
     ),
     field(
         "utc-offset",
@@ -116,9 +160,24 @@ const DAEMON: [Field; 15] = [
         Is("true"),
     ),
     field(
+        "whole-cores",
+        "true or false",
+        "Whether jobs get whole cores: requests for processors are rounded up, and no two jobs in their windows share a core \
+         ([daemon.md](../daemon.md#which-processors)).",
+        Is("false"),
+    ),
+    field(
+        "memory-reserve",
+        "memory",
+        "The memory of the machine that is not for jobs. The pool has at most the rest, without huge pages. \
+         Opportunistic jobs are parked while less is available \
+         ([daemon.md](../daemon.md#memory-of-opportunistic-jobs)).",
+        Described("a tenth of the machine's"),
+    ),
+    field(
         "keep-history",
         "time",
-        "The time for which finished jobs are remembered \
+        "The time for which finished jobs and the journal are remembered \
          ([daemon.md](../daemon.md#what-is-remembered)).",
         Described("for ever"),
     ),
@@ -130,6 +189,13 @@ const DAEMON: [Field; 15] = [
         Is("\"1h\""),
     ),
     field("backup-keep", "whole number, at least 1", "The number of backups kept.", Is("3")),
+    field(
+        "operators",
+        "table",
+        "The lists `users` and `groups`: those who may see and change all jobs, use every queue and drain the daemon, \
+         as root and the daemon's user may ([daemon.md](../daemon.md#rights)).",
+        Described("none"),
+    ),
     field("user-limits", "table", "The limits of each user, below.", Described("none")),
     field("pool", "table", "The resources of all queues, below.", Described("half of the machine")),
     field(
@@ -163,7 +229,7 @@ const POOL: [Field; 3] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 11] = [
+const QUEUE: [Field; 12] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -216,6 +282,13 @@ const QUEUE: [Field; 11] = [
         "The memory of a job without `--memory`.",
         Described("the queue's memory divided by its processors, for a job of any width"),
     ),
+    field(
+        "strict",
+        "true or false",
+        "Whether a job in its window has its processors for itself also while they are idle \
+         ([daemon.md](../daemon.md#strict-queues)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
+        Is("false"),
+    ),
 ];
 
 const RULE: [Field; 5] = [
@@ -238,11 +311,12 @@ const RULE: [Field; 5] = [
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
     use crate::config::{ConfigError, Configuration, Machine};
 
     fn problem(text: &str) -> String {
-        let machine = Machine { cpus: (0..16).collect(), quota: None, memory: 64 << 20 };
+        let machine = Machine::new((0..16).collect(), 64 << 20);
         let parsed: Result<Configuration, ConfigError> = Configuration::parse("daemon.toml", text, &machine);
         parsed.expect_err("an unknown field").to_string()
     }

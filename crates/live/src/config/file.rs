@@ -1,6 +1,6 @@
 //! The content of a configuration file, as it is written.
 
-use miserly_machine_file::file::{PoolFile, QueueFile};
+use miserly_machine_file::file::{Account, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -16,17 +16,35 @@ pub(super) struct File {
     pub(super) state: Written<String>,
     pub(super) socket: Written<String>,
     pub(super) access: Written<String>,
+    pub(super) user: Written<String>,
+    pub(super) allow_root: Option<bool>,
+    pub(super) private_folders: Written<bool>,
+    pub(super) no_new_privileges: Written<bool>,
+    pub(super) pam: Written<String>,
+    pub(super) cgroup: Written<String>,
+    pub(super) confine: Written<bool>,
     pub(super) utc_offset: Written<String>,
     pub(super) grace: Written<Value>,
     pub(super) cleanup_time: Written<Value>,
     pub(super) orphan_resume_delay: Written<Value>,
     pub(super) preempt_lead_time: Written<Value>,
     pub(super) opportunistic: Option<bool>,
+    pub(super) whole_cores: Written<bool>,
+    pub(super) memory_reserve: Written<Value>,
     pub(super) keep_history: Written<Value>,
     pub(super) backup_interval: Written<Value>,
     pub(super) backup_keep: Written<i64>,
+    pub(super) operators: OperatorsFile,
     pub(super) user_limits: UserLimitsFile,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,
+}
+
+/// The table `[operators]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct OperatorsFile {
+    pub(super) users: Vec<Spanned<Account>>,
+    pub(super) groups: Vec<Spanned<Account>>,
 }

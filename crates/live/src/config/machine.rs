@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use miserly_engine::Topology;
 use miserly_launch::usable_cpus;
+
+use super::topology;
 
 /// The resources for the daemon and its jobs: those of the hardware, within the affinity and the
 /// limits of the control groups.
@@ -15,20 +18,53 @@ pub struct Machine {
     pub quota: Option<u64>,
     /// Memory, kilobytes.
     pub memory: u64,
+    /// The online processors, also those that this process may not use.
+    pub online: Vec<u32>,
+    /// The memory of the hardware, kilobytes.
+    pub total_memory: u64,
+    /// The part of it that is huge pages, which jobs cannot get by their requests, kilobytes.
+    pub huge_pages: u64,
+    /// The cores and memory nodes, also those that this process may not use.
+    pub topology: Topology,
 }
 
 impl Machine {
+    /// Returns a machine without limits of a process: processors by number, and memory in kilobytes.
+    pub fn new(cpus: Vec<u32>, memory: u64) -> Machine {
+        let topology = Topology::default();
+        let online = cpus.clone();
+        Machine { cpus, quota: None, memory, online, total_memory: memory, huge_pages: 0, topology }
+    }
+
     /// Returns the resources of this machine for this process.
     ///
     /// # Errors
     /// If the system does not report them.
     pub fn here() -> std::io::Result<Machine> {
         let cpus = usable_cpus()?;
-        let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
+        let meminfo = fs::read_to_string("/proc/meminfo")?;
+        let total = amount(&meminfo, "MemTotal:");
+        let huge_pages = amount(&meminfo, "Hugetlb:").unwrap_or(0);
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let limits = Limits::from_groups(Path::new("/sys/fs/cgroup"), &groups);
         let memory = total.unwrap_or(0).min(limits.memory.unwrap_or(u64::MAX));
-        Ok(Machine { cpus, quota: limits.cpus, memory })
+        let online = online_cpus().unwrap_or_else(|| cpus.clone());
+        Ok(Machine {
+            cpus,
+            quota: limits.cpus,
+            memory,
+            online,
+            total_memory: total.unwrap_or(memory),
+            huge_pages,
+            topology: topology::read(Path::new("/sys/devices/system")),
+        })
+    }
+
+    /// Returns the hardware, without the limits of this process: its jobs are in groups elsewhere.
+    #[must_use]
+    pub fn whole(&self) -> Machine {
+        let (cpus, memory) = (self.online.clone(), self.total_memory);
+        Machine { cpus, quota: None, memory, ..self.clone() }
     }
 
     /// Returns the number of processors that may be used at a time.
@@ -38,11 +74,15 @@ impl Machine {
     }
 }
 
-/// Returns `MemTotal`, kilobytes.
-fn mem_total(meminfo: &str) -> Option<u64> {
-    meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
+/// Returns the online processors, by number. Returns `None` if they cannot be read now, because no
+/// machine has none.
+pub(crate) fn online_cpus() -> Option<Vec<u32>> {
+    miserly_cgroup::online_cpus().ok().filter(|online| !online.is_empty())
+}
+
+/// Returns an amount of `/proc/meminfo`, kilobytes.
+fn amount(meminfo: &str, key: &str) -> Option<u64> {
+    meminfo.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.trim().parse().ok())
 }
 
 /// The limits of control groups.
@@ -105,6 +145,6 @@ mod tests {
     fn this_machine_has_something() {
         let machine = Machine::here().unwrap();
         assert!(machine.count() >= 1 && machine.count() <= machine.cpus.len() as u64 && machine.memory > 0);
-        assert_eq!(mem_total("MemFree: 1 kB\nMemTotal:       16 kB\n"), Some(16));
+        assert_eq!(amount("MemFree: 1 kB\nMemTotal:       16 kB\n", "MemTotal:"), Some(16));
     }
 }

@@ -9,6 +9,8 @@ mod checked;
 
 mod error;
 
+mod group_place;
+
 mod file;
 
 pub mod fields;
@@ -16,6 +18,10 @@ pub mod fields;
 mod machine;
 
 mod paths;
+
+mod topology;
+
+mod cores;
 
 mod accounts;
 
@@ -29,13 +35,17 @@ mod user_limits;
 
 use std::path::PathBuf;
 
-use miserly_core::Span;
-use miserly_engine::UserLimits;
+use miserly_core::{Kind, Span};
+use miserly_engine::{QueueUsers, Topology, UserLimits};
+use miserly_executor::Rules;
 use miserly_machine_file::Week;
 
+use crate::process::MemoryPlan;
 use crate::server::Access;
 pub use error::ConfigError;
+pub use group_place::GroupPlace;
 pub use machine::Machine;
+pub(crate) use machine::online_cpus;
 pub use queue::{Queue, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
@@ -50,8 +60,22 @@ pub struct Configuration {
     pub socket: PathBuf,
     /// The users that may connect.
     pub access: Access,
+    /// The user of a daemon that runs jobs as their users; `None` for a daemon that runs all jobs as its own user.
+    pub user: Option<String>,
+    /// Whether root may submit jobs to a daemon that runs jobs as their users.
+    pub allow_root: bool,
+    /// The rules for jobs of other users.
+    pub rules: Rules,
+    /// The place of the control groups of jobs; `None` for jobs without groups.
+    pub cgroup: Option<GroupPlace>,
+    /// The processors for opportunistic jobs, by number.
+    pub opportunistic_cpus: Vec<u32>,
     /// The processors for jobs, by number: as many as the pool ever has.
     pub cpus: Vec<u32>,
+    /// The cores and memory nodes of the machine.
+    pub topology: Topology,
+    /// Whether jobs get whole cores.
+    pub whole_cores: bool,
     /// The resources of all queues together, over time.
     pub pool: Week,
     /// The queues, in order; at least one.
@@ -68,12 +92,16 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// The time for which ended jobs are kept; `None` for ever.
     pub keep_history: Option<Span>,
+    /// The operators other than root and the daemon's user.
+    pub operators: QueueUsers,
     /// The limits for the unfinished jobs of each user.
     pub user_limits: UserLimits,
     /// The requests of each user in a minute; `None` without a limit.
     pub requests_per_minute: Option<u32>,
     /// The interval and number of the backups of the state.
     pub backups: BackupPlan,
+    /// The memory of the machine that is not for jobs, kilobytes.
+    pub memory_reserve: u64,
 }
 
 impl Configuration {
@@ -88,10 +116,18 @@ impl Configuration {
 
     /// Returns the warnings: users and groups that the system does not know now.
     pub fn warnings(&self) -> Vec<String> {
-        let unknown = |queue: &Queue| {
-            queue.users.as_ref().map_or_else(Vec::new, |users| accounts::unknown(&queue.name, users))
+        let of_queue = |queue: &Queue| {
+            let unknown = |users| accounts::unknown(&format!("queue {}", queue.name), users);
+            queue.users.as_ref().map_or_else(Vec::new, unknown)
         };
-        self.queues.iter().flat_map(unknown).collect()
+        let operators = accounts::unknown("operators", &self.operators);
+        self.queues.iter().flat_map(of_queue).chain(operators).collect()
+    }
+
+    /// Returns the memory of the pool and the reserve.
+    pub(crate) fn memory_plan(&self) -> MemoryPlan {
+        let bytes = |kilobytes: u64| kilobytes.saturating_mul(1024);
+        MemoryPlan { pool: bytes(self.pool.most().get(Kind::Memory)), reserve: bytes(self.memory_reserve) }
     }
 
     /// Reads a configuration file, for this machine.
@@ -111,7 +147,7 @@ impl Configuration {
 /// # Errors
 /// If there is no such folder, because neither `XDG_STATE_HOME` nor `HOME` is set.
 pub fn default_state() -> Result<PathBuf, ConfigError> {
-    paths::state().map_err(ConfigError::Here)
+    paths::state(rustix::process::getuid().is_root()).map_err(ConfigError::Here)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use miserly_api::socket::{MACHINE, folder, in_runtime_folder, temporary_folder};
 use rustix::process::getuid;
 
 /// Returns the state folder: the system's for root, else the user's own.
-pub(super) fn state() -> Result<PathBuf, String> {
-    if getuid().is_root() {
+pub(super) fn state(of_root: bool) -> Result<PathBuf, String> {
+    if of_root {
         return Ok("/var/lib/miserly".into());
     }
     let home = || folder("HOME").map(|home| home.join(".local/state"));
@@ -19,8 +19,8 @@ pub(super) fn state() -> Result<PathBuf, String> {
 
 /// Returns the socket: in the runtime folder, else in a folder of this user under /tmp. The creator
 /// of the socket has to check the owner of that folder.
-pub(super) fn socket() -> PathBuf {
-    if getuid().is_root() {
+pub(super) fn socket(of_root: bool) -> PathBuf {
+    if of_root {
         return MACHINE.into();
     }
     in_runtime_folder().unwrap_or_else(|| temporary_folder(getuid().as_raw()).join("socket"))

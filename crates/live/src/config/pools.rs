@@ -25,7 +25,7 @@ pub(super) fn pools(file: &File, machine: &Machine) -> Result<Pools, Problem> {
 fn with_defaults(written: &PoolFile, machine: &Machine) -> PoolFile {
     let cpus = || Spanned::new(0..0, i64::try_from(machine.count() / 2).unwrap_or(i64::MAX).max(1));
     // Unknown memory is not accounted.
-    let half = || Value::String(format!("{}KiB", machine.memory / 2));
+    let half = || Value::String(format!("{}KiB", machine.memory.saturating_sub(machine.huge_pages) / 2));
     let memory = || (machine.memory > 1).then(|| Spanned::new(0..0, half()));
     PoolFile {
         cpus: Some(written.cpus.clone().unwrap_or_else(cpus)),

@@ -47,6 +47,8 @@ pub struct Queue {
     pub default_memory: u64,
     /// The users that may use it; `None` for all.
     pub users: Option<QueueUsers>,
+    /// Whether its jobs have their processors for themselves, also while these are idle.
+    pub strict: bool,
 }
 
 impl Queue {
@@ -61,6 +63,7 @@ impl Queue {
             most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
             users: accounts::users(written),
+            strict: strict(written)?,
             name: part.name,
             pool: part.week,
         };
@@ -85,6 +88,11 @@ impl Queue {
             _ => Ok(()),
         }
     }
+}
+
+fn strict(written: &QueueFile) -> Result<bool, Problem> {
+    let Some(written) = &written.strict else { return Ok(false) };
+    written.get_ref().as_bool().ok_or_else(|| of_field(written, "strict", &"it is true or false"))
 }
 
 /// Returns the memory of a job without a memory request, kilobytes.

@@ -1,10 +1,10 @@
 use miserly_core::{Kind, Time};
-use miserly_engine::UserLimits;
+use miserly_engine::{Topology, UserLimits};
 
 use super::*;
 
 fn machine() -> Machine {
-    Machine { cpus: (0..16).collect(), quota: None, memory: 64 << 20 }
+    Machine::new((0..16).collect(), 64 << 20)
 }
 
 fn parse(text: &str) -> Result<Configuration, ConfigError> {
@@ -33,9 +33,44 @@ fn nothing_written_is_half_the_machine_and_one_queue() {
     assert_eq!((queue.pool.most().cpus_count().get(), queue.pool.most().get(Kind::Memory)), (8, 32 << 20));
     assert_eq!(configuration.cpus, (8..16).collect::<Vec<_>>());
     assert_eq!(queue.default_memory, 4 << 20);
-    let small = Machine { cpus: vec![3], quota: Some(1), memory: 1 << 20 };
+    let small = Machine { quota: Some(1), ..Machine::new(vec![3], 1 << 20) };
     let configuration = Configuration::of_machine(&small).unwrap();
     assert_eq!((configuration.cpus, configuration.pool.most().cpus_count().get()), (vec![3], 1));
+}
+
+#[test]
+fn the_pool_leaves_the_reserve_and_the_huge_pages() {
+    let reserve = |text: &str| parse(text).map(|configuration| configuration.memory_reserve).unwrap();
+    assert_eq!(reserve("[pool]\nmemory = '57GB'"), (64 << 20) / 10);
+    assert_eq!(reserve("memory-reserve = '6GB'\n[pool]\nmemory = '58GB'"), 6 << 20);
+    refused(
+        "[pool]\nmemory = '58GB'",
+        "2: the pool has 58GiB of memory, and the machine has 64GiB, of which 6.4GiB are reserved (memory-reserve): at most \
+         57.6GiB are left for jobs",
+    );
+    refused("memory-reserve = '40GB'", "the pool has 32GiB of memory");
+    refused("memory-reserve = 'much'", "memory-reserve: ");
+    let huge = Machine { huge_pages: 8 << 20, ..machine() };
+    let error =
+        Configuration::parse("daemon.toml", "[pool]\nmemory = '50GB'", &huge).unwrap_err().to_string();
+    assert!(error.contains("(memory-reserve) and 8GiB are huge pages: at most 49.6GiB"), "{error}");
+    let pool = Configuration::of_machine(&huge).unwrap().pool;
+    assert_eq!(pool.most().get(Kind::Memory), 28 << 20);
+}
+
+#[test]
+fn whole_cores_need_whole_cores_in_the_pool() {
+    let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core, core + 8]).collect();
+    let siblings = Machine { topology: Topology { cores, nodes: vec![] }, ..machine() };
+    let parse = |text: &str| Configuration::parse("daemon.toml", text, &siblings);
+    let text = |cpus: u32| format!("whole-cores = true\n[pool]\ncpus = {cpus}\n");
+    assert_eq!(parse(&text(4)).unwrap().cpus, [6, 7, 14, 15]);
+    assert_eq!(parse("[pool]\ncpus = 4\n").unwrap().cpus, [12, 13, 14, 15]);
+    let error = parse(&text(5)).unwrap_err().to_string();
+    assert!(error.starts_with("daemon.toml:1: whole-cores: the pool has 5 cpus"), "{error}");
+    let gang = text(4) + "[[queue]]\nname = 'a'\npolicy = 'gang'\n";
+    let error = parse(&gang).unwrap_err().to_string();
+    assert!(error.contains("whole-cores: the policy gang of queue a chooses processors"), "{error}");
 }
 
 #[test]
@@ -80,6 +115,8 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("backup-keep = 0", "backup-keep: it is at least 1");
     refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
     refused("access = 'friends'", "access = \"friends\": must be one of own, everybody");
+    refused("allow-root = true", "allow-root: it has a meaning only with `user`");
+    refused("pam = 'miserly'", "pam: it has a meaning only with `user`");
     refused("opportunistic = 'yes'", "expected a boolean");
     refused("[pool]\ncpus = 17", "daemon.toml:1: on mon 00:00: the pool would have 17 processors");
     refused(
@@ -179,4 +216,30 @@ fn a_summary_has_the_least_and_the_most() {
     assert_eq!((queue.cpus, queue.memory), ([4, 8], [1 << 30, 2 << 30]));
     assert_eq!((queue.promises, queue.max_time, queue.default_memory), ("every job", Some(3600.0), 1 << 28));
     assert_eq!(summary.cpus, (8..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn jobs_of_systemd_have_the_machine_without_the_daemons_limits() {
+    let limited = Machine { cpus: vec![0], quota: Some(1), memory: 1 << 20, ..machine() };
+    let parse = |text: &str| Configuration::parse("daemon.toml", text, &limited);
+    let configuration = parse("cgroup = 'systemd'").unwrap();
+    assert_eq!(configuration.cpus, (8..16).collect::<Vec<_>>());
+    assert_eq!(configuration.opportunistic_cpus, (0..16).collect::<Vec<_>>());
+    assert_eq!(configuration.pool.most().get(Kind::Memory), 32 << 20);
+    assert_eq!(parse("").unwrap().opportunistic_cpus, [0]);
+}
+
+#[test]
+fn something_is_left_for_other_programs() {
+    let place = |text: &str| parse(text).unwrap().cgroup;
+    assert_eq!(place("cgroup = 'systemd'"), Some(GroupPlace::Systemd { confine: true }));
+    assert_eq!(place("cgroup = '/a'"), Some(GroupPlace::Folder("/a".into())));
+    let all = "cgroup = 'systemd'\n[pool]\ncpus = 16";
+    refused(all, "3: pool.cpus: all 16 online processors are in the pool");
+    assert!(place(&format!("confine = false\n{all}")).is_some());
+    refused(&format!("confine = false\n{all}\n[[queue]]\nname = 'a'\nstrict = true"), "pool.cpus: all 16");
+    refused("cgroup = 'systemd'\n[pool]\nmemory = '60GiB'", "pool.memory: jobs would have");
+    refused("confine = true\ncgroup = '/a'", "confine: it needs cgroup");
+    refused("[[queue]]\nname = 'a'\nstrict = true", "strict: it needs cgroup");
+    refused("[[queue]]\nname = 'a'\nstrict = 1", "strict: it is true or false");
 }

@@ -1,6 +1,7 @@
 //! Checks of submissions, before anything is promised.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use miserly_api::model::{Problem, Submission};
@@ -10,14 +11,16 @@ use miserly_launch::{CommandSpec, SpecError};
 ///
 /// # Errors
 /// The field of the submission that makes a launch impossible.
-pub(super) fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
+pub(crate) fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
     let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let raw = submission.environment_bytes.iter();
+    let raw = raw.map(|raw| (OsStr::from_bytes(&raw.name), OsStr::from_bytes(&raw.value)));
     let draft = CommandSpec {
         argv: submission.command.iter().map(OsStr::new).collect(),
         has_script: submission.script.is_some(),
         cwd: &submission.directory,
         // The environment contains the job's name.
-        env: variables.chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(name))]).collect(),
+        env: variables.chain(raw).chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(name))]).collect(),
         outputs: [&submission.output, &submission.error]
             .into_iter()
             .flatten()
@@ -41,6 +44,8 @@ fn field(error: &SpecError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use miserly_api::model::RawVariable;
+
     use super::*;
 
     fn submission() -> Submission {
@@ -70,6 +75,8 @@ mod tests {
         rejected(&with_variable("a=b", "x"), "true", "environment");
         rejected(&with_variable("a", "x\0"), "true", "environment");
         rejected(&submission(), "a\0", "environment");
+        let raw = RawVariable { name: b"A=".to_vec(), value: vec![0xff] };
+        rejected(&Submission { environment_bytes: vec![raw], ..submission() }, "true", "environment");
         rejected(&Submission { output: Some("a\0".into()), ..submission() }, "true", "output");
         rejected(&Submission { error: Some("a\0".into()), ..submission() }, "true", "output");
     }

@@ -1,78 +1,45 @@
 //! Conversions between the types of the engine and those of the shim.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, ArrayMember, Attempt, AttemptOutcome, Launch, PlannedWindow};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow, Usage};
+use miserly_executor::LaunchRequest;
 use miserly_launch::{
-    AttemptEnd, AttemptSpec, BootTime, EndCause, Exit, OutputFile, ReservedWindow, ResourceLimits, RunMode,
-    ShimCommand, StartFailure,
+    AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
 };
 
-use super::Home;
+use super::executor::id;
 use crate::clock::BootClock;
 
-/// Returns the specification of an attempt for its shim.
-pub(super) fn spec(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
-    let submission = &launch.submission;
+/// The most attempts of a job whose windows end before its command begins.
+const LAUNCHES: u32 = 10;
+
+/// Returns the request to launch an attempt.
+pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> LaunchRequest {
     let cpus = launch.cpus.clone();
-    AttemptSpec {
-        job: attempt.job.unsigned_abs(),
-        attempt: attempt.nth,
-        argv: submission.command.iter().map(OsString::from).collect(),
-        script: submission.script.clone(),
-        cwd: submission.directory.clone(),
-        env: environment(home, attempt, launch),
-        stdout: output_file(launch.output.clone(), launch),
-        stderr: launch.error.clone().map(|path| output_file(path, launch)),
-        umask: submission.umask,
-        limits: ResourceLimits {
-            memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
-            files: super::files::before(),
-        },
+    LaunchRequest {
+        attempt: id(attempt),
+        submission: Box::new((*launch.submission).clone()),
+        credential: launch.credential.as_ref().map(|credential| credential.content().to_owned()),
+        array: launch.array.map(Into::into),
+        append: launch.append,
+        memory: launch.memory,
+        files: super::files::before(),
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
-            Some(end) => RunMode::Reserved { cpus, end: boot_time(home.clock, end) },
+            Some(end) => RunMode::Reserved { cpus, end: boot_time(clock, end) },
             None => RunMode::Opportunistic {
                 cpus,
-                window: launch.planned_window.clone().map(|planned| window(home.clock, planned)),
+                window: launch.planned_window.clone().map(|planned| window(clock, planned)),
             },
         },
         grace: duration(launch.grace),
         orphan_resume_delay: duration(launch.orphan_resume_delay),
         run_limit: launch.limit.map(duration),
+        strict: launch.strict,
     }
-}
-
-/// Returns an output file. The first attempt that runs truncates the file, as a shell would. Later
-/// attempts append to it.
-fn output_file(path: PathBuf, launch: &Launch) -> OutputFile {
-    OutputFile { path, append: launch.append }
-}
-
-/// Returns the environment of a job: that of its submission, and variables that describe the job.
-/// Some have the names that scripts know from Slurm, too.
-fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString, OsString)> {
-    let mut environment = launch.submission.environment.clone();
-    let mut set = |names: &[&str], value: String| {
-        for name in names {
-            environment.insert((*name).to_owned(), value.clone());
-        }
-    };
-    set(&["MISERLY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"], attempt.job.to_string());
-    set(&["MISERLY_JOB_NAME", "SLURM_JOB_NAME"], launch.name.clone());
-    set(&["MISERLY_CPUS", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"], launch.submission.cpus.to_string());
-    set(&["MISERLY_ATTEMPT"], attempt.nth.to_string());
-    set(&["MISERLY_SOCKET"], home.socket.to_string_lossy().into_owned());
-    set(&["SLURM_SUBMIT_DIR"], launch.submission.directory.to_string_lossy().into_owned());
-    if let Some(ArrayMember { first, index }) = launch.array {
-        set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
-        set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
-    }
-    environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Returns the shim's command for an action of the engine, if there is one.
@@ -94,23 +61,70 @@ pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
 }
 
 /// Returns the outcome of an attempt, in the engine's terms.
-pub(super) fn outcome(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
+pub(super) fn outcome(clock: BootClock, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
         EndCause::User => KilledBy::User,
         EndCause::Shutdown => KilledBy::Shutdown,
+        EndCause::Memory => KilledBy::Memory,
     });
     match &end.exit {
         Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
-        // The job can be launched again.
-        Exit::Failed(StartFailure::Ended) if end.cause == Some(EndCause::Shutdown) => {
+        // The job can be launched again. Its window begins with it.
+        Exit::Failed(StartFailure::Ended) if ended_before_it_began(attempt, end.cause) => {
             AttemptOutcome::NeverRan
         }
         Exit::Failed(failure) => {
             AttemptOutcome::Failed { at, why: self::failure(failure), message: failure.to_string() }
         }
+    }
+}
+
+/// Returns what an attempt used. An attempt whose command never ran used nothing.
+pub(super) fn usage(end: &AttemptEnd) -> Option<Usage> {
+    if matches!(end.exit, Exit::Failed(_)) {
+        return None;
+    }
+    let stops = end.stops;
+    let of_group = end.usage.map(|usage| Usage { stops, ..group_usage(&usage) });
+    let of_processes = || {
+        end.processes.map(|used| Usage {
+            user: micros(used.user),
+            system: micros(used.system),
+            memory_peak: Some(used.memory_peak),
+            stops,
+            of_processes: true,
+            ..Usage::default()
+        })
+    };
+    of_group.or_else(of_processes)
+}
+
+/// Returns what the processes of a control group used.
+pub(super) fn group_usage(used: &miserly_cgroup::Usage) -> Usage {
+    Usage {
+        user: micros(used.user),
+        system: micros(used.cpu.saturating_sub(used.user)),
+        memory_peak: used.memory_peak,
+        io_read: used.io_read,
+        io_written: used.io_written,
+        ..Usage::default()
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Returns whether the job of an attempt that ended before its command began is launched again: the machine slept over its
+/// window, or was shut down. A window that is shorter than a launch would end so each time.
+fn ended_before_it_began(attempt: Attempt, cause: Option<EndCause>) -> bool {
+    match cause {
+        Some(EndCause::Shutdown) => true,
+        Some(EndCause::Time) => attempt.nth < LAUNCHES,
+        Some(EndCause::User | EndCause::Memory) | None => false,
     }
 }
 
@@ -133,4 +147,54 @@ fn boot_time(clock: BootClock, at: Time) -> BootTime {
 
 pub(super) fn duration(span: Span) -> Duration {
     Duration::from_micros(span.ticks().max(0).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_launch::ProcessUsage;
+
+    use super::*;
+
+    fn ended(exit: Exit) -> AttemptEnd {
+        let (usage, processes) = (None, None);
+        AttemptEnd { exit, cause: None, at: BootTime(0), late: None, usage, processes, stops: 2 }
+    }
+
+    #[test]
+    fn the_group_of_an_attempt_counts_before_its_processes() {
+        let second = Duration::from_secs(1);
+        let processes = Some(ProcessUsage { user: second, system: 2 * second, memory_peak: 4096 });
+        let of_processes = AttemptEnd { processes, ..ended(Exit::Code(0)) };
+        let expect = Usage {
+            user: 1_000_000,
+            system: 2_000_000,
+            memory_peak: Some(4096),
+            stops: 2,
+            of_processes: true,
+            ..Usage::default()
+        };
+        assert_eq!(usage(&of_processes), Some(expect));
+        let group = miserly_cgroup::Usage { cpu: 5 * second, user: 2 * second, ..Default::default() };
+        let both = AttemptEnd { usage: Some(group), ..of_processes.clone() };
+        let expect = Usage { user: 2_000_000, system: 3_000_000, stops: 2, ..Usage::default() };
+        assert_eq!(usage(&both), Some(expect));
+        let never_ran = AttemptEnd { exit: Exit::Failed(StartFailure::Ended), ..of_processes };
+        assert_eq!(usage(&never_ran), None);
+    }
+
+    /// The machine slept between the launch and the start of the command, so the window was over before it.
+    #[test]
+    fn a_job_whose_window_ended_before_its_command_began_is_launched_again() {
+        let clock = BootClock::start(jiff::Timestamp::now);
+        let outcome = |cause, nth| {
+            let exit = Exit::Failed(StartFailure::Ended);
+            let end = AttemptEnd { cause, ..ended(exit) };
+            outcome(clock, Attempt { job: 1, nth }, &end)
+        };
+        assert_eq!(outcome(Some(EndCause::Time), 1), AttemptOutcome::NeverRan);
+        assert_eq!(outcome(Some(EndCause::Shutdown), LAUNCHES), AttemptOutcome::NeverRan);
+        for (cause, nth) in [(Some(EndCause::Time), LAUNCHES), (Some(EndCause::User), 1), (None, 1)] {
+            assert!(matches!(outcome(cause, nth), AttemptOutcome::Failed { .. }), "{cause:?} {nth}");
+        }
+    }
 }

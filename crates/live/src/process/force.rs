@@ -4,15 +4,18 @@
 //! still lives a moment later, the daemon kills its processes itself. Last it kills a shim that
 //! stays stopped although no process of the job is left.
 
+use std::io;
 use std::time::Duration;
 
 use miserly_api::model::{Exit, KilledBy, OverdueCause};
 use miserly_core::Time;
-use miserly_engine::{AttemptOutcome, Input};
+use miserly_engine::{Attempt, AttemptOutcome, Input};
 use miserly_launch::{BootTime, KillResult};
 
-use super::attempt::Worker;
+use super::attempt::report_survivors;
+use super::shim_loop::Context;
 use super::supervise::Supervision;
+use super::tasks::Task;
 
 /// The time for the shim to end the job, after a command or after it was continued.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,6 +44,8 @@ enum Step {
     Wake,
     /// Kill the processes of the job.
     Job,
+    /// Wait until a thread has killed the processes of the job.
+    Killing,
     /// Kill the shim, too, if it is stopped.
     Shim,
 }
@@ -70,9 +75,9 @@ impl ForcedEnd {
         if other.at < self.at && self.step == Step::Wake { ForcedEnd { by: self.by, ..other } } else { self }
     }
 
-    /// Returns the instant of the next step.
-    pub(super) fn at(&self) -> BootTime {
-        self.at
+    /// Returns the instant of the next step, if it is one of this thread.
+    pub(super) fn next_step(&self) -> Option<BootTime> {
+        (self.step != Step::Killing).then_some(self.at)
     }
 
     /// Returns the outcome as its shim recorded it, with the cause if the shim saw only the kill.
@@ -123,68 +128,65 @@ impl ForcedEnd {
     }
 }
 
-impl Worker {
+impl Supervision {
     /// Takes the next step of an end by force, if it is due.
-    pub(super) fn force(&self, supervision: &mut Supervision) {
-        let Some(mut force) = supervision.force.take() else { return };
-        if force.at <= BootTime::now() {
+    pub(super) fn force(&mut self, context: &Context, attempt: Attempt) {
+        let Some(mut force) = self.force.take() else { return };
+        if force.next_step().is_some_and(|at| at <= BootTime::now()) {
             match force.step {
                 Step::Wake => {
-                    let was_stopped = supervision.wake();
+                    let was_stopped = self.wake();
                     if was_stopped {
-                        self.report_overdue(OverdueCause::ShimStopped);
+                        context.report(Input::Overdue(attempt, OverdueCause::ShimStopped));
                     }
                     force.looked(was_stopped);
                 }
-                Step::Job => self.kill_job(supervision, &mut force),
-                Step::Shim => self.kill_shim(supervision, &mut force),
+                Step::Job => {
+                    context.tasks.submit(attempt, Task::Kill);
+                    force.step = Step::Killing;
+                }
+                Step::Shim => self.kill_shim(&mut force),
+                Step::Killing => {}
             }
         }
-        supervision.force = Some(force);
+        self.force = Some(force);
     }
 
-    fn kill_job(&self, supervision: &Supervision, force: &mut ForcedEnd) {
-        match supervision.shim.kill_job(BootTime::now().after(PATIENCE)) {
+    /// Applies the result of [`Task::Kill`].
+    pub(super) fn killed(&mut self, context: &Context, attempt: Attempt, result: io::Result<KillResult>) {
+        let Some(mut force) = self.force.filter(|force| force.step == Step::Killing) else { return };
+        force.step = Step::Job;
+        match result {
             Ok(KillResult::All(killed)) => {
                 if !killed.is_empty() {
-                    tracing::warn!("job {}: its shim did not end it; killed {killed:?}", self.attempt.job);
+                    tracing::warn!("job {}: its shim did not end it; killed {killed:?}", attempt.job);
                 }
-                supervision.wake();
+                self.wake();
                 force.next(Step::Shim);
             }
             Ok(KillResult::Survivors(pids)) => {
-                supervision.wake();
-                self.report_survivors(pids);
+                self.wake();
+                report_survivors(context, attempt, pids);
                 force.again();
             }
             Err(error) => {
-                tracing::warn!("job {}: cannot be ended by force: {error}", self.attempt.job);
+                tracing::warn!("job {}: cannot be ended by force: {error}", attempt.job);
                 force.again();
             }
         }
+        self.force = Some(force);
     }
 
     /// Kills a shim that is stopped again. Any other shim is about to record the end.
-    fn kill_shim(&self, supervision: &Supervision, force: &mut ForcedEnd) {
-        if supervision.shim.is_stopped().unwrap_or(false) {
+    fn kill_shim(&self, force: &mut ForcedEnd) {
+        if self.shim.is_stopped().unwrap_or(false) {
             tracing::warn!("job {}: its shim stays stopped; it is killed", self.attempt.job);
-            if let Err(error) = supervision.shim.kill() {
+            if let Err(error) = self.executor.kill_shim(self.attempt, &self.shim) {
                 tracing::warn!("job {}: its shim cannot be killed: {error}", self.attempt.job);
             }
         }
         (force.step, force.at) = (Step::Job, BootTime::now().after(force.pause));
         force.pause = (force.pause * 2).min(LONGEST);
-    }
-
-    /// Reports processes that do not die.
-    pub(super) fn report_survivors(&self, pids: Vec<u32>) {
-        tracing::warn!("job {}: its processes {pids:?} do not die", self.attempt.job);
-        self.report_overdue(OverdueCause::Processes { pids });
-    }
-
-    fn report_overdue(&self, cause: OverdueCause) {
-        // The receiver is gone only when the daemon ends.
-        let _ = self.reports.send(Input::Overdue(self.attempt, cause));
     }
 }
 
@@ -199,13 +201,13 @@ mod tests {
     #[test]
     fn a_request_leaves_the_shim_a_second_and_an_overdue_job_nothing() {
         let request = ForcedEnd::requested(NOW.after(PATIENCE));
-        assert_eq!(request.at(), NOW.after(2 * PATIENCE));
+        assert_eq!(request.at, NOW.after(2 * PATIENCE));
         let both = request.or(ForcedEnd::overdue(NOW, false));
-        assert_eq!((both.at(), both.by), (NOW, KilledBy::User));
-        assert_eq!(both.or(ForcedEnd::requested(NOW)).at(), NOW);
+        assert_eq!((both.at, both.by), (NOW, KilledBy::User));
+        assert_eq!(both.or(ForcedEnd::requested(NOW)).at, NOW);
         let patient = ForcedEnd::overdue(NOW, true);
-        assert_eq!(patient.or(request).at(), request.at());
-        assert_eq!(request.or(patient).at(), request.at());
+        assert_eq!(patient.or(request).at, request.at);
+        assert_eq!(request.or(patient).at, request.at);
     }
 
     #[test]

@@ -1,19 +1,39 @@
-//! Messages to the thread of an attempt.
+//! Messages to the thread that supervises all attempts.
 
 use std::io;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use miserly_engine::Action;
+use miserly_engine::{Action, Attempt};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use super::attempt::Begin;
 use super::desired::Ack;
+use super::tasks::TaskResult;
 
-/// A message to the thread of an attempt.
+/// A message to the thread that supervises all attempts.
 #[derive(Debug)]
-pub(super) enum WorkerMessage {
+pub(super) enum LoopMessage {
+    /// Supervise another attempt.
+    Begin(Attempt, Begin),
+    /// A message to one attempt.
+    To(Attempt, AttemptMessage),
+    /// A task for an attempt is done.
+    Finished(Attempt, TaskResult),
+    /// Begin no launch for this time.
+    HoldLaunches(Duration),
+    /// End the thread.
+    End,
+}
+
+/// A message to one attempt.
+#[derive(Debug)]
+pub(super) enum AttemptMessage {
     /// Carry out an action of the engine.
     Do(Action),
+    /// Park an opportunistic attempt because memory is short, or end that. A job in its window is not parked.
+    SetShort(bool),
     /// Stop or continue the attempt for a context switch. A later message replaces an earlier one.
     SetTurn {
         /// Whether it runs; else it is stopped.
@@ -23,23 +43,47 @@ pub(super) enum WorkerMessage {
     },
 }
 
-/// A handle to the thread of an attempt.
+/// A handle to the thread that supervises all attempts.
 #[derive(Clone, Debug)]
-pub(super) struct WorkerHandle {
-    sender: mpsc::Sender<WorkerMessage>,
+pub(super) struct LoopHandle {
+    sender: mpsc::Sender<LoopMessage>,
     waker: Waker,
 }
 
-impl WorkerHandle {
-    pub(super) fn new(sender: mpsc::Sender<WorkerMessage>, waker: Waker) -> WorkerHandle {
-        WorkerHandle { sender, waker }
+impl LoopHandle {
+    /// Returns a handle, and the ends for the thread.
+    ///
+    /// # Errors
+    /// If no descriptor can be had.
+    pub(super) fn new() -> io::Result<(LoopHandle, mpsc::Receiver<LoopMessage>, Waker)> {
+        let waker = Waker::new()?;
+        let (sender, messages) = mpsc::channel();
+        Ok((LoopHandle { sender, waker: waker.clone() }, messages, waker))
     }
 
-    /// Sends a message, which the thread handles in order.
-    pub(super) fn send(&self, message: WorkerMessage) {
-        // A thread that is gone has reported the end.
+    /// Sends a message. The thread handles messages in order.
+    pub(super) fn send(&self, message: LoopMessage) {
+        // The thread is gone only when the daemon ends.
         let _ = self.sender.send(message);
         self.waker.wake();
+    }
+}
+
+/// A handle to one attempt.
+#[derive(Clone, Debug)]
+pub(super) struct AttemptHandle {
+    attempt: Attempt,
+    shims: LoopHandle,
+}
+
+impl AttemptHandle {
+    pub(super) fn new(attempt: Attempt, shims: LoopHandle) -> AttemptHandle {
+        AttemptHandle { attempt, shims }
+    }
+
+    /// Sends a message. An attempt that is over drops it.
+    pub(super) fn send(&self, message: AttemptMessage) {
+        self.shims.send(LoopMessage::To(self.attempt, message));
     }
 }
 
@@ -48,11 +92,7 @@ impl WorkerHandle {
 pub(super) struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    /// Returns a waker for a new thread.
-    ///
-    /// # Errors
-    /// If no descriptor can be had.
-    pub(super) fn new() -> io::Result<Waker> {
+    fn new() -> io::Result<Waker> {
         Ok(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 

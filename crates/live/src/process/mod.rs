@@ -1,24 +1,51 @@
-//! The `process` launcher: it runs jobs with the rights of the user, and needs no others.
+//! The `process` launcher: it runs jobs with the rights of the daemon's user, or through the executor with those of their
+//! users.
 //!
-//! Each attempt has a supervising thread here. It carries out messages in order and waits for the
-//! end of the attempt in the kernel. Nothing is polled. The shims do not need these threads, so all
-//! of them can vanish at any time.
+//! One thread supervises all attempts in an event loop (`shim_loop`). A few other threads do what
+//! waits: launches, looks at attempts, kills (`tasks`). Nothing is polled. The shims do not need
+//! these threads, so all of them can vanish at any time.
+
+mod shim_loop;
 
 mod attempt;
 
 mod supervise;
 
+mod start_watch;
+
+mod partition_watch;
+
+mod job_groups;
+
+mod confiner;
+
+mod memory_guard;
+
+mod parking;
+
 mod desired;
 
 mod force;
+
+mod backoff;
+
+mod tasks;
+
+mod pool;
+
+mod poller;
 
 mod take_up;
 
 mod message;
 
+mod notes;
+
 mod slots;
 
 mod convert;
+
+mod executor;
 
 mod files;
 
@@ -29,39 +56,65 @@ mod sweep;
 mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
-use miserly_engine::{self as engine, Action, Attempt, AttemptOutcome, Input, SlotSchedule};
-use miserly_launch::{FindError, FoundAttempt, LossCause, RecordError, find};
+use miserly_api::model::{Failure, LostBy, Problem, Submission};
+use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
+use miserly_core::Span;
+use miserly_engine::{self as engine, Action, Attempt, AttemptOutcome, Input, SlotSchedule, Usage};
+use miserly_launch::{FoundAttempt, LossCause};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::attempt::{Begin, Worker};
-use self::message::{WorkerHandle, WorkerMessage};
+use self::attempt::Begin;
+pub(crate) use self::check::check;
+use self::confiner::Confiner;
+pub use self::executor::Executor;
+pub use self::job_groups::{JobGroups, MemoryPlan};
+use self::memory_guard::GuardWaker;
+use self::message::{AttemptHandle, AttemptMessage, LoopHandle, LoopMessage};
+pub use self::notes::LauncherNotes;
 use self::slots::{RotationUpdate, Rotator};
+pub use self::sweep::UnknownAttempts;
 use crate::clock::BootClock;
 
 /// The launcher of processes. Each attempt has a folder of its own.
 pub struct Processes {
     home: Home,
-    reports: UnboundedSender<Input>,
-    workers: BTreeMap<Attempt, WorkerHandle>,
+    shims: LoopHandle,
     /// The attempts that were launched stopped, until the turn of their slot.
     fresh: BTreeSet<Attempt>,
     /// The rotator of each queue with a slot schedule.
     rotators: BTreeMap<String, Rotator>,
+    /// Keeps other programs off the processors of jobs, if it is configured.
+    confiner: Option<Arc<Mutex<Confiner>>>,
+}
+
+/// Lets the confinement of other programs begin, once the windows of all jobs are known.
+#[derive(Clone, Debug)]
+pub struct ConfinementStart(Option<Arc<Mutex<Confiner>>>);
+
+impl ConfinementStart {
+    /// Brings the confinement up to date.
+    pub fn begin(self) {
+        if let Some(confiner) = self.0 {
+            lock(&confiner).begin();
+        }
+    }
+}
+
+fn lock(confiner: &Mutex<Confiner>) -> MutexGuard<'_, Confiner> {
+    confiner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The settings that all threads of attempts share.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    /// The folder of the attempts.
-    folder: PathBuf,
-    /// The program that acts as the shim when it is called as such.
-    exe: PathBuf,
+    executor: Executor,
     clock: BootClock,
-    /// The path of the daemon's socket, for the environment of jobs.
-    socket: PathBuf,
+    groups: JobGroups,
+    guard: GuardWaker,
 }
 
 impl Home {
@@ -72,57 +125,74 @@ impl Home {
 }
 
 impl Processes {
-    /// Returns a launcher that keeps the attempts in `folder`, runs `exe` as their shims, and
-    /// reports to `reports`.
+    /// Returns a launcher that works on attempts by `executor` and reports to `reports`.
+    ///
+    /// # Errors
+    /// If the machine has no thread or descriptor left.
     pub fn new(
-        folder: PathBuf,
-        exe: PathBuf,
-        socket: PathBuf,
+        executor: Executor,
         clock: BootClock,
         reports: UnboundedSender<Input>,
-    ) -> Processes {
+        notes: LauncherNotes,
+        groups: JobGroups,
+    ) -> io::Result<Processes> {
         files::raise();
-        let home = Home { folder, exe, clock, socket };
-        let (workers, fresh, rotators) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Processes { home, reports, workers, fresh, rotators }
+        let confiner = if groups.confines() {
+            Some(Arc::new(Mutex::new(Confiner::start(executor.clone(), notes.clone())?)))
+        } else {
+            None
+        };
+        let (guard, messages) = memory_guard::channel();
+        let home = Home { executor, clock, groups, guard };
+        let shims = shim_loop::start(home.clone(), reports, notes.clone())?;
+        memory_guard::start(home.groups.clone(), shims.clone(), notes, messages)?;
+        Ok(Processes { home, shims, fresh: BTreeSet::new(), rotators: BTreeMap::new(), confiner })
     }
 
-    fn supervise(&mut self, attempt: Attempt, begin: Begin) {
-        let (home, reports) = (self.home.clone(), self.reports.clone());
-        match Worker::spawn(home, attempt, begin, reports) {
-            Ok(worker) => drop(self.workers.insert(attempt, worker)),
-            Err(error) => {
-                let outcome = self.home.failed(format!("no thread for it: {error}"));
-                // The receiver is gone only when the daemon ends.
-                let _ = self.reports.send(Input::AttemptEnded(attempt, outcome));
-            }
-        }
+    /// Returns the start of the confinement, for the time when the windows of all jobs are known.
+    pub fn confinement_start(&self) -> ConfinementStart {
+        ConfinementStart(self.confiner.clone())
+    }
+
+    fn supervise(&self, attempt: Attempt, begin: Begin) {
+        self.shims.send(LoopMessage::Begin(attempt, begin));
+    }
+
+    fn handle(&self, attempt: Attempt) -> AttemptHandle {
+        AttemptHandle::new(attempt, self.shims.clone())
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.shims.send(LoopMessage::End);
     }
 }
 
 impl engine::Launcher for Processes {
     fn check(&self, submission: &Submission, name: &str) -> Result<(), Problem> {
-        check::check(submission, name)
+        check(submission, name)
     }
 
     fn act(&mut self, attempt: Attempt, action: Action) {
-        let last = matches!(action, Action::Forget);
-        if last && !self.workers.contains_key(&attempt) {
-            // An earlier daemon did not get to it.
-            return retire::retire(&folder(&self.home.folder, attempt));
+        if matches!(action, Action::Forget) {
+            self.fresh.remove(&attempt);
+        }
+        if let Some(confiner) = &self.confiner {
+            lock(confiner).note(attempt, &action);
         }
         if let Action::Launch(launch) = action {
             if launch.limit.is_some() {
                 self.fresh.insert(attempt);
             }
             self.supervise(attempt, Begin::Launch(launch));
-        } else if let Some(worker) = self.workers.get(&attempt) {
-            worker.send(WorkerMessage::Do(action));
+        } else {
+            self.shims.send(LoopMessage::To(attempt, AttemptMessage::Do(action)));
         }
-        if last {
-            self.workers.remove(&attempt);
-            self.fresh.remove(&attempt);
-        }
+    }
+
+    fn hold_launches(&mut self, time: Span) {
+        self.shims.send(LoopMessage::HoldLaunches(convert::duration(time)));
     }
 
     fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
@@ -132,9 +202,9 @@ impl engine::Launcher for Processes {
             return;
         };
         let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
-        let workers = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
+        let handles = all.iter().map(|attempt| (*attempt, self.handle(*attempt)));
         let fresh = self.fresh.intersection(&all).copied().collect();
-        let update = RotationUpdate { schedule: schedule.clone(), workers: workers.collect(), fresh };
+        let update = RotationUpdate { schedule: schedule.clone(), handles: handles.collect(), fresh };
         if !self.rotators.contains_key(queue) {
             match Rotator::begin(queue) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
@@ -150,19 +220,19 @@ impl engine::Launcher for Processes {
     }
 }
 
-/// Returns the limits that processes alone cannot enforce on this machine.
-pub fn unenforced() -> Vec<Unenforced> {
-    let shown = |what: miserly_launch::Unenforced| Unenforced {
-        what: what.as_str().to_owned(),
-        sentence: what.to_string(),
-    };
-    miserly_launch::unenforced().into_iter().map(shown).collect()
+/// Lets other programs run on all processors again, and ends the scopes of jobs if no job is left. Returns whether none is.
+///
+/// # Errors
+/// systemd refuses it or does not answer.
+pub fn release() -> Result<bool, SystemdError> {
+    Confinement.set(&[])?;
+    Scopes::release()
 }
 
 /// Removes the folder of an attempt that is over.
 fn remove(folder: &Path) {
     if let Err(error) = std::fs::remove_dir_all(folder)
-        && error.kind() != std::io::ErrorKind::NotFound
+        && error.kind() != io::ErrorKind::NotFound
     {
         tracing::warn!("cannot remove {}: {error}", folder.display());
     }
@@ -173,28 +243,29 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
     home.join(format!("{}.{}", attempt.job, attempt.nth))
 }
 
-fn found(home: &Home, attempt: Attempt) -> Result<FoundAttempt, FindError> {
-    find(&folder(&home.folder, attempt))
-}
-
-/// Returns whether the outcome of an attempt can never be determined.
-fn is_final(error: &FindError) -> bool {
-    matches!(error, FindError::Record(RecordError::Damaged { .. }))
-}
-
 /// Returns the outcome of an attempt that is not alive.
-fn outcome(home: &Home, found: FoundAttempt) -> AttemptOutcome {
+fn outcome(home: &Home, attempt: Attempt, found: FoundAttempt) -> AttemptOutcome {
     match found {
-        FoundAttempt::Ended(end) => convert::outcome(home.clock, &end),
+        FoundAttempt::Ended(end) => convert::outcome(home.clock, attempt, &end),
         FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
         FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
         FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,
     }
 }
 
+/// Returns what an attempt used that is not alive, as far as that is known. A lost one left its control group.
+fn used(home: &Home, attempt: Attempt, found: &FoundAttempt) -> Option<Usage> {
+    match found {
+        FoundAttempt::Ended(end) => convert::usage(end),
+        FoundAttempt::Lost(lost) if lost.cause != LossCause::Reboot => home.groups.usage(attempt),
+        FoundAttempt::Lost(_) | FoundAttempt::NeverRan | FoundAttempt::Alive(_) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use miserly_engine::Launcher as _;
+    use miserly_executor::{Attempts, Program, Rules};
 
     use super::*;
 
@@ -202,15 +273,19 @@ mod tests {
     fn a_queue_whose_jobs_take_turns_no_more_has_no_thread_for_them() {
         let (reports, _) = tokio::sync::mpsc::unbounded_channel();
         let [folder, exe, socket] = ["attempts", "exe", "socket"].map(PathBuf::from);
+        let (shim, groups) = (Program::own(&exe), miserly_executor::JobGroups::none());
+        let executor = Executor::Own(Attempts { folder, shim, socket, groups, rules: Rules::default() });
         let clock = BootClock::start(jiff::Timestamp::now);
-        let mut processes = Processes::new(folder, exe, socket, clock, reports);
+        let groups = JobGroups::default();
+        let mut processes =
+            Processes::new(executor, clock, reports, LauncherNotes::default(), groups).unwrap();
         for queue in ["batch", "more", "batch"] {
             processes.rotate_slots(queue, Some(&SlotSchedule::default()));
         }
         assert_eq!(processes.rotators.len(), 2);
         processes.rotate_slots("batch", None);
         processes.rotate_slots("never", None);
-        assert_eq!(processes.rotators.into_keys().collect::<Vec<_>>(), ["more"]);
+        assert_eq!(processes.rotators.keys().collect::<Vec<_>>(), ["more"]);
     }
 
     #[test]

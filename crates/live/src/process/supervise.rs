@@ -1,105 +1,151 @@
 //! The supervision of a shim: the attempt's desired state is sent until it is acknowledged, and the
 //! attempt is ended by force if its shim does not end it.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
-use miserly_engine::{Action, AttemptOutcome};
+use miserly_engine::{Action, Attempt};
 use miserly_launch::{BootTime, CommandError, Shim, ShimCommand};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::attempt::Worker;
+use super::backoff::Backoff;
 use super::convert;
 use super::desired::DesiredState;
+use super::executor::Executor;
 use super::force::ForcedEnd;
-use super::message::WorkerMessage;
+use super::message::AttemptMessage;
+use super::parking::Parking;
+use super::partition_watch::PartitionWatch;
+use super::poller::{Poller, Ready};
+use super::shim_loop::Context;
+use super::start_watch::StartWatch;
+use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
 
-/// The first pause before the shim is connected to again. Each pause is twice as long as the last.
+/// The first pause before the shim is connected to again.
 const FIRST: Duration = Duration::from_millis(10);
-/// The longest pause.
-const LONGEST: Duration = Duration::from_secs(5);
 /// The time after which a shim that does not answer is examined.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The connection to a shim, and what is still to be sent over it.
+#[derive(Debug)]
 pub(super) struct Supervision {
-    job: i64,
+    pub(super) attempt: Attempt,
+    pub(super) executor: Executor,
+    /// The number of its descriptors in the poller.
+    number: u64,
     pub(super) shim: Shim,
+    /// Whether the shim has exited.
+    pub(super) has_exited: bool,
     pub(super) desired: DesiredState,
     pub(super) force: Option<ForcedEnd>,
     is_connected: bool,
     /// Next attempt to connect.
     again: BootTime,
-    pause: Duration,
+    backoff: Backoff,
     /// Next look at a shim that does not answer.
     look_at: Option<BootTime>,
-}
-
-impl Worker {
-    /// Supervises a shim until it is gone.
-    pub(super) fn supervise(&mut self, shim: Shim) -> AttemptOutcome {
-        let mut supervision = Supervision::new(self.attempt.job, shim);
-        loop {
-            let now = BootTime::now();
-            let messages = std::mem::take(&mut self.deferred).into_iter().chain(self.messages.try_iter());
-            messages.for_each(|message| self.take(&mut supervision, message, now));
-            supervision.exchange(now);
-            self.force(&mut supervision);
-            if supervision.is_gone(&self.waker) {
-                break;
-            }
-            self.waker.clear();
-        }
-        self.ended(supervision)
-    }
-
-    fn take(&self, supervision: &mut Supervision, message: WorkerMessage, now: BootTime) {
-        match message {
-            WorkerMessage::Do(Action::EndOverdue { by_running_time }) => {
-                supervision.end_by_force(ForcedEnd::overdue(now, by_running_time));
-            }
-            WorkerMessage::Do(action) => {
-                let Some(command) = convert::command(self.home.clock, action) else { return };
-                if let ShimCommand::Kill { grace } = command {
-                    supervision.end_by_force(ForcedEnd::requested(now.after(grace)));
-                }
-                supervision.desired.merge(command, None);
-            }
-            WorkerMessage::SetTurn { runs, ack } => {
-                let command = if runs { ShimCommand::Resume } else { ShimCommand::Stop };
-                supervision.desired.merge(command, ack);
-            }
-        }
-    }
-
-    /// Returns the outcome of an attempt whose shim is gone.
-    fn ended(&mut self, Supervision { shim, force, .. }: Supervision) -> AttemptOutcome {
-        if let Ok(Some(end)) = shim.end() {
-            let outcome = convert::outcome(self.home.clock, &end);
-            return force.map_or(outcome.clone(), |force| force.outcome(outcome));
-        }
-        // There is no record of the end.
-        drop(shim);
-        let found = self.found();
-        let outcome = self.outcome(found);
-        match force {
-            Some(force) => force.lost(outcome, self.home.clock.now()),
-            None => outcome,
-        }
-    }
+    start: StartWatch,
+    /// The partition that a job of a strict queue has in its window.
+    partition: Option<PartitionWatch>,
+    parking: Parking,
 }
 
 impl Supervision {
-    fn new(job: i64, shim: Shim) -> Supervision {
-        Supervision {
-            job,
+    /// Begins to wait for the exit of a shim and for its replies.
+    ///
+    /// # Errors
+    /// The kernel lacks memory for it.
+    pub(super) fn new(
+        context: &Context,
+        attempt: Attempt,
+        number: u64,
+        shim: Shim,
+        parking: Parking,
+    ) -> io::Result<Supervision> {
+        context.poller.add(shim.fd(), Ready::Exit(number))?;
+        if let Err(error) = context.poller.add(shim.connection(), Ready::Connection(number)) {
+            context.poller.remove(shim.fd());
+            return Err(error);
+        }
+        Ok(Supervision {
+            attempt,
+            executor: context.home.executor.clone(),
+            number,
             shim,
+            has_exited: false,
             desired: DesiredState::default(),
             force: None,
             is_connected: true,
             again: BootTime(0),
-            pause: FIRST,
+            backoff: Backoff::new(FIRST),
             look_at: None,
+            start: StartWatch::new(),
+            partition: None,
+            parking,
+        })
+    }
+
+    /// Removes its descriptors.
+    pub(super) fn remove_from(&self, poller: &Poller) {
+        poller.remove(self.shim.fd());
+        if self.is_connected {
+            poller.remove(self.shim.connection());
+        }
+        if let Some(partition) = &self.partition {
+            poller.remove(partition.as_fd());
+        }
+    }
+
+    /// Watches the partition of the attempt, if its group can be one. Returns how it is lost already, if it is.
+    pub(super) fn watch_partition(&mut self, context: &Context, attempt: Attempt) -> Option<String> {
+        let job = context.home.groups.partition(attempt).filter(|_| self.partition.is_none())?;
+        let watch = PartitionWatch::new(job)?;
+        context.poller.add(watch.as_fd(), Ready::Partition(self.number)).ok()?;
+        self.partition = Some(watch);
+        self.partition_loss(&context.poller)
+    }
+
+    /// Returns how the partition is lost, if the kernel has made it invalid.
+    pub(super) fn partition_loss(&mut self, poller: &Poller) -> Option<String> {
+        let state = self.partition.as_ref()?.read();
+        if state.is_none()
+            && let Some(gone) = self.partition.take()
+        {
+            poller.remove(gone.as_fd());
+        }
+        state.filter(|state| state.contains("invalid")).map(|state| {
+            format!(
+                "its processors are shared with other programs: the kernel has made its partition \"{state}\""
+            )
+        })
+    }
+
+    /// Adds what a message requests to the desired state.
+    pub(super) fn take(&mut self, clock: BootClock, message: AttemptMessage) {
+        let now = BootTime::now();
+        match message {
+            AttemptMessage::Do(Action::EndOverdue { by_running_time }) => {
+                self.end_by_force(ForcedEnd::overdue(now, by_running_time));
+            }
+            AttemptMessage::Do(action) => {
+                let Some(command) = convert::command(clock, action) else { return };
+                if let ShimCommand::Kill { grace } = command {
+                    self.end_by_force(ForcedEnd::requested(now.after(grace)));
+                }
+                if self.parking.admits(&command) {
+                    self.desired.merge(command, None);
+                }
+            }
+            AttemptMessage::SetShort(short) => {
+                if let Some(command) = self.parking.set_short(now, short) {
+                    self.desired.merge(command, None);
+                }
+            }
+            AttemptMessage::SetTurn { runs, ack } => {
+                let command = if runs { ShimCommand::Resume } else { ShimCommand::Stop };
+                self.desired.merge(command, ack);
+            }
         }
     }
 
@@ -112,28 +158,31 @@ impl Supervision {
     }
 
     /// Connects if necessary, sends what is due, and takes the replies.
-    fn exchange(&mut self, now: BootTime) {
+    pub(super) fn exchange(&mut self, context: &Context, now: BootTime) {
         if !self.is_connected && self.again <= now {
-            self.is_connected = self.shim.reconnect().is_ok();
-            self.delay(now);
+            self.connect(&context.poller);
+            self.again = now.after(self.backoff.pause());
         }
         if self.is_connected
             && let Err(error) = self.send_and_receive(now)
         {
             if !matches!(error, CommandError::Gone) {
-                tracing::warn!("job {}: the connection to its shim is lost: {error}", self.job);
+                tracing::warn!("job {}: the connection to its shim is lost: {error}", self.attempt.job);
             }
+            context.poller.remove(self.shim.connection());
             self.is_connected = false;
             self.desired.disconnected();
-            self.delay(now);
+            self.again = now.after(self.backoff.pause());
         }
         self.look_at_silence(now);
     }
 
-    /// Schedules the next attempt to connect, later each time.
-    fn delay(&mut self, now: BootTime) {
-        self.again = now.after(self.pause);
-        self.pause = (self.pause * 2).min(LONGEST);
+    /// Tries to connect. The previous connection is not in the poller any more.
+    fn connect(&mut self, poller: &Poller) {
+        let connected = self.shim.reconnect();
+        let added =
+            connected.and_then(|()| poller.add(self.shim.connection(), Ready::Connection(self.number)));
+        self.is_connected = added.is_ok();
     }
 
     fn send_and_receive(&mut self, now: BootTime) -> Result<(), CommandError> {
@@ -144,13 +193,22 @@ impl Supervision {
         })?;
         while let Some(reply) = self.shim.receive()? {
             CrashPoint::AfterCommand.pass();
-            self.pause = FIRST;
+            self.backoff.reset();
             if let Some(problem) = self.desired.answered(&reply, now) {
                 let version = self.shim.hello().map_or(0, |hello| hello.version);
-                tracing::warn!("job {}: {problem} (its shim has protocol {version})", self.job);
+                tracing::warn!("job {}: {problem} (its shim has protocol {version})", self.attempt.job);
             }
         }
         Ok(())
+    }
+
+    /// Returns the instant at which the command was permitted to run, if that is news. Continues a shim that is stopped before.
+    pub(super) fn take_start(&mut self, now: BootTime) -> Option<BootTime> {
+        let started = self.start.look(&self.shim, now, self.has_exited);
+        if self.start.is_slow(now) {
+            self.wake();
+        }
+        started
     }
 
     /// Continues a shim that does not answer because it is stopped.
@@ -170,29 +228,18 @@ impl Supervision {
     pub(super) fn wake(&self) -> bool {
         let is_stopped = self.shim.is_stopped().unwrap_or(false);
         if is_stopped {
-            tracing::warn!("job {}: its shim is stopped; it is continued", self.job);
-            if let Err(error) = self.shim.wake() {
-                tracing::warn!("job {}: its shim cannot be continued: {error}", self.job);
+            tracing::warn!("job {}: its shim is stopped; it is continued", self.attempt.job);
+            if let Err(error) = self.executor.wake(self.attempt, &self.shim) {
+                tracing::warn!("job {}: its shim cannot be continued: {error}", self.attempt.job);
             }
         }
         is_stopped
     }
 
-    /// Waits for the end of the shim, a reply, a message or the next duty. Returns whether the shim
-    /// is gone.
-    fn is_gone(&self, waker: &super::message::Waker) -> bool {
+    /// Returns the instant of the next duty.
+    pub(super) fn next(&self) -> Option<BootTime> {
         let again = (!self.is_connected).then_some(self.again);
-        let force = self.force.as_ref().map(ForcedEnd::at);
-        let next = [again, force, self.look_at, self.desired.next()].into_iter().flatten().min();
-        let within = next.and_then(|at| Timespec::try_from(at.since(BootTime::now())).ok());
-        let mut fds = vec![
-            PollFd::from_borrowed_fd(self.shim.fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN),
-        ];
-        if self.is_connected {
-            fds.push(PollFd::from_borrowed_fd(self.shim.connection(), PollFlags::IN));
-        }
-        let waited = poll(&mut fds, within.as_ref());
-        waited.is_ok() && !fds[0].revents().is_empty()
+        let force = self.force.as_ref().and_then(ForcedEnd::next_step);
+        [again, force, self.look_at, self.desired.next(), self.start.next()].into_iter().flatten().min()
     }
 }

@@ -4,10 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_engine::{Absence, Attempt, BegunWindow};
-use miserly_launch::{BootTime, FoundAttempt, Shim, ShimCommand, ShimReply, find_until};
+use miserly_executor::FindFailure;
+use miserly_launch::{BootTime, FoundAttempt, Shim, ShimCommand, ShimReply};
 
 use super::attempt::Begin;
-use super::{Processes, folder, is_final, outcome};
+use super::{Processes, outcome, used};
 use crate::clock::BootClock;
 
 /// The time for all attempts together. An attempt that needs longer is taken over later.
@@ -52,16 +53,15 @@ impl Processes {
 
     /// Finds out the state of an attempt without a wait. Returns whether it is known.
     fn find_one(&mut self, attempt: Attempt, asked: &mut Vec<Asked>, absence: &mut Absence) -> bool {
-        match find_until(&folder(&self.home.folder, attempt), BootTime::now()) {
+        match self.home.executor.find(attempt, Duration::ZERO) {
             Ok(FoundAttempt::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
             Ok(found) => {
-                absence.ended.push((attempt, outcome(&self.home, found)));
-                self.supervise(attempt, Begin::Over);
+                absence.used.extend(used(&self.home, attempt, &found).map(|used| (attempt, used)));
+                absence.ended.push((attempt, outcome(&self.home, attempt, found)));
             }
-            Err(error) if is_final(&error) => {
+            Err(error @ FindFailure::Final(_)) => {
                 tracing::error!("job {} cannot be taken up: {error}", attempt.job);
                 absence.ended.push((attempt, self.home.failed(error.to_string())));
-                self.supervise(attempt, Begin::Over);
             }
             Err(_) => return false,
         }
@@ -72,7 +72,7 @@ impl Processes {
     fn ask(&mut self, attempt: Attempt, shim: Shim) -> Option<Asked> {
         if shim.is_stopped().unwrap_or(false) {
             tracing::warn!("job {}: its shim is stopped; it is continued", attempt.job);
-            if let Err(error) = shim.wake() {
+            if let Err(error) = self.home.executor.wake(attempt, &shim) {
                 tracing::warn!("job {}: its shim cannot be continued: {error}", attempt.job);
             }
         }
@@ -81,7 +81,7 @@ impl Processes {
         if one.shim.send(&ShimCommand::Status).is_ok() {
             return Some(one);
         }
-        // It is ending, or its connection breaks; both are the business of its thread.
+        // It is ending, or its connection breaks; both are the business of its supervision.
         self.supervise(attempt, Begin::Alive(one.shim));
         None
     }

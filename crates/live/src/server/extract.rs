@@ -10,20 +10,23 @@ use axum::http::request::Parts;
 use axum::{Json, RequestPartsExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use miserly_api::model::{Filter, ProblemCode};
-use miserly_engine::{Caller, DaemonRequest};
+use miserly_engine::{DaemonReply, DaemonRequest};
 use serde::de::DeserializeOwned;
 
 use super::response::{ErrorResponse, ReplyBody};
 use super::seats::Seat;
-use super::service::Service;
+use super::service::{Client, Service};
 
-/// The size of the rest of a too large body that is read and discarded, in limits of a body.
-const DISCARDED: usize = 8;
+/// The size of a body, in bytes, above which it is parsed on a thread of its own.
+const LARGE: usize = 64 << 10;
+
+/// The size of the rest of a too large request that is read and discarded, in limits of a body.
+pub(super) const DISCARDED: usize = 8;
 
 /// The properties of a connection. Each of its requests carries them.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    pub(super) caller: Caller,
+    pub(super) client: Client,
     pub(super) seat: Seat,
     /// The most bytes of a body.
     pub(super) body: usize,
@@ -37,7 +40,7 @@ pub(super) struct JsonBody<T>(pub(super) T);
 /// The caller of a request, and the service that replies.
 pub(super) struct Dispatcher<S> {
     service: S,
-    caller: Caller,
+    client: Client,
     seat: Seat,
 }
 
@@ -47,15 +50,34 @@ pub(super) struct JobNumber(pub(super) i64);
 /// The filter of jobs, in the query.
 pub(super) struct JobFilter(pub(super) Filter);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for JsonBody<T> {
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
+        let seat = connection(request.extensions())?.seat.clone();
         let bytes = read(request).await?;
-        let text = if bytes.is_empty() { b"{}" } else { &bytes[..] };
-        let read = Json::from_bytes(text).map_err(|error| ErrorResponse::malformed(error.body_text()))?;
-        Ok(JsonBody(read.0))
+        if bytes.len() <= LARGE {
+            return parse(&bytes);
+        }
+        let _turn = seat.turn().await;
+        on_a_thread(move || parse(&bytes)).await?
     }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<JsonBody<T>, ErrorResponse> {
+    let text = if bytes.is_empty() { b"{}" } else { bytes };
+    let read = Json::from_bytes(text).map_err(|error| ErrorResponse::malformed(error.body_text()))?;
+    Ok(JsonBody(read.0))
+}
+
+/// Returns the result of work that would keep other clients waiting.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrorResponse> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        let message = format!("the request could not be processed: {error}");
+        ErrorResponse::new(StatusCode::INTERNAL_SERVER_ERROR, ProblemCode::Internal, message)
+    })
 }
 
 /// Returns the bytes of a body within the limits of size and time.
@@ -109,7 +131,7 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
     async fn from_request_parts(parts: &mut Parts, service: &S) -> Result<Self, ErrorResponse> {
         connection(&parts.extensions).map(|connection| Dispatcher {
             service: service.clone(),
-            caller: connection.caller.clone(),
+            client: connection.client.clone(),
             seat: connection.seat.clone(),
         })
     }
@@ -123,7 +145,20 @@ impl<S: Service> Dispatcher<S> {
             DaemonRequest::Wait(_) => Some(self.seat.wait().ok_or_else(too_many_wait)?),
             _ => None,
         };
-        self.service.handle(self.caller, request).await.map(ReplyBody).map_err(ErrorResponse::from)
+        // The turn ends when the reply is text.
+        let _turn = match request {
+            DaemonRequest::Wait(_) => None,
+            DaemonRequest::Quote(_) => Some(self.seat.quote_turn().await),
+            _ if request.only_reads() => Some(self.seat.turn().await),
+            _ => None,
+        };
+        match self.service.handle(self.client, request).await? {
+            DaemonReply::Jobs(jobs) => {
+                let text = on_a_thread(move || serde_json::to_vec(&jobs)).await?;
+                Ok(ReplyBody::Text(text.map_err(|error| ErrorResponse::malformed(error.to_string()))?.into()))
+            }
+            reply => Ok(ReplyBody::Value(reply)),
+        }
     }
 }
 

@@ -24,5 +24,5 @@ mod write_timeout;
 
 pub(crate) use routes::openapi_document;
 pub use serve::{Limits, serve, serve_within};
-pub use service::Service;
+pub use service::{Client, Service};
 pub use socket::{Access, BindError, Bound, bind};

@@ -1,7 +1,8 @@
 //! Responses in HTTP.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::body::Bytes;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_engine::DaemonReply;
@@ -48,11 +49,22 @@ impl IntoResponse for ErrorResponse {
 
 /// A reply as the body of a response.
 #[derive(Debug)]
-pub(super) struct ReplyBody(pub(super) DaemonReply);
+pub(super) enum ReplyBody {
+    /// A reply that is small.
+    Value(DaemonReply),
+    /// A reply as JSON.
+    Text(Bytes),
+}
 
 impl IntoResponse for ReplyBody {
     fn into_response(self) -> Response {
-        match self.0 {
+        let reply = match self {
+            ReplyBody::Value(reply) => reply,
+            ReplyBody::Text(text) => {
+                return ([(header::CONTENT_TYPE, "application/json")], text).into_response();
+            }
+        };
+        match reply {
             DaemonReply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
             DaemonReply::Quote(quote) => Json(quote).into_response(),
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),

@@ -1,7 +1,10 @@
-//! Seats: the connections that are open at once, and the requests that wait for the end of a job.
+//! Seats: the connections that are open at once, the requests that wait for the end of a job, and
+//! the turns of each user for requests that take long.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::serve::Limits;
 
@@ -13,10 +16,39 @@ pub(super) struct Seats {
 }
 
 /// What one user has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 struct Taken {
     connections: usize,
     waiting: usize,
+    turns: Turns,
+}
+
+/// The turns of one user. Those of other users are not waited for.
+#[derive(Clone, Debug)]
+struct Turns {
+    long: Arc<Semaphore>,
+    quotes: Arc<Semaphore>,
+}
+
+/// The right to process a request that takes long. Dropping it lets the next one begin.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// Held until it is dropped.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Taken {
+    fn new(limits: &Limits) -> Taken {
+        let turns = Turns {
+            long: Arc::new(Semaphore::new(limits.long_of_user)),
+            quotes: Arc::new(Semaphore::new(1)),
+        };
+        Taken { connections: 0, waiting: 0, turns }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.connections == 0 && self.waiting == 0
+    }
 }
 
 /// The right to one connection. Dropping the last clone returns it.
@@ -30,6 +62,7 @@ pub(super) struct Seat {
 struct OwnedSeat {
     uid: u32,
     seats: Seats,
+    turns: Turns,
 }
 
 /// A connection that waits for the end of a job, and needs no seat meanwhile.
@@ -48,7 +81,7 @@ impl Seats {
             taken.iter().filter(|(uid, _)| of(**uid)).map(|(_, taken)| taken.connections).sum()
         };
         let (all, others) = (count(&|_| true), count(&|uid| !is_operator(uid)));
-        let own = taken.entry(uid).or_default();
+        let own = taken.entry(uid).or_insert_with(|| Taken::new(&self.limits));
         let Limits { connections, connections_of_user, reserved, .. } = self.limits;
         let free = if is_operator(uid) {
             all < connections
@@ -60,15 +93,16 @@ impl Seats {
         if free {
             own.connections += 1;
         }
-        free.then(|| Seat { owned: Arc::new(OwnedSeat { uid, seats: self.clone() }) })
+        let turns = own.turns.clone();
+        free.then(|| Seat { owned: Arc::new(OwnedSeat { uid, seats: self.clone(), turns }) })
     }
 
     /// Moves a connection from `from` to `to`. Forgets users without any.
     fn count(&self, uid: u32, change: impl Fn(&mut Taken)) {
         let mut taken = self.lock();
-        let own = taken.entry(uid).or_default();
+        let own = taken.entry(uid).or_insert_with(|| Taken::new(&self.limits));
         change(own);
-        if *own == Taken::default() {
+        if own.is_empty() {
             taken.remove(&uid);
         }
     }
@@ -80,18 +114,35 @@ impl Seats {
 }
 
 impl Seat {
+    /// Waits for the turn of a request that takes long. The requests of a user take their turns as they came.
+    pub(super) async fn turn(&self) -> Turn {
+        Turn::of(&self.owned.turns.long).await
+    }
+
+    /// Waits for the turn of a quote. One user has one quote at a time.
+    pub(super) async fn quote_turn(&self) -> Turn {
+        Turn::of(&self.owned.turns.quotes).await
+    }
+
     /// Leaves the seat until the result is dropped. Returns `None` if too many requests of the user wait.
     pub(super) fn wait(&self) -> Option<Waiting> {
-        let OwnedSeat { uid, seats } = &*self.owned;
+        let OwnedSeat { uid, seats, .. } = &*self.owned;
         let most = seats.limits.waiting_of_user;
         let mut taken = seats.lock();
-        let own = taken.entry(*uid).or_default();
+        let own = taken.entry(*uid).or_insert_with(|| Taken::new(&seats.limits));
         if own.waiting >= most {
             return None;
         }
         own.connections = own.connections.saturating_sub(1);
         own.waiting += 1;
         Some(Waiting(Arc::clone(&self.owned)))
+    }
+}
+
+impl Turn {
+    async fn of(turns: &Arc<Semaphore>) -> Turn {
+        // Nobody closes the semaphores.
+        Turn { _permit: Arc::clone(turns).acquire_owned().await.ok() }
     }
 }
 
@@ -117,6 +168,8 @@ fn is_operator(uid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const ANN: u32 = 4_000_001;
@@ -128,6 +181,7 @@ mod tests {
             connections_of_user: 2,
             reserved: 2,
             waiting_of_user: 1,
+            long_of_user: 1,
             ..Limits::default()
         };
         Seats::new(limits)
@@ -144,6 +198,20 @@ mod tests {
         assert!(seats.take(0).is_none());
         drop(ann);
         assert!(seats.take(BOB).is_some() && seats.take(0).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_user_waits_for_own_turns_only() {
+        let seats = seats();
+        let [first, second] = [seats.take(ANN), seats.take(ANN)].map(|seat| seat.expect("a seat"));
+        let bob = seats.take(BOB).expect("a seat");
+        let turn = first.turn().await;
+        let next = second.turn();
+        tokio::pin!(next);
+        assert!(tokio::time::timeout(Duration::from_millis(20), &mut next).await.is_err());
+        drop((bob.turn().await, first.quote_turn().await));
+        drop(turn);
+        drop(next.await);
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::future::Future;
 use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,14 +16,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_engine::Caller;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::extract::Connection;
+use super::extract::{Connection, DISCARDED};
 use super::routes::router;
 use super::seats::Seats;
-use super::service::Service;
+use super::service::{Client, Service};
 use super::socket::Bound;
 use super::write_timeout::WriteTimeout;
 
@@ -35,6 +39,9 @@ pub struct Limits {
     pub reserved: usize,
     /// The most requests of one user that wait for the ends of jobs. Their connections do not count.
     pub waiting_of_user: usize,
+    /// The most requests of one user that take long and are processed at once: lists, other reads, and
+    /// large bodies. The others wait. Of quotes it is one.
+    pub long_of_user: usize,
     /// The most bytes of a body.
     pub body: usize,
     /// The time limit for receiving a head, for receiving a body, and for sending a response. It
@@ -51,6 +58,7 @@ impl Default for Limits {
             connections_of_user: 32,
             reserved: 64,
             waiting_of_user: 1024,
+            long_of_user: 2,
             body: 4 << 20,
             timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(2),
@@ -82,7 +90,9 @@ pub async fn serve_within<S: Service>(
 ) -> io::Result<()> {
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
     let (stop, stopping) = watch::channel(false);
-    let clients = Clients { limits, router: router(service), seats: Seats::new(limits), stopping };
+    let needs_connections = service.needs_connections();
+    let (router, seats) = (router(service), Seats::new(limits));
+    let clients = Clients { limits, router, seats, stopping, needs_connections };
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -115,6 +125,7 @@ struct Clients {
     router: Router,
     seats: Seats,
     stopping: watch::Receiver<bool>,
+    needs_connections: bool,
 }
 
 impl Clients {
@@ -126,7 +137,13 @@ impl Clients {
         };
         let Some(seat) = self.seats.take(uid) else { return reject(&stream) };
         let Limits { body, timeout, .. } = self.limits;
-        let connection = Connection { caller: Caller::new(uid), seat, body, timeout };
+        let connection = match self.needs_connections.then(|| stream.as_fd().try_clone_to_owned()).transpose()
+        {
+            Ok(connection) => connection.map(Arc::new),
+            Err(error) => return tracing::warn!("no descriptor is left for a connection: {error}"),
+        };
+        let client = Client { caller: Caller::new(uid), connection };
+        let connection = Connection { client, seat, body, timeout };
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
         tasks.spawn(serve_connection(stream, connection, router, stopping));
     }
@@ -139,25 +156,40 @@ async fn serve_connection(
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let timeout = connection.timeout;
+    let (timeout, most) = (connection.timeout, DISCARDED * connection.body);
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection.clone());
         service.call(request)
     });
     let io = TokioIo::new(WriteTimeout::new(stream, timeout));
-    let http = http1::Builder::new()
+    let mut http = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(timeout)
         .serve_connection(io, answering);
-    tokio::pin!(http);
     tokio::select! {
         // A client that disconnects, or is too slow, is no error of the daemon.
-        _ = http.as_mut() => return,
+        ended = &mut http => {
+            if ended.is_err_and(|error| error.is_parse_too_large()) {
+                discard(http.into_parts().io.into_inner(), timeout, most).await;
+            }
+            return;
+        }
         _ = stopping.changed() => {}
     }
-    http.as_mut().graceful_shutdown();
+    Pin::new(&mut http).graceful_shutdown();
     let _ = http.await;
+}
+
+/// Reads and discards at most `most` bytes of a request whose head was too large. A client that still sends
+/// does not see the response if the connection is closed.
+async fn discard(mut stream: impl AsyncRead + AsyncWrite + Unpin, timeout: Duration, most: usize) {
+    let rest = async {
+        stream.shutdown().await?;
+        let mut stream = stream.take(most as u64);
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
+    };
+    let _ = tokio::time::timeout(timeout, rest).await;
 }
 
 /// Rejects a client because there are too many connections, without reading its request.

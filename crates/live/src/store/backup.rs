@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use miserly_launch::fault::FaultPoint;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::statvfs;
 
@@ -72,6 +73,29 @@ impl Backups {
     }
 }
 
+/// Copies the state in `folder` to a new file in the folder `to`, and checks the copy. Returns its
+/// path, which has the number of the last commit. A daemon may use the state at the same time, and is
+/// never blocked.
+///
+/// # Errors
+/// [`StoreError::NoRoom`] or [`StoreError::Full`] if the disk is too full, [`StoreError::Damaged`] if
+/// the state or its copy is damaged; if the state cannot be read. There is no new file then.
+pub fn back_up(folder: &Path, to: &Path) -> Result<PathBuf, StoreError> {
+    let home = files::home(folder);
+    fs::metadata(&home).map_err(StoreError::io(&home))?;
+    let connection = schema::connect_to_read(&home)?;
+    files::make_folder(to)?;
+    check_room(to, &home)?;
+    let making = to.join(MAKING);
+    let mark = copy(&connection, &making).inspect_err(|_| {
+        // It would only take space.
+        let _ = fs::remove_file(&making);
+    })?;
+    let path = to.join(format!("miserly-{}.db", mark.commit));
+    files::rename(&making, &path)?;
+    Ok(path)
+}
+
 /// Returns the numbers of the backups of a state, oldest first.
 pub(super) fn list(folder: &Path) -> Result<Vec<u64>, StoreError> {
     numbered(folder, "db")
@@ -109,6 +133,7 @@ fn copy(connection: &Connection, to: &Path) -> Result<CommitMark, StoreError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io(to)(error)),
         _ => files::new_file(to, b"")?,
     }
+    FaultPoint::Backup.pass().map_err(|error| StoreError::write(to, error))?;
     connection.execute("VACUUM INTO ?", [to.to_string_lossy()])?;
     let (_, mark) = open(to)?;
     files::sync(to)?;

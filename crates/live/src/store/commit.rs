@@ -1,8 +1,10 @@
 //! Commits: one batch, one transaction, one `fsync`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use miserly_engine::{JobRow, JournalBatch};
+use miserly_launch::fault::FaultPoint;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::{DamageSite, StoreError};
@@ -21,10 +23,9 @@ impl Store {
         if batch.is_empty() {
             return Ok(());
         }
+        let sealed = batch.checkpoint.as_ref().map(|_| self.sealed_so_far()).unwrap_or_default();
         let mut writer = Writer::begin(&mut self.connection, self.mark)?;
-        for body in &batch.lines {
-            writer.append(body)?;
-        }
+        let segment = writer.lines(batch, sealed)?;
         for row in &batch.rows {
             writer.job(row)?;
         }
@@ -32,16 +33,17 @@ impl Store {
         let values: BTreeMap<&str, &str> =
             batch.values.iter().map(|(key, text)| (&key[..], &text[..])).collect();
         let mut changed = vec![];
-        for (key, text) in values {
-            let old = self.meta.get(key).map(|old| old.sum);
-            let named = Named { key: key.to_owned(), text: text.to_owned() };
+        let values =
+            values.into_iter().map(|(key, text)| Named { key: key.to_owned(), text: text.to_owned() });
+        for named in values.chain(segment) {
+            let (key, old) = (named.key.clone(), self.meta.get(&named.key).map(|old| old.sum));
             changed.push((key, writer.meta(old, named)?));
         }
         let mark = writer.finish()?;
         for (key, stored) in changed {
             match stored {
-                Some(stored) => drop(self.meta.insert(key.to_owned(), stored)),
-                None => drop(self.meta.remove(key)),
+                Some(stored) => drop(self.meta.insert(key, stored)),
+                None => drop(self.meta.remove(&key)),
             }
         }
         self.committed(mark);
@@ -67,7 +69,7 @@ impl Store {
 
     /// Records that a transaction is on disk. If the mark file cannot be written, the next commit
     /// writes it.
-    fn committed(&mut self, mark: CommitMark) {
+    pub(super) fn committed(&mut self, mark: CommitMark) {
         self.mark = mark;
         let _ = self.marks.write(&self.mark);
     }
@@ -95,7 +97,13 @@ impl<'c> Writer<'c> {
         Ok(Writer { transaction, mark: CommitMark { commit: last.commit + 1, ..last } })
     }
 
-    fn append(&mut self, body: &str) -> Result<(), StoreError> {
+    /// Returns the connection within the transaction.
+    pub(super) fn connection(&self) -> &Connection {
+        &self.transaction
+    }
+
+    /// Appends a journal line.
+    pub(super) fn append(&mut self, body: &str) -> Result<(), StoreError> {
         self.line(&Line { number: self.mark.line + 1, body: body.to_owned() })
     }
 
@@ -157,7 +165,9 @@ impl<'c> Writer<'c> {
     /// Commits.
     pub(super) fn finish(self) -> Result<CommitMark, StoreError> {
         schema::write_mark(&self.transaction, &self.mark)?;
+        FaultPoint::Commit.pass().map_err(|error| StoreError::write(Path::new(schema::DATABASE), error))?;
         self.transaction.commit()?;
+        FaultPoint::Flush.pass().map_err(StoreError::io(schema::DATABASE))?;
         Ok(self.mark)
     }
 }

@@ -13,6 +13,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use miserly_launch::fault::FaultPoint;
+
 use super::error::StoreError;
 use super::mark::MarkFile;
 use super::{files, schema};
@@ -35,21 +37,17 @@ pub(super) fn flush(folder: &Path, home: &Path, disk: Disk<'_>) -> Result<(), St
             Ok(()) => {}
             // The check reports a file that should be there.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) if is_full(&error) => return Err(StoreError::Full),
-            Err(error) => return Err(StoreError::io(path)(error)),
+            Err(error) => return Err(StoreError::write(&path, error)),
         }
     }
     files::sync(home)?;
     files::sync(folder)
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 /// Writes every byte of a file again, and flushes it.
 pub(super) fn rewrite(path: &Path) -> io::Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
+    FaultPoint::Open.pass()?;
     let (mut part, mut at) = (vec![0; PART], 0);
     loop {
         let length = file.read_at(&mut part, at)?;
@@ -69,7 +67,7 @@ mod tests {
 
     use miserly_engine::JournalBatch;
 
-    use super::super::Store;
+    use super::super::{Store, check};
     use super::*;
 
     fn batch(line: &str) -> JournalBatch {
@@ -121,7 +119,7 @@ mod tests {
     #[test]
     fn a_commit_that_an_opened_store_shows_is_on_disk() {
         let state = Unflushed::new();
-        let store = Store::open_on(state.folder.path(), &state.disk()).unwrap();
+        let store = Store::open_on(state.folder.path(), &state.disk(), check::opening).unwrap();
         assert_eq!((store.last_line(), state.lines_after_a_power_failure()), (2, 2));
     }
 
@@ -129,10 +127,10 @@ mod tests {
     fn a_store_that_cannot_be_flushed_does_not_open() {
         let state = Unflushed::new();
         let failing = |_: &Path| Err(io::Error::from_raw_os_error(5));
-        let result = Store::open_on(state.folder.path(), &failing).map(drop);
+        let result = Store::open_on(state.folder.path(), &failing, check::opening).map(drop);
         assert!(matches!(result, Err(StoreError::Io { .. })), "{result:?}");
         let full = |_: &Path| Err(io::Error::from(io::ErrorKind::StorageFull));
-        let result = Store::open_on(state.folder.path(), &full).map(drop);
+        let result = Store::open_on(state.folder.path(), &full, check::opening).map(drop);
         assert!(matches!(result, Err(StoreError::Full)), "{result:?}");
         assert_eq!(Store::open(state.folder.path()).unwrap().last_line(), 2);
     }
@@ -145,7 +143,7 @@ mod tests {
             order.borrow_mut().push(path.to_owned());
             rewrite(path)
         };
-        drop(Store::open_on(state.folder.path(), &disk).unwrap());
+        drop(Store::open_on(state.folder.path(), &disk, check::opening).unwrap());
         let home = files::home(state.folder.path());
         let expected: Vec<PathBuf> = ["jobs.db-wal", "mark"].iter().map(|name| home.join(name)).collect();
         assert_eq!(*order.borrow(), expected);

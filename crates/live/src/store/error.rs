@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of opening, reading or writing a state.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,14 @@ impl StoreError {
         move |source| StoreError::Io { path, source }
     }
 
+    /// Returns the error of a write to this path that changed nothing.
+    pub(super) fn write(path: &Path, error: io::Error) -> StoreError {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
+            _ => StoreError::io(path)(error),
+        }
+    }
+
     /// Returns the error for one damaged part.
     pub(super) fn damaged(site: DamageSite, problem: impl Into<String>) -> StoreError {
         StoreError::Damaged(vec![Damage::new(site, problem)])
@@ -127,6 +135,8 @@ pub enum DamageSite {
     Job(i64),
     /// These journal lines, first and last.
     Lines(i64, i64),
+    /// The segment of the journal with these lines, first and last.
+    Segment(i64, i64),
     /// A named value.
     Meta(String),
     /// These commits, first and last.
@@ -142,6 +152,7 @@ impl fmt::Display for DamageSite {
             DamageSite::Job(number) => write!(f, "job {number}"),
             DamageSite::Lines(first, last) if first == last => write!(f, "journal line {first}"),
             DamageSite::Lines(first, last) => write!(f, "journal lines {first} to {last}"),
+            DamageSite::Segment(first, last) => write!(f, "the journal's segment of lines {first} to {last}"),
             DamageSite::Meta(key) => write!(f, "the value {key}"),
             DamageSite::Commits(first, last) if first == last => write!(f, "commit {first}"),
             DamageSite::Commits(first, last) => write!(f, "commits {first} to {last}"),

@@ -46,6 +46,10 @@ impl Journal for Store {
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
         Ok(Store::forget(self, numbers)?)
     }
+
+    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError> {
+        Ok(Store::forget_segment(self, before)?)
+    }
 }
 
 impl From<StoreError> for JournalError {

@@ -23,6 +23,19 @@ impl TableSum {
         self.digest = self.digest.wrapping_add(u64::from(sum));
     }
 
+    /// Returns the sum of the rows of both.
+    pub(super) fn plus(self, other: TableSum) -> TableSum {
+        TableSum { count: self.count + other.count, digest: self.digest.wrapping_add(other.digest) }
+    }
+
+    /// Returns the sum of the rows without those of the other.
+    pub(super) fn less(self, other: TableSum) -> TableSum {
+        TableSum {
+            count: self.count.saturating_sub(other.count),
+            digest: self.digest.wrapping_sub(other.digest),
+        }
+    }
+
     /// Removes a row with this checksum.
     pub(super) fn remove(&mut self, sum: u32) {
         self.count = self.count.saturating_sub(1);
@@ -49,6 +62,16 @@ impl CommitMark {
     /// Returns the sum of the table that holds such jobs.
     pub(super) fn jobs(&mut self, ended: bool) -> &mut TableSum {
         if ended { &mut self.ended } else { &mut self.live }
+    }
+
+    /// Returns the sum of a table, by name.
+    pub(super) fn table(&self, name: &str) -> TableSum {
+        match name {
+            "live" => self.live,
+            "ended" => self.ended,
+            "journal" => self.journal,
+            _ => self.meta,
+        }
     }
 
     /// Returns the JSON text that the database stores.

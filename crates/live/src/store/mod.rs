@@ -11,9 +11,10 @@
 //! - A file beside the database repeats the mark. A database that is older than the file has lost
 //!   commits: `SQLite` silently drops all that follows a damaged frame of its log.
 //!
-//! [`Store::open`] checks all of this over the whole database, and `SQLite`'s own structures with
-//! `quick_check`. The checksum VFS of `SQLite` is not part of the bundled library, and would not
-//! notice a shortened log.
+//! [`Store::open`] checks what a start needs: the mark, the live jobs and the named values. A
+//! [`StateCheck`] checks the history in the background, and `SQLite`'s own structures with
+//! `quick_check`. [`Store::open_verified`] and [`verify`] check all of it at once. The checksum VFS
+//! of `SQLite` is not part of the bundled library, and would not notice a shortened log.
 //!
 //! # Failed writes
 //! After a failed `fsync` the kernel shows a commit that is not on disk. [`Store::open`] writes such
@@ -45,7 +46,11 @@ mod commit;
 
 mod read;
 
+mod readers;
+
 mod check;
+
+mod state_check;
 
 mod backup;
 
@@ -55,24 +60,33 @@ mod recover;
 
 mod journal;
 
+mod segments;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use miserly_engine::JournalBatch;
 use rusqlite::Connection;
 
-pub use backup::{Backups, ENDED, ended_folders};
+pub use backup::{Backups, ENDED, back_up, ended_folders};
 pub use error::{Damage, DamageSite, StoreError};
 pub(crate) use files::private_folder;
 pub use read::History;
+pub use readers::Readers;
 pub use recover::{Recovery, UsedBackup};
 pub use rows::Line;
 pub use schedule::{BackupPlan, BackupThread};
+pub use segments::Segment;
+pub use state_check::{StateCheck, verify};
 
+use self::check::Checked;
 use self::durable::Disk;
 use self::lock::StateLock;
 use self::mark::{CommitMark, MarkFile};
 use self::rows::{Named, Stored};
+
+/// A check of a database and its mark.
+type Check = fn(&Connection, &MarkFile) -> Result<Checked, StoreError>;
 
 /// The state of a daemon, open in one process.
 ///
@@ -83,8 +97,8 @@ use self::rows::{Named, Stored};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut store = Store::open(folder.path())?;
-/// let row = JobRow { number: 1, ended: false, uid: 1000, queue: "batch".into(), array: None, body: "{}".into() };
-/// store.commit(&JournalBatch { lines: vec!["{}".into()], rows: vec![row.clone()], values: vec![] })?;
+/// let row = JobRow { number: 1, ended: false, uid: 1000, queue: "batch".into(), body: "{}".into(), ..JobRow::default() };
+/// store.commit(&JournalBatch { lines: vec!["{}".into()], rows: vec![row.clone()], ..JournalBatch::default() })?;
 /// assert_eq!(store.live_jobs()?, [row]);
 /// assert_eq!(store.last_line(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -100,20 +114,30 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the state in `folder`, or creates it. Checks the whole database, which takes time in
-    /// proportion to the history. If another version of this program wrote the state, takes a
+    /// Opens the state in `folder`, or creates it. Checks what a start needs, which takes time in
+    /// proportion to the live jobs. If another version of this program wrote the state, takes a
     /// backup first.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] with all damages,
-    /// [`StoreError::TooNew`] if a later version wrote it; if it cannot be read or written.
-    /// [`StoreError::Full`] if there is no room to flush it.
+    /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] if it lacks commits,
+    /// named values or live jobs, [`StoreError::TooNew`] if a later version wrote it; if it cannot be
+    /// read or written. [`StoreError::Full`] if there is no room to flush it. A live job whose row
+    /// alone is damaged is no error: [`Store::live_jobs`] returns it with its problem.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
-        Store::open_on(folder, &durable::rewrite)
+        Store::open_on(folder, &durable::rewrite, check::opening)
     }
 
-    /// As [`Store::open`]. `disk` makes files durable.
-    fn open_on(folder: &Path, disk: Disk<'_>) -> Result<Store, StoreError> {
+    /// As [`Store::open`], and checks the whole database first. That takes time in proportion to the
+    /// history.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`StoreError::Damaged`] with all damages.
+    pub fn open_verified(folder: &Path) -> Result<Store, StoreError> {
+        Store::open_on(folder, &durable::rewrite, check::whole)
+    }
+
+    /// As [`Store::open`]. `disk` makes files durable, and `check` checks them.
+    fn open_on(folder: &Path, disk: Disk<'_>, check: Check) -> Result<Store, StoreError> {
         let lock = StateLock::take(folder)?;
         let home = match files::find(folder)? {
             Some(home) => {
@@ -130,7 +154,7 @@ impl Store {
         };
         let connection = schema::connect(&home)?;
         check::format(&connection, folder)?;
-        let mut store = Store::over(connection, &home, lock)?;
+        let mut store = Store::over(connection, &home, lock, check)?;
         store.note_version(folder)?;
         // Damage of the log costs all commits after it. If the disk is rather full, the log stays
         // as it is.
@@ -144,9 +168,9 @@ impl Store {
     }
 
     /// Checks a database and returns the store over it.
-    fn over(connection: Connection, home: &Path, lock: StateLock) -> Result<Store, StoreError> {
+    fn over(connection: Connection, home: &Path, lock: StateLock, check: Check) -> Result<Store, StoreError> {
         let marks = MarkFile::open(home)?;
-        let (mark, meta) = check::whole(&connection, &marks)?.undamaged()?;
+        let (mark, meta) = check(&connection, &marks)?.undamaged()?;
         Ok(Store { connection, mark, marks, meta, _lock: lock })
     }
 

@@ -7,7 +7,8 @@ use miserly_engine::{EndedFilter, JobRow};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::{Damage, StoreError};
-use super::rows::{self, JOB, LINE, Line, Stored};
+use super::rows::{self, JOB, LINE, Line};
+use super::segments::{self, Segment};
 use super::{Store, files, schema};
 
 /// A read-only view of a state, whether or not a daemon runs on it.
@@ -44,6 +45,14 @@ impl History {
         Ok(())
     }
 
+    /// Returns the sealed segments of the journal, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if a record of a segment is damaged; if the database cannot be read.
+    pub fn segments(&self) -> Result<Vec<Segment>, StoreError> {
+        segments::stored(&self.0)
+    }
+
     /// Visits the journal from line `from` on, in order, until `visit` breaks.
     ///
     /// # Errors
@@ -58,10 +67,11 @@ impl History {
 }
 
 impl Store {
-    /// Returns the jobs that have not ended, by number.
+    /// Returns the jobs that have not ended, by number. A damaged row has its
+    /// [`problem`](JobRow::problem) in place of its content.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
+    /// [`StoreError::Damaged`] if a page is damaged; if the database cannot be read.
     pub fn live_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
         let sql = format!("SELECT {JOB} FROM live ORDER BY number");
         collect(&self.connection, &sql, [], false)
@@ -72,17 +82,7 @@ impl Store {
     /// # Errors
     /// As [`Store::live_jobs`].
     pub fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, StoreError> {
-        let sql = format!(
-            "SELECT {JOB} FROM ended
-             WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
-             ORDER BY number DESC LIMIT ?4"
-        );
-        // A negative limit is none.
-        let limit = filter.limit.map_or(-1, i64::from);
-        let values = params![filter.uid, filter.queue, filter.array, limit];
-        let mut found = collect(&self.connection, &sql, values, true)?;
-        found.reverse();
-        Ok(found)
+        ended_jobs(&self.connection, filter)
     }
 
     /// Returns the first `most` ended jobs from number `from` on, by number.
@@ -90,8 +90,7 @@ impl Store {
     /// # Errors
     /// As [`Store::live_jobs`].
     pub fn ended_from(&self, from: i64, most: u32) -> Result<Vec<JobRow>, StoreError> {
-        let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
-        collect(&self.connection, &sql, params![from, most], true)
+        ended_from(&self.connection, from, most)
     }
 
     /// Returns a job, live or ended.
@@ -99,21 +98,13 @@ impl Store {
     /// # Errors
     /// As [`Store::live_jobs`].
     pub fn job(&self, number: i64) -> Result<Option<JobRow>, StoreError> {
-        for ended in [false, true] {
-            let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let found = statement.query_row([number], |row| Ok(rows::job(row, ended))).optional()?;
-            if let Some(found) = found {
-                return Ok(Some(found?.row));
-            }
-        }
-        Ok(None)
+        job(&self.connection, number)
     }
 
     /// Visits the journal from line `from` on, in order, until `visit` breaks.
     ///
     /// # Errors
-    /// As [`Store::live_jobs`].
+    /// [`StoreError::Damaged`] at the first damaged line; if the database cannot be read.
     pub fn journal(
         &self,
         from: i64,
@@ -121,6 +112,40 @@ impl Store {
     ) -> Result<(), StoreError> {
         journal(&self.connection, from, visit)
     }
+}
+
+/// Returns the ended jobs that pass the filter, by number.
+pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Result<Vec<JobRow>, StoreError> {
+    let sql = format!(
+        "SELECT {JOB} FROM ended
+         WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
+         ORDER BY number DESC LIMIT ?4"
+    );
+    // A negative limit is none.
+    let limit = filter.limit.map_or(-1, i64::from);
+    let values = params![filter.uid, filter.queue, filter.array, limit];
+    let mut found = collect(connection, &sql, values, true)?;
+    found.reverse();
+    Ok(found)
+}
+
+/// Returns the first `most` ended jobs from number `from` on, by number.
+pub(super) fn ended_from(connection: &Connection, from: i64, most: u32) -> Result<Vec<JobRow>, StoreError> {
+    let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
+    collect(connection, &sql, params![from, most], true)
+}
+
+/// Returns a job, live or ended.
+pub(super) fn job(connection: &Connection, number: i64) -> Result<Option<JobRow>, StoreError> {
+    for ended in [false, true] {
+        let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));
+        let mut statement = connection.prepare_cached(&sql)?;
+        let found = statement.query_row([number], |row| Ok(rows::job_or_problem(row, ended))).optional()?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Visits the journal from line `from` on.
@@ -140,11 +165,11 @@ fn collect(
     ended: bool,
 ) -> Result<Vec<JobRow>, StoreError> {
     let mut found = Vec::new();
-    let take = |stored: Stored<JobRow>| {
-        found.push(stored.row);
+    let take = |row: JobRow| {
+        found.push(row);
         ControlFlow::Continue(())
     };
-    each(connection, sql, values, |row| rows::job(row, ended), take).map(|_| ())?;
+    each(connection, sql, values, |row| Ok(rows::job_or_problem(row, ended)), take).map(|_| ())?;
     Ok(found)
 }
 

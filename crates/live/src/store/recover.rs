@@ -3,20 +3,21 @@
 //! The damaged files are renamed and never changed. The new database is complete on disk before it
 //! replaces them. If this is interrupted, the next opening completes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use miserly_engine::JobRow;
+use miserly_engine::{JobRow, jobs_of_promises};
 use rusqlite::Connection;
 
 use super::check::{self, Checked};
 use super::commit::Writer;
 use super::error::{Damage, DamageSite, StoreError};
 use super::lock::StateLock;
-use super::mark::{CommitMark, MarkFile, RepeatedMark};
+use super::mark::{CommitMark, MarkFile, RepeatedMark, TableSum};
 use super::rows::{self, JOB, LINE, META, Named, Stored};
+use super::segments::Segment;
 use super::{Store, backup, files, schema};
 
 /// The result of a recovery.
@@ -74,13 +75,64 @@ impl Store {
         }
         let mut recovery = Recovery::default();
         let sources = Sources::find(folder, &mut recovery)?;
-        let made = files::make(folder, |connection| sources.merge(connection, &mut recovery))?;
-        let mut store = Store::over(schema::connect(&made)?, &made, lock)?;
-        settle(&mut store, &recovery)?;
-        files::checkpoint(&store.connection)?;
-        recovery.aside = Some(files::install_recovered(folder, &made)?);
+        replace(folder, sources, lock, &mut recovery, settle)?;
         Ok(recovery)
     }
+}
+
+impl Store {
+    /// Replaces the state in `folder` by the backup in the file `backup`, and returns the losses. The
+    /// present files are kept under another name.
+    ///
+    /// `settle` may correct the restored rows before they become the state.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the backup is damaged, [`StoreError::TooNew`] if a later version
+    /// wrote it, [`StoreError::Locked`] if a daemon has the state. Other errors if the backup cannot be
+    /// read or the new files cannot be written. The present files are unchanged then.
+    pub fn restore(
+        folder: &Path,
+        backup: &Path,
+        settle: impl FnOnce(&mut Store, &Recovery) -> Result<(), StoreError>,
+    ) -> Result<Recovery, StoreError> {
+        let lock = StateLock::take(folder)?;
+        files::find(folder)?;
+        fs::metadata(backup).map_err(StoreError::io(backup))?;
+        let (connection, mark) = backup::open(backup)?;
+        let mut recovery = Recovery { backup: Some(used(backup, &mark)), ..Recovery::default() };
+        let repeated = repeated(folder);
+        let sources = Sources { present: None, backup: Some((connection, mark)), repeated };
+        replace(folder, sources, lock, &mut recovery, settle)?;
+        Ok(recovery)
+    }
+}
+
+/// Writes the content of the sources to a new database, and puts it in the place of the present one.
+fn replace(
+    folder: &Path,
+    sources: Sources,
+    lock: StateLock,
+    recovery: &mut Recovery,
+    settle: impl FnOnce(&mut Store, &Recovery) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let made = files::make(folder, |connection| sources.merge(connection, recovery))?;
+    let mut store = Store::over(schema::connect(&made)?, &made, lock, check::whole)?;
+    settle(&mut store, recovery)?;
+    files::checkpoint(&store.connection)?;
+    recovery.aside = Some(files::install_recovered(folder, &made)?);
+    Ok(())
+}
+
+/// Returns the last commit that the file beside the database names.
+fn repeated(folder: &Path) -> Option<RepeatedMark> {
+    MarkFile::open(&files::home(folder)).ok().and_then(|marks| marks.read().ok().flatten())
+}
+
+/// Describes a backup that is used.
+fn used(path: &Path, mark: &CommitMark) -> UsedBackup {
+    let modified = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let taken = modified.and_then(|time| Timestamp::try_from(time).ok());
+    UsedBackup { path: path.to_owned(), taken, last_line: mark.line }
 }
 
 /// Returns the recovery of an undamaged state.
@@ -109,7 +161,6 @@ impl Sources {
     /// Opens the databases.
     fn find(folder: &Path, recovery: &mut Recovery) -> Result<Sources, StoreError> {
         let home = files::home(folder);
-        let repeated = MarkFile::open(&home).ok().and_then(|marks| marks.read().ok().flatten());
         let present = schema::connect(&home).ok().map(|connection| {
             let checked = check::database(&connection);
             (connection, checked)
@@ -118,7 +169,7 @@ impl Sources {
         let is_newer = |present: &(Connection, Checked)| {
             backup.as_ref().is_none_or(|(_, mark)| is_newer(&present.0, present.1.mark, mark))
         };
-        Ok(Sources { present: present.filter(is_newer), backup, repeated })
+        Ok(Sources { present: present.filter(is_newer), backup, repeated: repeated(folder) })
     }
 
     /// Fills the new database and lists the losses.
@@ -155,6 +206,7 @@ impl Sources {
         }
         let line = known.iter().map(|mark| mark.line).max().unwrap_or(0);
         recovery.lost = self.lost(&merge, commit);
+        recovery.lost.extend(merge.reseal()?);
         let mark = merge.finish(line)?;
         (recovery.jobs, recovery.lines) = (mark.live.count + mark.ended.count, mark.journal.count);
         Ok(mark)
@@ -177,10 +229,23 @@ impl Sources {
             lost.push(Damage::new(DamageSite::Structure, problem));
         }
         if let Some((_, checked)) = &self.present {
-            lost.extend(checked.damages.iter().filter(|damage| !merge.has(damage, checked.mark)).cloned());
+            let damages = checked.damages.iter().filter(|damage| !merge.has(damage, checked.mark));
+            lost.extend(damages.cloned().map(with_jobs));
         }
         lost
     }
+}
+
+/// Adds to a damaged value what its loss means.
+fn with_jobs(damage: Damage) -> Damage {
+    let DamageSite::Meta(key) = &damage.site else { return damage };
+    let Some((first, last)) = jobs_of_promises(key) else { return damage };
+    let problem = format!(
+        "{}; if the starts promised to waiting jobs among {first} to {last} moved earlier, their promises may be the later \
+         ones of before",
+        damage.problem
+    );
+    Damage { problem, ..damage }
 }
 
 /// Returns whether a damaged database is at least as new as a backup.
@@ -201,9 +266,7 @@ fn newest_undamaged(
         let path = backup::path(folder, number);
         match backup::open(&path) {
             Ok((connection, mark)) => {
-                let modified = fs::metadata(&path).and_then(|file| file.modified()).ok();
-                let taken = modified.and_then(|time| Timestamp::try_from(time).ok());
-                recovery.backup = Some(UsedBackup { path, taken, last_line: mark.line });
+                recovery.backup = Some(used(&path, &mark));
                 return Ok(Some((connection, mark)));
             }
             Err(error) => {
@@ -221,11 +284,13 @@ struct Merge<'c> {
     jobs: BTreeSet<i64>,
     lines: BTreeSet<i64>,
     keys: BTreeSet<String>,
+    segments: BTreeMap<i64, Segment>,
 }
 
 impl<'c> Merge<'c> {
     fn new(writer: Writer<'c>) -> Merge<'c> {
-        Merge { writer, jobs: BTreeSet::new(), lines: BTreeSet::new(), keys: BTreeSet::new() }
+        let (jobs, lines, keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Merge { writer, jobs, lines, keys, segments: BTreeMap::new() }
     }
 
     /// Copies jobs, and returns the live ones that were missing.
@@ -256,14 +321,28 @@ impl<'c> Merge<'c> {
 
     /// Copies named values.
     fn meta(&mut self, from: &Connection) -> Result<(), StoreError> {
-        let (writer, known) = (&mut self.writer, &mut self.keys);
+        let (writer, known, segments) = (&mut self.writer, &mut self.keys, &mut self.segments);
         let visit = |stored: Stored<Named>| {
-            if known.insert(stored.row.key.clone()) {
-                writer.meta(None, stored.row)?;
+            if !known.insert(stored.row.key.clone()) {
+                return Ok(());
+            }
+            match Segment::read(&stored.row) {
+                Some(segment) => drop(segments.insert(segment.first, segment)),
+                None => drop(writer.meta(None, stored.row)?),
             }
             Ok(())
         };
         readable_rows(from, "meta", META, rows::meta, visit)
+    }
+
+    /// Seals the segments again as they are now. Returns those that lost lines.
+    fn reseal(&mut self) -> Result<Vec<Damage>, StoreError> {
+        let segments: Vec<Segment> = std::mem::take(&mut self.segments).into_values().collect();
+        let lost = |(segment, left): (Segment, TableSum)| {
+            let problem = format!("{} of {} lines are left", left.count, segment.lines());
+            Damage::new(DamageSite::Segment(segment.first, segment.last), problem)
+        };
+        Ok(self.writer.reseal(&segments)?.into_iter().map(lost).collect())
     }
 
     /// Returns whether nothing is lost by this damage.
@@ -280,10 +359,12 @@ impl<'c> Merge<'c> {
         match &damage.site {
             DamageSite::Job(number) => self.jobs.contains(number),
             DamageSite::Lines(first, _) => self.lines.contains(first),
-            DamageSite::Meta(key) => self.keys.contains(key),
+            // Older promises are no substitute: what they moved to since is lost.
+            DamageSite::Meta(key) => self.keys.contains(key) && jobs_of_promises(key).is_none(),
             DamageSite::Table(table) => same(table),
             DamageSite::Structure => ["live", "ended", "journal", "meta"].into_iter().all(same),
-            DamageSite::Mark => true,
+            // A segment is reported when it is sealed again.
+            DamageSite::Mark | DamageSite::Segment(..) => true,
             DamageSite::Commits(..) => false,
         }
     }

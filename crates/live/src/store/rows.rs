@@ -64,18 +64,41 @@ pub(super) fn meta_sum(named: &Named) -> u32 {
 /// # Errors
 /// The damage, if a column has another type or the checksum differs.
 pub(super) fn job(columns: &Columns<'_>, ended: bool) -> Result<Stored<JobRow>, Damage> {
-    let read = || {
-        let row = JobRow {
-            number: columns.get(0)?,
-            ended,
-            uid: columns.get(1)?,
-            queue: columns.get(2)?,
-            array: columns.get(3)?,
-            body: columns.get(4)?,
-        };
-        Ok(Stored { row, sum: columns.get(5)? })
-    };
+    let read = || Ok(Stored { row: read_job(columns, ended)?, sum: columns.get(5)? });
     checked(read(), job_sum, || DamageSite::Job(columns.get(0).unwrap_or_default()))
+}
+
+fn read_job(columns: &Columns<'_>, ended: bool) -> rusqlite::Result<JobRow> {
+    Ok(JobRow {
+        number: columns.get(0)?,
+        ended,
+        uid: columns.get(1)?,
+        queue: columns.get(2)?,
+        array: columns.get(3)?,
+        body: columns.get(4)?,
+        problem: None,
+    })
+}
+
+/// Reads a job, or what is known of one that cannot be read.
+pub(super) fn job_or_problem(columns: &Columns<'_>, ended: bool) -> JobRow {
+    job(columns, ended).map_or_else(
+        |Damage { problem, .. }| JobRow {
+            number: columns.get(0).unwrap_or_default(),
+            ended,
+            uid: columns.get(1).unwrap_or_default(),
+            queue: columns.get(2).unwrap_or_default(),
+            array: columns.get(3).unwrap_or_default(),
+            body: String::new(),
+            problem: Some(problem),
+        },
+        |stored| stored.row,
+    )
+}
+
+/// Returns the checksum that the content of a job has, whatever is stored as its checksum.
+pub(super) fn own_job_sum(columns: &Columns<'_>, ended: bool) -> Option<u32> {
+    read_job(columns, ended).ok().map(|row| job_sum(&row))
 }
 
 /// Reads a journal line.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use miserly_api::model::{JobIds, Problem, ProblemCode, Quote, Submitted};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
-use miserly_live::server::Service;
+use miserly_live::server::{Client, Service};
 use tokio::sync::Notify;
 
 use crate::samples;
@@ -25,8 +25,8 @@ impl Fake {
 }
 
 impl Service for Fake {
-    async fn handle(&self, caller: Caller, question: DaemonRequest) -> Result<DaemonReply, Problem> {
-        self.asked.lock().expect("a lock").push((caller, question.clone()));
+    async fn handle(&self, client: Client, question: DaemonRequest) -> Result<DaemonReply, Problem> {
+        self.asked.lock().expect("a lock").push((client.caller, question.clone()));
         if question == DaemonRequest::Wait(2) {
             self.ended.notified().await;
         }

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
-    Phase, Pool, Pools, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice,
-    Slots, Status, Unenforced, WaitReason, Window,
+    Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, JobAllocation, JobUsage, JobView, KilledBy,
+    LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange,
+    PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice, Slots, Stall, StateDamage, Status,
+    Unenforced, Usage, UsageSource, WaitReason, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -48,6 +49,12 @@ fn phases() -> Vec<Phase> {
     ]
 }
 
+fn used(stops: u32) -> Usage {
+    let source = if stops == 0 { UsageSource::Processes } else { UsageSource::ControlGroup };
+    let io = (stops > 0).then_some(4096);
+    Usage { user: 1.5, system: 0.25, memory_peak: Some(1 << 20), io_read: io, io_written: io, stops, source }
+}
+
 fn job(number: i64, phase: Phase) -> JobView {
     let change = |minute, why| PromiseChange { at: at(minute), start: Some(at(10 - minute)), why };
     JobView {
@@ -69,10 +76,13 @@ fn job(number: i64, phase: Phase) -> JobView {
             WaitReason::After { jobs: vec![7] },
             WaitReason::Resources { kind: "cpus".to_owned(), requested: 4, free: 2 },
             WaitReason::Reserved,
+            WaitReason::MemoryShort,
         ],
         slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
         late: Some(LateStart { by: 1.5, why: PromiseChangeReason::Away }),
         overdue: Some(Overdue { since: at(20), cause: OverdueCause::Processes { pids: vec![77, 78] } }),
+        capacity_lost: Some("1 of 4 processors are offline".to_owned()),
+        usage: Some(JobUsage { total: used(3), attempts: vec![AttemptUsage { attempt: 2, usage: used(0) }] }),
         unenforced: vec!["memory".to_owned()],
         phase,
         ..bare(number)
@@ -110,7 +120,9 @@ fn bare(number: i64) -> JobView {
         slots: None,
         late: None,
         overdue: None,
+        capacity_lost: None,
         attempts: 0,
+        usage: None,
         unenforced: Vec::new(),
     }
 }
@@ -120,6 +132,11 @@ pub(crate) fn pools() -> Pools {
     Pools {
         pools: vec![Pool { queue: "batch".to_owned(), cpus: 8, slices: vec![slice(0, 4), slice(10, 8)] }],
     }
+}
+
+fn pressure() -> PressureOn {
+    let stall = Some(Stall { avg10: 1.5, avg60: 0.25, avg300: 0.0 });
+    PressureOn { cpu: stall, memory: stall, memory_full: stall }
 }
 
 pub(crate) fn status() -> Status {
@@ -146,6 +163,21 @@ pub(crate) fn status() -> Status {
         draining: false,
         cpus: 16,
         shared_cpus: vec![SharedCpus { cpus: vec![1, 2], uid: 7, user: "bob".to_owned(), pid: 18 }],
+        damage: vec![StateDamage {
+            part: "job 3".to_owned(),
+            job: Some(3),
+            problem: "its checksum differs".to_owned(),
+        }],
+        checking: true,
+        adopted: vec![AdoptedAttempt {
+            job: 4,
+            attempt: 1,
+            cpus: vec![3],
+            end: Some(at(9)),
+            problem: "the state does not have it".to_owned(),
+        }],
+        pressure: Some(Pressure { machine: pressure(), jobs: Some(PressureOn::default()) }),
+        launcher: vec!["short of descriptors; 3 launches wait".to_owned()],
         queues: vec![queue],
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 3,

@@ -124,6 +124,21 @@ impl Record {
         }
     }
 
+    /// Sets field 6 to an average in microseconds, rounded to hundredths of a second.
+    ///
+    /// ```
+    /// use miserly_workload::swf::{Field, Record};
+    /// let mut record = Record::unknown();
+    /// record.set_cpu_time(1_499_999);
+    /// assert_eq!((record.cpu_time(), record.get(Field::CpuTime)), ("1.50", 1));
+    /// ```
+    pub fn set_cpu_time(&mut self, micros: u64) {
+        let hundredths = micros.saturating_add(5_000) / 10_000;
+        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        self.fields[Field::CpuTime as usize] = i64::try_from(whole).unwrap_or(i64::MAX);
+        self.cpu_time = Decimal::from_checked(format!("{whole}.{rest:02}").as_bytes()).unwrap_or_default();
+    }
+
     /// Returns the original text of field 6.
     pub fn cpu_time(&self) -> &str {
         self.cpu_time.as_str()

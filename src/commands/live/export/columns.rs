@@ -5,8 +5,8 @@ use miserly_experiments::Table;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
 
-/// The columns. Instants are in seconds since 1970, durations in seconds, memory in kilobytes.
-const COLUMNS: [&str; 18] = [
+/// The columns. Instants are in seconds since 1970, durations in seconds, memory in kilobytes, input and output in bytes.
+const COLUMNS: [&str; 25] = [
     "job",
     "array",
     "index",
@@ -25,6 +25,13 @@ const COLUMNS: [&str; 18] = [
     "attempts",
     "outcome",
     "exit",
+    "cpu_user",
+    "cpu_system",
+    "memory_peak_kb",
+    "io_read",
+    "io_written",
+    "stops",
+    "usage_of",
 ];
 
 /// Returns the table, with one row for each job.
@@ -53,11 +60,23 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
         Some(job.attempts.into()),
         Some(job.outcome.as_str().into()),
         exit(job.outcome).map(Value::from),
+        job.usage.map(|usage| unsigned_seconds(usage.user)),
+        job.usage.map(|usage| unsigned_seconds(usage.system)),
+        job.usage.and_then(|usage| Some(usage.memory_peak?.div_ceil(1024).into())),
+        job.usage.and_then(|usage| Some(usage.io_read?.into())),
+        job.usage.and_then(|usage| Some(usage.io_written?.into())),
+        job.usage.map(|usage| usage.stops.into()),
+        job.usage.map(|usage| if usage.of_processes { "processes" } else { "group" }.into()),
     ]
 }
 
 /// Returns microseconds in seconds.
 fn seconds(micros: i64) -> Value {
+    (micros as f64 / 1e6).into()
+}
+
+/// Returns microseconds in seconds.
+fn unsigned_seconds(micros: u64) -> Value {
     (micros as f64 / 1e6).into()
 }
 

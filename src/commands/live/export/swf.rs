@@ -27,6 +27,11 @@ pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<
     }
     writer.comment(&format!("; UnixStartTime: {start}\n; MaxProcs: {most}{note}"))?;
     writer.comment("; Note: users have their numbers of that machine")?;
+    if jobs.iter().any(|job| job.usage.is_some_and(|usage| usage.of_processes)) {
+        writer.comment(
+            "; Note: the used memory of jobs without a control group is that of their largest process",
+        )?;
+    }
     for (name, number) in &queues {
         writer.comment(&format!("; Queue: {number} {name}"))?;
     }
@@ -52,6 +57,13 @@ fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     record.set(Field::Runtime, job.runtime().map_or(0, up));
     if job.started.is_some() {
         record.set(Field::Allocated, whole(job.cpus));
+    }
+    if let Some(usage) = job.usage {
+        let cpus = job.cpus.max(1);
+        record.set_cpu_time(usage.user.saturating_add(usage.system) / cpus);
+        if let Some(bytes) = usage.memory_peak {
+            record.set(Field::UsedMemory, whole(bytes.div_ceil(1024).div_ceil(cpus)));
+        }
     }
     record.set(Field::RequestedProcs, whole(job.cpus));
     record.set(Field::Estimate, up(job.time));

@@ -1,6 +1,12 @@
-use miserly_engine::{EndedLine, SavedRequest};
+mod checkpoints;
+
+mod life;
+
+use miserly_core::EndHow;
+use miserly_engine::{EndedLine, QueueLine, RoundLine, SavedRequest};
 use serde_json::json;
 
+use super::journal::Began;
 use super::*;
 
 const SECOND: i64 = 1_000_000;
@@ -33,14 +39,14 @@ fn ended(second: i64, job: i64) -> RoundLine {
 /// Returns the effects of these rounds. `change` is another policy from that round on.
 fn effects(policy: &str, rounds: &[RoundLine], change: Option<(usize, &str)>) -> Vec<(i64, EffectLine)> {
     let changes = change.map(|(before, policy)| (before, began(policy))).into_iter().collect();
-    let mut lived = Lived { first: began(policy), changes, rounds: vec![], stopped: None };
+    let mut stretch = Stretch { changes, ..Stretch::new(began(policy), None) };
     for round in rounds {
-        lived.rounds.push(round.clone());
-        let came = simulated(&lived).unwrap().into_iter().filter(|came| came.0 == round.at);
+        stretch.rounds.push(round.clone());
+        let came = simulated(&stretch).unwrap().into_iter().filter(|came| came.0 == round.at);
         // The end of a job refers to its start.
-        lived.rounds.last_mut().unwrap().effects = came.map(|(_, effect)| effect).collect();
+        stretch.rounds.last_mut().unwrap().effects = came.map(|(_, effect)| effect).collect();
     }
-    simulated(&lived).unwrap()
+    simulated(&stretch).unwrap()
 }
 
 #[test]

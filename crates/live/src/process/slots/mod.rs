@@ -17,7 +17,7 @@ use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
 use self::rotation::{Rotation, Switch};
-use super::message::{WorkerHandle, WorkerMessage};
+use super::message::{AttemptHandle, AttemptMessage};
 
 /// The longest wait for processes that do not stop. After it the next slot runs beside them.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct RotationUpdate {
     pub(super) schedule: SlotSchedule,
     /// The handles of the attempts.
-    pub(super) workers: BTreeMap<Attempt, WorkerHandle>,
+    pub(super) handles: BTreeMap<Attempt, AttemptHandle>,
     /// The attempts that began stopped.
     pub(super) fresh: BTreeSet<Attempt>,
 }
@@ -56,7 +56,7 @@ impl Rotator {
 
 /// Lets all attempts continue, because there is no thread to rotate them.
 pub(super) fn resume_all(update: &RotationUpdate) {
-    update.workers.values().for_each(|worker| worker.send(WorkerMessage::SetTurn { runs: true, ack: None }));
+    update.handles.values().for_each(|handle| handle.send(AttemptMessage::SetTurn { runs: true, ack: None }));
 }
 
 fn rotate(updates: &Receiver<RotationUpdate>) {
@@ -65,7 +65,7 @@ fn rotate(updates: &Receiver<RotationUpdate>) {
     loop {
         let switch = match wait(updates, rotation.ends()) {
             Ok(update) => {
-                members.take(update.workers);
+                members.take(update.handles);
                 rotation.replace(update.schedule, &update.fresh)
             }
             Err(RecvTimeoutError::Timeout) => rotation.next(),
@@ -90,15 +90,15 @@ fn wait(
 /// The attempts of the queue.
 #[derive(Debug, Default)]
 struct SlotMembers {
-    workers: BTreeMap<Attempt, WorkerHandle>,
+    handles: BTreeMap<Attempt, AttemptHandle>,
     /// Pending stop acknowledgements, by attempt.
     stops: BTreeMap<Attempt, Weak<Sender<()>>>,
 }
 
 impl SlotMembers {
-    fn take(&mut self, workers: BTreeMap<Attempt, WorkerHandle>) {
-        self.stops.retain(|attempt, _| workers.contains_key(attempt));
-        self.workers = workers;
+    fn take(&mut self, handles: BTreeMap<Attempt, AttemptHandle>) {
+        self.stops.retain(|attempt, _| handles.contains_key(attempt));
+        self.handles = handles;
     }
 
     /// Carries out a context switch. It does not wait for an attempt with an unacknowledged earlier
@@ -128,25 +128,23 @@ impl SlotMembers {
     }
 
     fn set_turn(&self, attempt: &Attempt, runs: bool, ack: Option<Arc<Sender<()>>>) {
-        if let Some(worker) = self.workers.get(attempt) {
-            worker.send(WorkerMessage::SetTurn { runs, ack });
+        if let Some(handle) = self.handles.get(attempt) {
+            handle.send(AttemptMessage::SetTurn { runs, ack });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-
-    use super::super::message::Waker;
+    use super::super::message::LoopHandle;
     use super::*;
 
     #[test]
     fn an_attempt_without_an_acknowledgement_is_waited_for_once() {
         let attempt = Attempt { job: 1, nth: 1 };
-        let (sender, messages) = channel();
+        let (shims, messages, _) = LoopHandle::new().unwrap();
         let mut members = SlotMembers::default();
-        members.take([(attempt, WorkerHandle::new(sender, Waker::new().unwrap()))].into());
+        members.take([(attempt, AttemptHandle::new(attempt, shims))].into());
         let mut waits = || {
             let began = BootTime::now();
             members.apply(&Switch { stop: vec![attempt], resume: vec![] });

@@ -15,5 +15,6 @@ pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> JobRow
         queue: queue.into(),
         array,
         body,
+        problem: None,
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miserly_live::store::{Backups, Damage, DamageSite, Recovery, Store, StoreError};
+use miserly_engine::EndedFilter;
+use miserly_live::store::{Backups, Damage, DamageSite, Recovery, StateCheck, Store, StoreError, verify};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -72,7 +73,7 @@ fn recover(folder: &Path) -> Recovery {
 
 /// Opens a state: as it is, or after its recovery.
 fn open(folder: &Path) -> (Store, Option<Recovery>) {
-    match Store::open(folder) {
+    match Store::open_verified(folder) {
         Ok(store) => (store, None),
         Err(StoreError::Damaged(damages)) => {
             assert!(!damages.is_empty());
@@ -188,8 +189,9 @@ fn a_damaged_job_is_named_and_restored_from_the_backup_and_the_others_are_kept()
     let folder = checkpointed(&left);
     // Job 38 was live in version 1, which the backup has, and in no other.
     flip_text(&file(folder.path(), "jobs.db"), b"{\"job\":38,\"version\":1}");
-    let Err(StoreError::Damaged(damages)) = Store::open(folder.path()) else { panic!("opened") };
+    let Err(StoreError::Damaged(damages)) = Store::open_verified(folder.path()) else { panic!("opened") };
     assert!(damages.iter().any(|damage| damage.site == DamageSite::Job(38)), "{damages:?}");
+    assert_eq!(verify(folder.path()).unwrap(), damages);
     let recovery = recover(folder.path());
     assert_eq!((&recovery.lost[..], &recovery.outdated[..]), (&[][..], &[38][..]));
     assert_eq!(recovery.backup.as_ref().unwrap().path, folder.path().join("backups/1.db"));
@@ -210,6 +212,75 @@ fn a_damaged_job_that_no_backup_has_is_named_as_lost() {
     let mut model = left.model;
     model.jobs.remove(&38);
     assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), model);
+}
+
+/// The row is read with its problem, and stays as it is. The others are not affected.
+#[test]
+fn a_single_damaged_live_job_does_not_stop_the_start() {
+    let left = Left::after(40);
+    let folder = checkpointed(&left);
+    let database = file(folder.path(), "jobs.db");
+    flip_text(&database, b"{\"job\":38,\"version\":1}");
+    let problem = Some("its checksum differs".to_owned());
+    for version in [50, 51] {
+        let mut store = Store::open(folder.path()).unwrap();
+        let live = store.live_jobs().unwrap();
+        let bad: Vec<_> = live.iter().filter(|row| row.problem.is_some()).collect();
+        assert!(matches!(bad[..], [row] if row.number == 38 && row.problem == problem), "{bad:?}");
+        assert_eq!(store.job(38).unwrap().unwrap().problem, problem);
+        store.commit(&batch(1, false, version)).unwrap();
+    }
+    // A second one, in its stored checksum.
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    connection.execute("UPDATE live SET sum = sum + 1 WHERE number = 1", []).unwrap();
+    drop(connection);
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::Damaged(_))), "two are not told apart");
+}
+
+#[test]
+fn a_damaged_checksum_of_a_live_job_is_the_problem_of_that_row() {
+    let left = Left::after(40);
+    let folder = checkpointed(&left);
+    let set = |sql: &str| {
+        let connection = rusqlite::Connection::open(file(folder.path(), "jobs.db")).unwrap();
+        assert_eq!(connection.execute(sql, []).unwrap(), 1);
+    };
+    set("UPDATE live SET sum = sum + 1 WHERE number = 38");
+    let live = Store::open(folder.path()).unwrap().live_jobs().unwrap();
+    assert_eq!(
+        live.iter().filter(|row| row.problem.is_some()).map(|row| row.number).collect::<Vec<_>>(),
+        [38]
+    );
+    set("DELETE FROM live WHERE number = 38");
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::Damaged(_))), "a missing row is not read");
+}
+
+/// Damage of the history does not stop a start. The check in the background finds it.
+#[test]
+fn damage_of_the_history_is_found_in_the_background() {
+    let left = Left::after(40);
+    let folder = checkpointed(&left);
+    let connection = rusqlite::Connection::open(file(folder.path(), "jobs.db")).unwrap();
+    let ended: i64 = connection.query_row("SELECT min(number) FROM ended", [], |row| row.get(0)).unwrap();
+    connection.execute("UPDATE ended SET body = body || ' ' WHERE number = ?", [ended]).unwrap();
+    connection.execute("UPDATE journal SET body = body || ' ' WHERE number = 3", []).unwrap();
+    drop(connection);
+    let store = Store::open(folder.path()).unwrap();
+    let rows = store.ended_jobs(&EndedFilter::default()).unwrap();
+    assert_eq!(
+        rows.iter().filter(|row| row.problem.is_some()).map(|row| row.number).collect::<Vec<_>>(),
+        [ended]
+    );
+    let check = StateCheck::start(folder.path().to_owned()).unwrap();
+    while !check.is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let sites: Vec<DamageSite> = check.damages().into_iter().map(|damage| damage.site).collect();
+    let tables = [DamageSite::Table("ended"), DamageSite::Table("journal")];
+    assert_eq!(
+        sites,
+        [DamageSite::Job(ended), tables[0].clone(), DamageSite::Lines(3, 3), tables[1].clone()]
+    );
 }
 
 /// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent

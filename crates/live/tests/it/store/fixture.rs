@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use miserly_engine::{JobRow, JournalBatch};
 use miserly_live::store::{History, Store, StoreError};
 
-use super::fixture_content::fixture;
+use super::fixture_content::{checkpoint, fixture};
 use super::support::{Model, row};
 
 fn folder_of(format: u32) -> PathBuf {
@@ -33,17 +33,21 @@ fn copied(format: u32) -> tempfile::TempDir {
 
 #[test]
 fn each_format_opens() {
-    [1, 2].into_iter().for_each(opens);
+    [1, 2, 3].into_iter().for_each(opens);
 }
 
 fn opens(format: u32) {
     let folder = copied(format);
-    let (model, batch) = written();
+    let (mut model, batch) = written();
+    if format > 2 {
+        model.commit(&checkpoint());
+    }
     let mut store = Store::open(folder.path()).unwrap();
     assert_eq!(Model::of(&store), model);
+    assert_eq!(store.segments().count(), usize::from(format > 2));
     store.commit(&JournalBatch { lines: vec!["{}".into()], ..batch }).unwrap();
-    assert_eq!(store.last_line(), 3);
-    assert_eq!(store.meta("format"), Some("2"), "an older program must not write to it");
+    assert_eq!(store.last_line(), model.last + 1);
+    assert_eq!(store.meta("format"), Some("3"), "an older program must not write to it");
 }
 
 #[test]

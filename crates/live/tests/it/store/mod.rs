@@ -10,6 +10,8 @@ mod faults;
 
 mod io_errors;
 
+mod segments;
+
 mod fixture;
 
 mod support;

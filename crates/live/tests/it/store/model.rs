@@ -1,6 +1,6 @@
 //! The store against plain memory.
 
-use miserly_engine::{EndedFilter, JobRow, JournalBatch};
+use miserly_engine::{Checkpoint, EndedFilter, JobRow, JournalBatch};
 use miserly_live::store::Store;
 use proptest::prelude::*;
 
@@ -11,6 +11,7 @@ use super::support::{Model, journal, row};
 enum Step {
     Commit(JournalBatch),
     Forget(Vec<i64>),
+    ForgetSegment(i64),
     Reopen,
 }
 
@@ -22,11 +23,10 @@ fn rows() -> impl Strategy<Value = JobRow> {
 fn batches() -> impl Strategy<Value = JournalBatch> {
     let lines = prop::collection::vec("[a-z\"{}é]{0,30}", 0..4);
     let meta = prop::collection::vec((prop_oneof!["clock", "other"], "[a-z]{0,10}"), 0..3);
-    (lines, prop::collection::vec(rows(), 0..5), meta).prop_map(|(lines, rows, meta)| JournalBatch {
-        lines,
-        rows,
-        values: meta,
-    })
+    let checkpoint = prop::option::weighted(0.3, ("[a-z]{0,30}", 0..100_i64));
+    let checkpoint = checkpoint.prop_map(|found| found.map(|(line, wall)| Checkpoint { line, wall }));
+    (lines, prop::collection::vec(rows(), 0..5), meta, checkpoint)
+        .prop_map(|(lines, rows, values, checkpoint)| JournalBatch { lines, checkpoint, rows, values })
 }
 
 fn forgotten() -> impl Strategy<Value = Vec<i64>> {
@@ -35,7 +35,7 @@ fn forgotten() -> impl Strategy<Value = Vec<i64>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(
-        prop_oneof![8 => batches().prop_map(Step::Commit), 1 => forgotten().prop_map(Step::Forget), 1 => Just(Step::Reopen)],
+        prop_oneof![8 => batches().prop_map(Step::Commit), 1 => forgotten().prop_map(Step::Forget), 1 => (0..100_i64).prop_map(Step::ForgetSegment), 1 => Just(Step::Reopen)],
         1..30,
     )
 }
@@ -52,15 +52,27 @@ proptest! {
     fn a_store_is_what_was_committed(steps in steps(), filters in prop::collection::vec(filters(), 4), from in 0..40_i64) {
         let folder = tempfile::tempdir().unwrap();
         let (mut store, mut model) = (Store::open(folder.path()).unwrap(), Model::default());
+        let mut segments: Vec<(i64, i64)> = vec![];
         for step in &steps {
             match step {
                 Step::Commit(batch) => {
                     store.commit(batch).unwrap();
                     model.commit(batch);
+                    // A first line that is a checkpoint seals nothing.
+                    let sealed = model.last - 1;
+                    segments.extend(batch.checkpoint.as_ref().filter(|_| sealed > 0).map(|of| (sealed, of.wall)));
                 }
                 Step::Forget(numbers) => {
                     store.forget(numbers).unwrap();
                     model.jobs.retain(|number, row| !row.ended || !numbers.contains(number));
+                }
+                Step::ForgetSegment(before) => {
+                    let due = segments.iter().take_while(|(_, wall)| wall < before).count();
+                    prop_assert_eq!(store.forget_segment(*before).unwrap(), due > 1);
+                    if let Some((last, _)) = segments.first().copied().filter(|_| due > 0) {
+                        model.lines.retain(|line| line.number > last);
+                        segments.remove(0);
+                    }
                 }
                 Step::Reopen => {
                     drop(store);
@@ -70,7 +82,8 @@ proptest! {
         }
         prop_assert_eq!(&Model::of(&store), &model);
         prop_assert_eq!(store.live_jobs().unwrap(), model.live());
-        prop_assert_eq!(store.last_line(), i64::try_from(model.lines.len()).unwrap());
+        let sealed: Vec<_> = store.segments().map(|segment| (segment.last, segment.sealed)).collect();
+        prop_assert_eq!(sealed, segments);
         let tail: Vec<_> = model.lines.iter().filter(|line| line.number >= from).cloned().collect();
         prop_assert_eq!(journal(&store, from), tail);
         for filter in &filters {

@@ -16,6 +16,7 @@ pub(crate) fn batch(number: i64, ended: bool, version: i64) -> JournalBatch {
         lines: vec![format!("{{\"line\":{version}}}"); usize::try_from(version % 3).unwrap_or_default()],
         rows: vec![row(number, ended, version, size)],
         values: meta,
+        ..JournalBatch::default()
     }
 }
 
@@ -24,13 +25,17 @@ pub(crate) fn batch(number: i64, ended: bool, version: i64) -> JournalBatch {
 pub(crate) struct Model {
     pub(crate) jobs: BTreeMap<i64, JobRow>,
     pub(crate) lines: Vec<Line>,
+    /// The number of the last line.
+    pub(crate) last: i64,
     pub(crate) meta: BTreeMap<String, String>,
 }
 
 impl Model {
     pub(crate) fn commit(&mut self, batch: &JournalBatch) {
-        for body in &batch.lines {
-            let number = self.lines.last().map_or(0, |line| line.number) + 1;
+        let checkpoint = batch.checkpoint.iter().map(|checkpoint| &checkpoint.line);
+        for body in batch.lines.iter().chain(checkpoint) {
+            self.last += 1;
+            let number = self.last;
             self.lines.push(Line { number, body: body.clone() });
         }
         self.jobs.extend(batch.rows.iter().map(|row| (row.number, row.clone())));
@@ -45,6 +50,7 @@ impl Model {
         Model {
             jobs: jobs.into_iter().map(|row| (row.number, row)).collect(),
             lines: journal(store, 1),
+            last: store.last_line(),
             meta: meta.filter_map(|key| Some((key.to_owned(), store.meta(key)?.to_owned()))).collect(),
         }
     }

@@ -1,0 +1,64 @@
+//! The expected ends of jobs, and the earliest starts of jobs that wait for them.
+
+use miserly_core::{Entry, State, Time};
+
+use crate::{Queue, Record, Setup};
+
+/// A schedule that has the ends of jobs: that of the engine, or of a snapshot.
+pub(crate) trait ExpectedEnds {
+    /// Returns the setup.
+    fn setup(&self) -> &Setup;
+
+    /// Returns whether a job has not finished, also if it has no usable record.
+    fn is_unfinished(&self, number: i64) -> bool;
+
+    /// Returns the instant at which a running job's resources are free. It is unknown for an overdue job.
+    fn expected_end(&self, number: i64) -> Option<Time>;
+
+    /// Returns the latest end of a waiting job with a promise.
+    fn promised_end(&self, number: i64) -> Option<Time>;
+
+    /// Returns whether the queue's policy takes a job into account now, although the job may start only later.
+    fn enters_at_once(&self, record: &Record, at: Time) -> bool {
+        let due = record.own_begin().is_some_and(|begin| begin <= at || self.knows_begin(record));
+        due || (!record.after.is_empty() && self.is_begin_known(record, at))
+    }
+
+    /// Returns whether the policy supports earliest starts and the ends of all dependencies are known.
+    fn is_begin_known(&self, record: &Record, at: Time) -> bool {
+        self.knows_begin(record) && record.after.iter().all(|other| self.latest_end(*other, at).is_some())
+    }
+
+    /// Returns whether the policy of a job's queue supports earliest starts.
+    fn knows_begin(&self, record: &Record) -> bool {
+        self.setup().queue(&record.queue).is_some_and(Queue::knows_begin)
+    }
+
+    /// Returns the earliest start of a job: the user's, or the latest end of its dependencies.
+    ///
+    /// It is [`Time::MAX`] while the end of a dependency is unknown.
+    fn earliest_begin(&self, record: &Record, at: Time) -> Option<Time> {
+        let unfinished = record.after.iter().filter(|other| self.is_unfinished(**other));
+        let ends = unfinished.map(|other| self.latest_end(*other, at).unwrap_or(Time::MAX));
+        ends.chain(record.begin.map(Time::from_ticks)).max()
+    }
+
+    /// Returns the latest end of an unfinished job, if it is known. The end of an overdue job is unknown.
+    fn latest_end(&self, number: i64, at: Time) -> Option<Time> {
+        let end = self.expected_end(number).or_else(|| self.promised_end(number));
+        end.filter(|end| *end > at && *end < Time::MAX)
+    }
+}
+
+/// Returns the latest end of a waiting job with a promise.
+pub(crate) fn promised_end(entry: &Entry) -> Option<Time> {
+    let waits = entry.state == State::Waiting;
+    entry.promise.filter(|_| waits).map(|promise| promise.best + entry.request.planned())
+}
+
+impl Record {
+    /// Returns the earliest start of a job that depends on no other job. Without `--begin` it is the beginning of time.
+    fn own_begin(&self) -> Option<Time> {
+        self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
+    }
+}

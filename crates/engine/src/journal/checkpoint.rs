@@ -1,0 +1,90 @@
+//! Checkpoints: what a replay needs to begin after a round.
+
+use miserly_core::{Driver, JobId, Ledger, Time, WakeUps};
+use serde::{Deserialize, Serialize};
+
+use super::{OpportunisticLine, QueueLine};
+use crate::{Amounts, Queue, SavedEntry, SavedLedgerState, Setup, amounts};
+
+/// The state of the queues after a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct CheckpointLine {
+    /// The instant of the last round before, in ticks.
+    pub at: i64,
+    /// The wall time, in microseconds since 1970.
+    pub wall: i64,
+    /// The queues.
+    pub queues: Vec<QueueCheckpoint>,
+    /// The resources for opportunistic jobs, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opportunistic: Option<OpportunisticLine>,
+    /// The next wake-up of the layer of opportunistic jobs, in ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opportunistic_wake: Option<i64>,
+}
+
+/// The state of a queue after a round.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct QueueCheckpoint {
+    /// The queue.
+    pub queue: QueueLine,
+    /// Whether the queue is stopped, because its policy made a mistake. A replay cannot begin here then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// The present capacity of its pool, if some of it is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Amounts>,
+    /// The state that its policy keeps besides that of jobs.
+    pub state: SavedLedgerState,
+    /// The next wake-up that its policy requested, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<i64>,
+    /// The jobs in its ledger.
+    pub jobs: Vec<SavedEntry>,
+}
+
+impl CheckpointLine {
+    /// Returns the checkpoint of the queues of a setup, without its instants.
+    pub(crate) fn new(setup: &Setup, queues: &[Driver], wake_ups: &WakeUps) -> CheckpointLine {
+        let wakes = wake_ups.queues.iter().copied().chain(std::iter::repeat(None));
+        let queues = setup.queues.iter().zip(queues).zip(wakes);
+        CheckpointLine {
+            queues: queues
+                .map(|((queue, driver), wake)| QueueCheckpoint::new(queue, driver.ledger(), wake))
+                .collect(),
+            opportunistic: setup.opportunistic.map(OpportunisticLine::new),
+            opportunistic_wake: wake_ups.opportunistic.map(Time::ticks),
+            ..CheckpointLine::default()
+        }
+    }
+
+    /// Returns whether a replay can begin here: no queue is stopped.
+    pub fn can_begin(&self) -> bool {
+        !self.queues.iter().any(|queue| queue.stopped)
+    }
+
+    /// Returns the wake-ups of the queues and of the layer of opportunistic jobs.
+    pub fn wake_ups(&self) -> WakeUps {
+        WakeUps {
+            queues: self.queues.iter().map(|queue| queue.wake.map(Time::from_ticks)).collect(),
+            opportunistic: self.opportunistic_wake.map(Time::from_ticks),
+        }
+    }
+}
+
+impl QueueCheckpoint {
+    fn new(queue: &Queue, ledger: &Ledger, wake: Option<Time>) -> QueueCheckpoint {
+        let capacity = ledger.machine().capacity();
+        let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
+        let saved = |job: JobId| SavedEntry::new(ledger.entry(job));
+        QueueCheckpoint {
+            queue: QueueLine::new(queue),
+            stopped: false,
+            capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
+            state: SavedLedgerState::new(&ledger.state()),
+            wake: wake.map(Time::ticks),
+            jobs: jobs.map(saved).collect(),
+        }
+    }
+}

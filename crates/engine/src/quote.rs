@@ -1,0 +1,122 @@
+//! Quotes: the promises that a submission would get, from a trial on a copy of its queue.
+
+use miserly_api::model::{Problem, ProblemCode, Quote, Submission, Window};
+use miserly_core::{Effect, Entry, JobId, Round, Span, System, Time};
+
+use crate::expected_ends::ExpectedEnds;
+use crate::requests::RequestError;
+use crate::stopped_queue::{play_on, stopped_problem};
+use crate::submission::refused;
+use crate::submission_check::refused_field;
+use crate::{Caller, DaemonReply, JobState, Now, Record, Snapshot};
+
+impl Snapshot {
+    /// Returns the promises that a submission would get now.
+    ///
+    /// O(n log n) for the n jobs of its queue: its ledger and its policy are made anew from the records.
+    pub(crate) fn quote(
+        &self,
+        now: Now,
+        caller: &Caller,
+        submission: &Submission,
+        launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+    ) -> Result<DaemonReply, Problem> {
+        let submission = &*self.setup.in_whole_cores(submission);
+        let at = self.instant(now);
+        let records = self.records_of(now, caller, submission, launchable)?;
+        self.check_known_begin(at, &records[0])?;
+        let entries = self.entries_of(&records[0].queue);
+        let base = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let play = |queue, round| self.play_copy(queue, at, entries, round);
+        let windows = self.trial_windows(now, at, &records, base, play).map_err(|error| match error {
+            RequestError::Refused(problem) => problem,
+            RequestError::Fatal(error) => Problem::new(ProblemCode::Internal, error.to_string()),
+        })?;
+        Ok(DaemonReply::Quote(Quote { windows }))
+    }
+
+    /// Returns the instant of a trial: now, or the last one before an event that is due and not yet played.
+    fn instant(&self, now: Now) -> Time {
+        let before_due = self.next_due.map_or(now.ticks, |due| now.ticks.min(due - Span::TICK));
+        before_due.max(self.values.last_instant + Span::TICK)
+    }
+
+    /// Returns the jobs in the ledger of a queue.
+    fn entries_of(&self, queue: &str) -> Vec<(JobId, Entry)> {
+        let records = self.jobs.iter().filter(|record| *record.queue == *queue);
+        (0..).map(JobId).zip(records.filter_map(Record::ledger_entry)).collect()
+    }
+
+    /// Plays a round on a copy of a queue. Returns the copy, and the effects.
+    fn play_copy(
+        &self,
+        queue: usize,
+        at: Time,
+        entries: Vec<(JobId, Entry)>,
+        round: Round,
+    ) -> Result<(System, Vec<Effect>), RequestError> {
+        let setup = &self.setup.queues[queue];
+        if let Some(problem) = stopped_problem(&self.stopped, &setup.name) {
+            return Err(problem.into());
+        }
+        let driver = setup.driver(entries, &self.queues[queue].state).map_err(|rule| {
+            let message = format!("the jobs of queue {} contradict its pool: {rule}", setup.name);
+            Problem::new(ProblemCode::Internal, message)
+        })?;
+        play_on(driver, queue, at, round)
+    }
+
+    /// Checks that a job with a deadline gets a window now. A held one gets it at its release.
+    pub(crate) fn check_known_begin(&self, at: Time, record: &Record) -> Result<(), Problem> {
+        if record.deadline.is_none() || record.state == JobState::Held || self.enters_at_once(record, at) {
+            return Ok(());
+        }
+        let unknown = record.after.iter().find(|other| self.latest_end(**other, at).is_none());
+        let other = unknown.map_or_else(|| "a job".to_owned(), |other| format!("job {other}"));
+        let message =
+            format!("it waits for {other}, whose end is not known, so no end by a deadline can be promised");
+        Err(refused_field("deadline", message))
+    }
+
+    /// Returns the windows that new jobs would get in their queue, from a trial on a copy.
+    ///
+    /// `base` is the lowest of the handles that they have on the copy. `play` plays a round there.
+    pub(crate) fn trial_windows(
+        &self,
+        now: Now,
+        at: Time,
+        records: &[Record],
+        base: u32,
+        play: impl FnOnce(usize, Round) -> Result<(System, Vec<Effect>), RequestError>,
+    ) -> Result<Vec<Option<Window>>, RequestError> {
+        let Some(queue) = self.setup.position(&records[0].queue) else {
+            return Ok(vec![]);
+        };
+        // The jobs of an array are deferred together, and a deferred job has no window.
+        if !self.enters_at_once(&records[0], at) {
+            return Ok(vec![None; records.len()]);
+        }
+        let mut round = Round::default();
+        for (handle, record) in (base..).zip(records) {
+            let begin = self.earliest_begin(record, at);
+            let request = record.request(&self.setup, 0, at, begin);
+            round.submitted.push(miserly_core::Submission { job: JobId(handle), request });
+        }
+        let (trial, effects) = play(queue, round)?;
+        let numbered = |effect: Effect| {
+            let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
+            Some((records.get(nth)?.number, effect))
+        };
+        let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
+        let refusal = |record: &Record| refused(&effects, record.number, &self.unrecorded);
+        if let Some(problem) = records.iter().find_map(refusal) {
+            return Err(problem.into());
+        }
+        let ledger = trial.queues()[0].ledger();
+        let window = |(handle, record): (u32, &Record)| {
+            let promise = ledger.get(JobId(handle))?.promise?;
+            Some(record.window(now, promise.best))
+        };
+        Ok((base..).zip(records).map(window).collect())
+    }
+}

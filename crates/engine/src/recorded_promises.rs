@@ -1,0 +1,132 @@
+//! The promises of one job, as they were recorded.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::promise::PromiseCause;
+
+/// A promise, as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct RecordedPromise {
+    /// The wall time at which it was made, in microseconds since 1970.
+    pub(crate) at: i64,
+    /// The latest start, in ticks; [`Time::MAX`](miserly_core::Time::MAX) if none is promised any more.
+    pub(crate) start: i64,
+    /// The cause, if it is not an improvement.
+    #[serde(default, rename = "broken", skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<PromiseCause>,
+}
+
+impl RecordedPromise {
+    /// Returns whether the promise before it was broken.
+    pub(crate) fn is_breach(&self) -> bool {
+        self.cause.is_some_and(PromiseCause::is_breach)
+    }
+}
+
+/// Recorded promises, in order. They are stored as a list.
+///
+/// A clone shares all but the last one, which moves most often.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "Vec<RecordedPromise>", into = "Vec<RecordedPromise>")]
+pub(crate) struct RecordedPromises {
+    /// All but the last one.
+    earlier: Arc<[RecordedPromise]>,
+    last: Option<RecordedPromise>,
+}
+
+impl RecordedPromises {
+    /// Returns whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// Returns the number of promises.
+    pub(crate) fn len(&self) -> usize {
+        self.earlier.len() + usize::from(self.last.is_some())
+    }
+
+    /// Returns the promises, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RecordedPromise> {
+        self.earlier.iter().chain(&self.last)
+    }
+
+    /// Returns the first promise.
+    pub(crate) fn first(&self) -> Option<&RecordedPromise> {
+        self.iter().next()
+    }
+
+    /// Returns the last promise.
+    pub(crate) fn last(&self) -> Option<&RecordedPromise> {
+        self.last.as_ref()
+    }
+
+    /// Returns the first breach, and the promise before it if there is one.
+    pub(crate) fn first_breach(&self) -> Option<(Option<&RecordedPromise>, &RecordedPromise)> {
+        let earlier = std::iter::once(None).chain(self.iter().map(Some));
+        earlier.zip(self.iter()).find(|(_, promise)| promise.is_breach())
+    }
+
+    /// Adds a promise.
+    pub(crate) fn push(&mut self, promise: RecordedPromise) {
+        if let Some(before) = self.last.replace(promise) {
+            self.earlier = self.earlier.iter().copied().chain([before]).collect();
+        }
+    }
+
+    /// Replaces the last promise, or adds the first one.
+    pub(crate) fn replace_last(&mut self, promise: RecordedPromise) {
+        self.last = Some(promise);
+    }
+}
+
+impl From<Vec<RecordedPromise>> for RecordedPromises {
+    fn from(mut promises: Vec<RecordedPromise>) -> RecordedPromises {
+        let last = promises.pop();
+        RecordedPromises { earlier: promises.into(), last }
+    }
+}
+
+impl From<RecordedPromises> for Vec<RecordedPromise> {
+    fn from(promises: RecordedPromises) -> Vec<RecordedPromise> {
+        promises.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promise(start: i64, cause: Option<PromiseCause>) -> RecordedPromise {
+        RecordedPromise { at: 0, start, cause }
+    }
+
+    #[test]
+    fn a_clone_keeps_its_promises_and_shares_those_that_do_not_move() {
+        let mut promises = RecordedPromises::default();
+        assert!(promises.is_empty() && promises.first().is_none());
+        promises.push(promise(9, None));
+        promises.push(promise(8, None));
+        let before = promises.clone();
+        promises.replace_last(promise(7, None));
+        assert!(Arc::ptr_eq(&before.earlier, &promises.earlier));
+        promises.push(promise(6, None));
+        let starts = |of: &RecordedPromises| of.iter().map(|promise| promise.start).collect::<Vec<_>>();
+        assert_eq!((starts(&before), starts(&promises)), (vec![9, 8], vec![9, 7, 6]));
+        assert_eq!((promises.len(), promises.first().map(|first| first.start)), (3, Some(9)));
+        assert_eq!(RecordedPromises::from(Vec::from(promises.clone())), promises);
+    }
+
+    #[test]
+    fn the_first_breach_comes_with_the_promise_before_it() {
+        let overdue = Some(PromiseCause::Overdue);
+        let of = |promises: &[RecordedPromise]| {
+            let promises = RecordedPromises::from(promises.to_vec());
+            promises.first_breach().map(|(before, breach)| (before.map(|one| one.start), breach.start))
+        };
+        assert_eq!(of(&[promise(1, None), promise(2, Some(PromiseCause::Held))]), None);
+        assert_eq!(of(&[promise(2, overdue)]), Some((None, 2)));
+        assert_eq!(of(&[promise(1, None), promise(2, overdue), promise(3, overdue)]), Some((Some(1), 2)));
+    }
+}

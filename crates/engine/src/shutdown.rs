@@ -1,0 +1,28 @@
+//! A shutdown of the machine: no attempt begins, and what is late then has this cause.
+
+use miserly_core::{BreachCause, Span};
+
+use crate::{Engine, Journal, Launcher, Now, PromiseCause};
+
+/// The time for which launches wait after the last sign of a shutdown. If the daemon still runs then, there was none.
+const HOLD: Span = Span::from_ticks(10_000_000);
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Notes a sign of a shutdown, and forgets an old one.
+    pub(crate) fn note_shutdown(&mut self, now: Now, shuts_down: bool) {
+        if shuts_down {
+            self.values.shutdown = Some(now.ticks);
+            self.launcher.hold_launches(HOLD);
+        } else if self.values.shutdown.is_some_and(|at| now.ticks > at + HOLD + HOLD) {
+            self.values.shutdown = None;
+        }
+    }
+
+    /// Returns the cause of a breach. What is late because no daemon ran is late for a shutdown if the last daemon ended in one.
+    pub(crate) fn promise_cause(&self, cause: BreachCause) -> PromiseCause {
+        match cause {
+            BreachCause::Away if self.values.shutdown.is_some() => PromiseCause::Shutdown,
+            cause => PromiseCause::from(cause),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The durable state for readers on other threads.
+//!
+//! The engine publishes a snapshot after each batch. A reader never waits for the engine, nor the
+//! engine for a reader: records are shared, and the engine copies those that it changes later.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use miserly_api::model::{Problem, ProblemCode, Submission};
+use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
+
+use crate::expected_ends::ExpectedEnds;
+use crate::record_map::RecordMap;
+use crate::rounds::expected_end;
+use crate::stopped_queue::StoppedQueues;
+use crate::unrecorded::UnrecordedJobs;
+use crate::values::EngineValues;
+use crate::{
+    Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Journal, Launcher, Now, Queue,
+    QueueState, Setup,
+};
+
+/// The state of the engine at one instant: that of the last batch that is durable.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(crate) jobs: RecordMap,
+    /// The jobs without a usable record.
+    pub(crate) unrecorded: Arc<UnrecordedJobs>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) info: Arc<DaemonInfo>,
+    /// The queues, as in the setup.
+    pub(crate) queues: Vec<QueueSnapshot>,
+    pub(crate) stopped: StoppedQueues,
+    pub(crate) values: EngineValues,
+    pub(crate) began: i64,
+    pub(crate) configuration_problem: Option<String>,
+    /// The instant of the next event that no input announces.
+    pub(crate) next_due: Option<Time>,
+}
+
+/// The state of one queue beside its jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueSnapshot {
+    pub(crate) machine: Machine,
+    pub(crate) free: Resources,
+    /// The number of slots in use, if the queue is time-sliced.
+    pub(crate) slots: Option<u64>,
+    pub(crate) running: u64,
+    /// The number of jobs that have not finished.
+    pub(crate) jobs: u64,
+    pub(crate) state: QueueState,
+}
+
+impl QueueSnapshot {
+    fn new(ledger: &Ledger, jobs: usize, state: QueueState) -> QueueSnapshot {
+        QueueSnapshot {
+            machine: ledger.machine().clone(),
+            free: ledger.free(),
+            slots: ledger.matrix().map(|matrix| matrix.used() as u64),
+            running: ledger.running_count() as u64,
+            jobs: jobs as u64,
+            state,
+        }
+    }
+}
+
+/// The latest snapshot, for any thread.
+#[derive(Clone, Debug)]
+pub struct Snapshots(Arc<RwLock<Arc<Snapshot>>>);
+
+impl Snapshots {
+    pub(crate) fn new(snapshot: Snapshot) -> Snapshots {
+        Snapshots(Arc::new(RwLock::new(Arc::new(snapshot))))
+    }
+
+    /// Returns the latest snapshot.
+    pub fn latest(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the snapshot. The lock is held for the exchange of two pointers.
+    fn publish(&self, snapshot: Snapshot) {
+        let snapshot = Arc::new(snapshot);
+        let before = {
+            let mut latest = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *latest, snapshot)
+        };
+        drop(before);
+    }
+}
+
+impl Snapshot {
+    /// Returns the state of an engine that has not loaded any.
+    pub(crate) fn empty(setup: &Arc<Setup>, info: &Arc<DaemonInfo>) -> Snapshot {
+        Snapshot {
+            jobs: RecordMap::default(),
+            unrecorded: Arc::default(),
+            setup: Arc::clone(setup),
+            info: Arc::clone(info),
+            queues: vec![],
+            stopped: StoppedQueues::default(),
+            values: EngineValues::default(),
+            began: 0,
+            configuration_problem: None,
+            next_due: None,
+        }
+    }
+
+    /// Returns the reply to a request that only reads.
+    ///
+    /// `ended` has the finished jobs, as they were at this snapshot or later. `check` is
+    /// [`Launcher::check`].
+    ///
+    /// # Errors
+    /// The reason why there is no reply. Any other request is an error.
+    pub fn answer(
+        &self,
+        now: Now,
+        caller: &Caller,
+        request: &DaemonRequest,
+        ended: &impl EndedJobs,
+        check: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+    ) -> Result<DaemonReply, Problem> {
+        match request {
+            DaemonRequest::Quote(submission) => self.quote(now, caller, submission, check),
+            DaemonRequest::Jobs(filter) => self.list_jobs(now, caller, filter, ended),
+            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),
+            DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
+            DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
+            _ => Err(Problem::new(ProblemCode::Internal, "a request that changes jobs reached a reader")),
+        }
+    }
+
+    /// Returns whether a job has not finished, also if it has no usable record.
+    pub fn is_unfinished(&self, job: i64) -> bool {
+        self.jobs.get(job).is_some() || self.unrecorded.contains(job)
+    }
+
+    /// Returns a queue of the setup by name, with its state.
+    pub(crate) fn queue_state(&self, name: &str) -> Option<&QueueSnapshot> {
+        self.queues.get(self.setup.position(name)?)
+    }
+
+    fn ledger_entry(&self, number: i64) -> Option<Entry> {
+        self.jobs.get(number)?.ledger_entry()
+    }
+}
+
+impl ExpectedEnds for Snapshot {
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn is_unfinished(&self, number: i64) -> bool {
+        Snapshot::is_unfinished(self, number)
+    }
+
+    fn expected_end(&self, number: i64) -> Option<Time> {
+        expected_end(&self.ledger_entry(number)?)
+    }
+
+    fn promised_end(&self, number: i64) -> Option<Time> {
+        crate::expected_ends::promised_end(&self.ledger_entry(number)?)
+    }
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns the latest snapshots, for other threads.
+    pub fn snapshots(&self) -> Snapshots {
+        self.snapshots.clone()
+    }
+
+    /// Returns a snapshot of the present state, which may not be durable yet.
+    pub(crate) fn current(&self) -> Snapshot {
+        let states = self.queue_states();
+        let queue = |(setup, driver): (&Queue, &Driver)| {
+            let state = states.get(&setup.name).cloned().unwrap_or_default();
+            QueueSnapshot::new(driver.ledger(), self.jobs.count_in(&setup.name), state)
+        };
+        Snapshot {
+            jobs: self.jobs.all().clone(),
+            unrecorded: Arc::clone(&self.unrecorded),
+            setup: Arc::clone(&self.setup),
+            info: Arc::clone(&self.info),
+            queues: self.setup.queues.iter().zip(self.system.queues()).map(queue).collect(),
+            stopped: self.stopped.clone(),
+            values: self.values.clone(),
+            began: self.began,
+            configuration_problem: self.configuration_problem.clone(),
+            next_due: self.next_due(),
+        }
+    }
+
+    /// Publishes the present state, which is durable.
+    pub(crate) fn publish(&self) {
+        self.snapshots.publish(self.current());
+    }
+
+    /// Answers a request that only reads from the durable state.
+    pub(crate) fn answer(
+        &self,
+        now: Now,
+        caller: &Caller,
+        request: &DaemonRequest,
+    ) -> Result<DaemonReply, Problem> {
+        let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
+        self.snapshots.latest().answer(now, caller, request, &self.journal, &check)
+    }
+}

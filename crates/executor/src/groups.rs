@@ -1,0 +1,213 @@
+//! The control groups of jobs, if the configuration names a place for them.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
+use miserly_cgroup::{Capability, CgroupError, JobGroup, Tree};
+use miserly_launch::CgroupSpec;
+use serde::{Deserialize, Serialize};
+
+use crate::AttemptId;
+
+/// The most processes and threads of a job, for each of its processors.
+const PIDS: u64 = 512;
+
+/// The settings of the control groups of jobs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GroupSettings {
+    /// The place.
+    pub place: GroupPlace,
+    /// The memory that is kept for jobs, in bytes.
+    pub memory: u64,
+    /// The processors of jobs, by number.
+    pub cpus: Vec<u32>,
+    /// The processor with which the kernel is tried.
+    pub probed: u32,
+    /// Whether there are queues whose jobs have partitions.
+    pub has_strict_queues: bool,
+}
+
+/// The place of the control groups of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupPlace {
+    /// A folder of cgroup v2.
+    Folder(PathBuf),
+    /// Scopes of systemd.
+    Systemd,
+}
+
+/// What the kernel does for the control groups of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupFacts {
+    /// The folder of the tree.
+    pub tree: PathBuf,
+    /// The capabilities of the kernel there.
+    pub can: Vec<Capability>,
+    /// Whether jobs of strict queues have partitions.
+    pub has_partitions: bool,
+    /// Why jobs of strict queues cannot have partitions; `None` if they can, or if there is no such queue.
+    pub no_partitions: Option<String>,
+}
+
+/// The place of the control groups of jobs, and the capabilities of the kernel there.
+#[derive(Clone, Debug)]
+pub struct JobGroups(Option<Arc<Place>>);
+
+#[derive(Debug)]
+struct Place {
+    tree: Tree,
+    in_systemd: bool,
+    facts: GroupFacts,
+}
+
+impl JobGroups {
+    /// Returns no place: jobs have no control groups.
+    pub const fn none() -> JobGroups {
+        JobGroups(None)
+    }
+
+    /// Opens a place for the groups of jobs, and tries the capabilities of the kernel there. Also returns a sentence for each thing that
+    /// is not possible.
+    ///
+    /// Without the right to create groups in the place, jobs have none.
+    pub fn open(settings: &GroupSettings) -> (JobGroups, Vec<String>) {
+        Place::open(settings).map_or_else(
+            |error| (JobGroups::none(), vec![format!("jobs have no control groups: {error}")]),
+            |(place, warnings)| (JobGroups(Some(Arc::new(place))), warnings),
+        )
+    }
+
+    /// Returns the capabilities of the kernel for the groups of jobs; `None` if they have none.
+    pub fn facts(&self) -> Option<&GroupFacts> {
+        self.0.as_ref().map(|place| &place.facts)
+    }
+
+    /// Returns the control group for a job with this memory in kilobytes, 0 for no limit, and this number of processors.
+    /// `strict` is whether its queue is.
+    pub(crate) fn spec(&self, memory: u64, cpus: u64, strict: bool) -> Option<CgroupSpec> {
+        let place = self.0.as_ref()?;
+        Some(CgroupSpec {
+            tree: place.facts.tree.clone(),
+            shims: Some(place.tree.shims().path().to_owned()),
+            can: place.facts.can.clone(),
+            memory: (memory > 0).then(|| memory.saturating_mul(1024)),
+            pids: Some(cpus.saturating_mul(PIDS)),
+            early_on_all: place.in_systemd,
+            strict: strict && place.facts.has_partitions,
+        })
+    }
+
+    /// Starts the scopes again if an administrator has stopped them.
+    pub(crate) fn restore(&self) -> Result<(), SystemdError> {
+        match &self.0 {
+            Some(place) if place.in_systemd && !place.tree.exists() => Scopes::open().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps this memory for jobs, in bytes, if the kernel can keep any.
+    ///
+    /// # Errors
+    /// A group above the tree keeps less.
+    pub fn keep_memory(&self, bytes: u64) -> io::Result<()> {
+        let place = self.0.as_ref().filter(|place| place.facts.can.contains(&Capability::MemoryMin));
+        let kept = place.map(|place| keep_memory(&place.tree, bytes, place.in_systemd));
+        kept.unwrap_or(Ok(())).map_err(io::Error::other)
+    }
+
+    /// Keeps other programs off these processors, and off no others.
+    ///
+    /// # Errors
+    /// systemd refuses it or does not answer, or does not manage the groups of jobs.
+    pub fn confine(&self, busy: &[u32]) -> io::Result<()> {
+        match &self.0 {
+            Some(place) if place.in_systemd => Confinement.set(busy).map_err(io::Error::other),
+            _ => Err(io::Error::other("systemd does not manage the control groups of jobs")),
+        }
+    }
+
+    /// Gives the processors of an attempt that has ended back to other programs. Its group is removed later.
+    pub(crate) fn end_partition(&self, attempt: AttemptId) -> io::Result<()> {
+        match self.job(attempt).map(|job| job.end_partition()) {
+            Some(Err(error)) if !error.is_missing() => {
+                Err(io::Error::other(format!("its partition stays: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the partitions of all attempts that have ended without a daemon.
+    pub(crate) fn end_partitions(&self) -> io::Result<()> {
+        for attempt in self.attempts()? {
+            let job = self.job(attempt);
+            if job.is_some_and(|job| job.events().is_ok_and(|events| !events.populated)) {
+                self.end_partition(attempt)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn job(&self, attempt: AttemptId) -> Option<JobGroup> {
+        let place = self.0.as_ref()?;
+        Some(place.tree.job(attempt.job.unsigned_abs(), attempt.nth))
+    }
+
+    /// Removes the group of an attempt that is over.
+    pub(crate) fn remove(&self, attempt: AttemptId) -> io::Result<()> {
+        let Some(job) = self.job(attempt) else { return Ok(()) };
+        job.remove().map_err(|error| io::Error::other(format!("its control group stays: {error}")))
+    }
+
+    /// Returns the attempts that have a group.
+    pub(crate) fn attempts(&self) -> io::Result<Vec<AttemptId>> {
+        let Some(place) = &self.0 else { return Ok(vec![]) };
+        let groups = place.tree.jobs().map_err(|error| io::Error::other(error.to_string()))?;
+        let attempt = |(job, nth, _)| Some(AttemptId { job: i64::try_from(job).ok()?, nth });
+        Ok(groups.into_iter().filter_map(attempt).collect())
+    }
+}
+
+impl Place {
+    fn open(settings: &GroupSettings) -> Result<(Place, Vec<String>), SystemdError> {
+        let GroupSettings { place, memory, cpus, probed, has_strict_queues } = settings;
+        let tree = match place {
+            GroupPlace::Folder(path) => Tree::open(path)?,
+            GroupPlace::Systemd => Scopes::open()?,
+        };
+        let in_systemd = *place == GroupPlace::Systemd;
+        let folder = tree.group().path().to_owned();
+        let capabilities = tree.probe(*probed)?;
+        let missing = capabilities.missing().iter();
+        let missing = missing.map(|(missing, answer)| {
+            format!("the kernel does not {missing} in {}: {answer}", folder.display())
+        });
+        let mut warnings: Vec<String> = missing.collect();
+        let mut can = capabilities.present();
+        if can.contains(&Capability::MemoryMin)
+            && let Err(error) = keep_memory(&tree, *memory, in_systemd)
+        {
+            warnings.push(format!("memory is not guaranteed to jobs: {error}"));
+            can.retain(|one| *one != Capability::MemoryMin);
+        }
+        let partitions =
+            has_strict_queues.then(|| tree.reserve_cpus(cpus).and_then(|()| tree.try_partition(cpus)));
+        let has_partitions = matches!(partitions, Some(Ok(())));
+        let no_partitions = partitions.and_then(Result::err).map(|error| error.to_string());
+        if let Some(why) = &no_partitions {
+            warnings.push(format!("jobs of strict queues share their idle processors: {why}"));
+        }
+        let facts = GroupFacts { tree: folder, can, has_partitions, no_partitions };
+        Ok((Place { tree, in_systemd, facts }, warnings))
+    }
+}
+
+/// Keeps the memory of jobs in all groups above them.
+fn keep_memory(tree: &Tree, bytes: u64, in_systemd: bool) -> Result<(), SystemdError> {
+    if in_systemd {
+        Scopes::keep_memory(bytes)?;
+    }
+    tree.protect_memory(bytes).map_err(CgroupError::into)
+}

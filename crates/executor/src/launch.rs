@@ -1,0 +1,219 @@
+//! The request of a launch, and the specification of an attempt that follows from it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::time::Duration;
+
+use miserly_api::model::{OutputNames, Submission};
+use miserly_cgroup::online_cpus;
+use miserly_launch::{AttemptSpec, BootTime, OutputFile, ResourceLimits, RunMode};
+use serde::{Deserialize, Serialize};
+
+use crate::{AttemptId, JobGroups};
+
+/// The longest duration in a request: a hundred years.
+const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
+
+/// The request of a launch.
+///
+/// The submission defines the command: program, script, folder, environment, outputs, umask and name. The other fields are
+/// numbers, and choose neither a program nor a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LaunchRequest {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The submission of the job.
+    pub submission: Box<Submission>,
+    /// The sealed user of the job, for an executor.
+    pub credential: Option<String>,
+    /// The number of the first job of its array, and its index.
+    pub array: Option<(i64, u32)>,
+    /// Whether its outputs follow those of an earlier attempt that ran.
+    pub append: bool,
+    /// Memory in kilobytes; 0 for no limit.
+    pub memory: u64,
+    /// Whether it has processors of its own, even when they idle.
+    pub strict: bool,
+    /// The soft limit of open files; `None` is that of the shim.
+    pub files: Option<u64>,
+    /// Processors and window.
+    pub mode: RunMode,
+    /// The grace period before the end.
+    pub grace: Duration,
+    /// How long it stays stopped when no daemon runs.
+    pub orphan_resume_delay: Duration,
+    /// The running time of a time-sliced job.
+    pub run_limit: Option<Duration>,
+}
+
+/// A number in a request that cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; nothing was launched")]
+pub(crate) struct InvalidRequest(String);
+
+impl LaunchRequest {
+    /// Checks the numbers of the request against this machine.
+    pub(crate) fn check(&self) -> Result<(), InvalidRequest> {
+        let invalid = |text: String| Err(InvalidRequest(text));
+        if !self.attempt.is_valid() || self.array.is_some_and(|(first, _)| first < 1) {
+            return invalid(format!("there is no attempt {}.{}", self.attempt.job, self.attempt.nth));
+        }
+        // Not those that this process may use: the confinement of other programs is also its own.
+        let usable = online_cpus().map_err(|error| InvalidRequest(error.to_string()))?;
+        let planned = self.mode.window().map_or(&[][..], |window| &window.cpus);
+        if let Some(cpu) = self.mode.cpus().iter().chain(planned).find(|cpu| !usable.contains(cpu)) {
+            return invalid(format!("processor {cpu} is not one of this machine"));
+        }
+        if self.mode.window().is_some_and(|window| window.start > window.end) {
+            return invalid("the window ends before its start".to_owned());
+        }
+        let durations = [Some(self.grace), Some(self.orphan_resume_delay), self.run_limit];
+        match durations.into_iter().flatten().find(|duration| *duration > LONGEST) {
+            Some(duration) => invalid(format!("{duration:?} is too long")),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the specification of the attempt as the user of its shim. `socket` is the path of the daemon's socket.
+    pub(crate) fn spec(&self, socket: &Path, groups: &JobGroups) -> AttemptSpec {
+        let submission = &self.submission;
+        let name = submission.job_name();
+        let names = OutputNames { job: self.attempt.job, array: self.array, name: &name };
+        let file = |path| OutputFile { path, append: self.append };
+        AttemptSpec {
+            job: self.attempt.job.unsigned_abs(),
+            attempt: self.attempt.nth,
+            argv: submission.command.iter().map(OsString::from).collect(),
+            script: submission.script.clone(),
+            cwd: submission.directory.clone(),
+            env: self.environment(&name, socket),
+            stdout: file(names.output(submission)),
+            stderr: submission.error.is_some().then(|| file(names.error(submission))),
+            umask: submission.umask,
+            limits: ResourceLimits {
+                memory: (self.memory > 0).then(|| self.memory.saturating_mul(1024)),
+                files: self.files,
+            },
+            mode: self.mode.clone(),
+            grace: self.grace,
+            orphan_resume_delay: self.orphan_resume_delay,
+            run_limit: self.run_limit,
+            cgroup: groups.spec(self.memory, submission.cpus, self.strict),
+            user: None,
+            private_folders: None,
+        }
+    }
+
+    /// Returns the environment of the job: that of its submission, and variables that describe the job. Some have the names
+    /// that scripts know from Slurm, too.
+    fn environment(&self, job_name: &str, socket: &Path) -> Vec<(OsString, OsString)> {
+        let mut environment = self.submission.environment.clone();
+        let mut set = |names: &[&str], value: String| {
+            for name in names {
+                environment.insert((*name).to_owned(), value.clone());
+            }
+        };
+        let cpus = self.submission.cpus;
+        set(&["MISERLY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"], self.attempt.job.to_string());
+        set(&["MISERLY_JOB_NAME", "SLURM_JOB_NAME"], job_name.to_owned());
+        set(&["MISERLY_CPUS", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"], cpus.to_string());
+        set(&["MISERLY_ATTEMPT"], self.attempt.nth.to_string());
+        set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
+        set(&["SLURM_SUBMIT_DIR"], self.submission.directory.to_string_lossy().into_owned());
+        if let Some((first, index)) = self.array {
+            set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
+            set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
+        }
+        let raw = self.submission.environment_bytes.iter();
+        let raw =
+            raw.map(|raw| (OsString::from_vec(raw.name.clone()), OsString::from_vec(raw.value.clone())));
+        // Of two variables of the same name the later one counts.
+        raw.chain(environment.into_iter().map(|(name, value)| (name.into(), value.into()))).collect()
+    }
+}
+
+/// Returns the instant that is a duration from now, at most [`LONGEST`].
+pub(crate) fn until(wait: Duration) -> BootTime {
+    BootTime::now().after(wait.min(LONGEST))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use miserly_launch::{ReservedWindow, usable_cpus};
+
+    use super::*;
+
+    /// Returns the launch of `true` as the first attempt of job 1.
+    pub(crate) fn request() -> LaunchRequest {
+        LaunchRequest {
+            attempt: AttemptId { job: 1, nth: 1 },
+            submission: Box::new(Submission {
+                command: vec!["true".into()],
+                directory: "/".into(),
+                cpus: 1,
+                ..Submission::default()
+            }),
+            credential: None,
+            array: None,
+            append: false,
+            memory: 0,
+            strict: false,
+            files: None,
+            mode: RunMode::Reserved { cpus: usable_cpus().unwrap(), end: BootTime::MAX },
+            grace: Duration::ZERO,
+            orphan_resume_delay: Duration::ZERO,
+            run_limit: None,
+        }
+    }
+
+    #[track_caller]
+    fn invalid(request: &LaunchRequest, says: &str) {
+        let problem = request.check().unwrap_err().to_string();
+        assert!(problem.contains(says), "{problem}");
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_right_are_refused() {
+        request().check().unwrap();
+        let attempt = |job, nth| LaunchRequest { attempt: AttemptId { job, nth }, ..request() };
+        invalid(&attempt(0, 1), "no attempt 0.1");
+        invalid(&attempt(-1, 1), "no attempt -1.1");
+        invalid(&attempt(1, 0), "no attempt 1.0");
+        invalid(&LaunchRequest { array: Some((0, 1)), ..request() }, "no attempt");
+        let mode = |cpus, window| RunMode::Opportunistic { cpus, window };
+        let strange = 1_000_000;
+        invalid(&LaunchRequest { mode: mode(vec![strange], None), ..request() }, "processor 1000000");
+        let window = |start, end, cpus| Some(ReservedWindow { start, end, cpus });
+        let cpus = usable_cpus().unwrap();
+        let planned = window(BootTime(1), BootTime(2), vec![strange]);
+        invalid(&LaunchRequest { mode: mode(cpus.clone(), planned), ..request() }, "processor 1000000");
+        let planned = window(BootTime(2), BootTime(1), cpus.clone());
+        invalid(&LaunchRequest { mode: mode(cpus, planned), ..request() }, "ends before its start");
+        invalid(&LaunchRequest { grace: Duration::MAX, ..request() }, "too long");
+        invalid(&LaunchRequest { run_limit: Some(Duration::MAX), ..request() }, "too long");
+    }
+
+    #[test]
+    fn the_job_of_an_array_has_its_names() {
+        let mut request = LaunchRequest { array: Some((3, 7)), append: true, memory: 2, ..request() };
+        request.attempt = AttemptId { job: 5, nth: 2 };
+        request.submission.name = Some("a/b".into());
+        request.submission.error = Some("e%x-%j".into());
+        let spec = request.spec(Path::new("/s"), &JobGroups::none());
+        assert_eq!(spec.stdout, OutputFile { path: "/miserly-3_7.out".into(), append: true });
+        assert_eq!(spec.stderr, Some(OutputFile { path: "/ea_b-5".into(), append: true }));
+        assert_eq!(spec.limits.memory, Some(2048));
+        let value =
+            |name: &str| spec.env.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+        for (name, expect) in [
+            ("MISERLY_JOB_ID", "5"),
+            ("MISERLY_JOB_NAME", "a/b"),
+            ("MISERLY_ATTEMPT", "2"),
+            ("SLURM_ARRAY_TASK_ID", "7"),
+            ("MISERLY_SOCKET", "/s"),
+        ] {
+            assert_eq!(value(name), Some(expect.into()), "{name}");
+        }
+    }
+}

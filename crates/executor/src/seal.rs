@@ -1,0 +1,315 @@
+//! The seal of a submission: proof of its user that only the executor can make.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use hmac::{Hmac, KeyInit, Mac};
+use miserly_api::model::{RawVariable, Submission};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, fsync, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The file of the key, in the folder of the state.
+const FILE: &str = "executor.key";
+const UNFINISHED: &str = "executor.key.new";
+/// The first bytes of the sealed content. Another version would have other ones.
+const VERSION: &[u8] = b"miserly submission 1\n";
+const BYTES: usize = 32;
+
+/// The key of the seals. It survives restarts, and only root can read it.
+pub struct Key([u8; BYTES]);
+
+/// The user of a submission, sealed together with the command of the submission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The user's number.
+    pub uid: u32,
+    /// The group's number of the process that submitted.
+    pub gid: u32,
+    /// The user's name at the submission.
+    pub user: String,
+    /// HMAC-SHA256 over the other fields and the submission, as hexadecimal digits.
+    pub mac: String,
+}
+
+/// The reason why a credential does not prove the user of a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealProblem {
+    /// There is none.
+    #[error("the job has no credential: its state is of a daemon that ran jobs as one user; submit it again")]
+    Missing,
+    /// It cannot be read.
+    #[error("the credential of the job is damaged")]
+    Malformed,
+    /// It is another submission's, or the submission was changed, or it was sealed with another key.
+    #[error("the credential of the job does not prove that its user submitted it as it is now")]
+    Wrong,
+}
+
+/// The sealed part of a submission: the command with its surroundings, and the files that it writes.
+#[derive(Serialize)]
+struct Sealed<'a> {
+    command: &'a [String],
+    script: Option<&'a str>,
+    name: Option<&'a str>,
+    directory: &'a Path,
+    environment: &'a BTreeMap<String, String>,
+    environment_bytes: &'a [RawVariable],
+    output: Option<&'a Path>,
+    error: Option<&'a Path>,
+    umask: u32,
+}
+
+impl Key {
+    /// Reads the key in a folder that only root can change, and creates it at the first time.
+    ///
+    /// # Errors
+    /// The file is not one of root's alone, or cannot be read or written.
+    pub fn open(folder: impl AsFd) -> io::Result<Key> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match openat(&folder, FILE, flags, Mode::empty()) {
+            Ok(file) => Key::read(file),
+            Err(Errno::NOENT) => Key::create(&folder),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Creates the key. Its file has its name when it is complete.
+    fn create(folder: impl AsFd) -> io::Result<Key> {
+        let mut key = Key([0; BYTES]);
+        File::open("/dev/urandom")?.read_exact(&mut key.0)?;
+        match unlinkat(&folder, UNFINISHED, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&folder, UNFINISHED, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(&key.0)?;
+        file.sync_all()?;
+        renameat(&folder, UNFINISHED, &folder, FILE)?;
+        fsync(openat(&folder, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)?;
+        Ok(key)
+    }
+
+    fn read(file: OwnedFd) -> io::Result<Key> {
+        let found = fstat(&file)?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if !is_file || found.st_uid != geteuid().as_raw() || found.st_mode & 0o077 != 0 || found.st_nlink != 1
+        {
+            let message = format!(
+                "{FILE} is no file of root's alone (mode 600); remove it, and submit waiting jobs again"
+            );
+            return Err(io::Error::other(message));
+        }
+        let mut bytes = Vec::new();
+        File::from(file).take(BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        let key = bytes
+            .try_into()
+            .map_err(|_| io::Error::other(format!("{FILE} is damaged: it has {BYTES} bytes")))?;
+        Ok(Key(key))
+    }
+
+    /// Seals a submission of a user.
+    ///
+    /// # Errors
+    /// [`SealProblem::Malformed`] if a path is not UTF-8.
+    pub fn seal(
+        &self,
+        uid: u32,
+        gid: u32,
+        user: &str,
+        submission: &Submission,
+    ) -> Result<Credential, SealProblem> {
+        let mac = self.mac(uid, gid, user, submission)?.finalize().into_bytes();
+        let mut text = String::with_capacity(2 * mac.len());
+        for byte in mac {
+            let _ = write!(text, "{byte:02x}");
+        }
+        Ok(Credential { uid, gid, user: user.to_owned(), mac: text })
+    }
+
+    /// Returns the credential in a text if it is that of this submission.
+    ///
+    /// # Errors
+    /// [`SealProblem`].
+    pub fn verified(&self, text: Option<&str>, submission: &Submission) -> Result<Credential, SealProblem> {
+        let text = text.ok_or(SealProblem::Missing)?;
+        let credential: Credential = serde_json::from_str(text).map_err(|_| SealProblem::Malformed)?;
+        let mac = bytes(&credential.mac).ok_or(SealProblem::Malformed)?;
+        let Credential { uid, gid, user, .. } = &credential;
+        // The comparison takes the same time for each wrong value.
+        let verified = self.mac(*uid, *gid, user, submission)?.verify_slice(&mac);
+        verified.map(|()| credential).map_err(|_| SealProblem::Wrong)
+    }
+
+    fn mac(
+        &self,
+        uid: u32,
+        gid: u32,
+        user: &str,
+        submission: &Submission,
+    ) -> Result<Hmac<Sha256>, SealProblem> {
+        let sealed = Sealed {
+            command: &submission.command,
+            script: submission.script.as_deref(),
+            name: submission.name.as_deref(),
+            directory: &submission.directory,
+            environment: &submission.environment,
+            environment_bytes: &submission.environment_bytes,
+            output: submission.output.as_deref(),
+            error: submission.error.as_deref(),
+            umask: submission.umask,
+        };
+        // JSON separates the fields, so no two submissions have the same text.
+        let sealed = serde_json::to_vec(&sealed).map_err(|_| SealProblem::Malformed)?;
+        let user = serde_json::to_vec(&(uid, gid, user)).map_err(|_| SealProblem::Malformed)?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| SealProblem::Malformed)?;
+        mac.update(VERSION);
+        mac.update(&user);
+        mac.update(&Sha256::digest(sealed));
+        Ok(mac)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Key(..)")
+    }
+}
+
+/// Returns the bytes of hexadecimal digits.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let is_hexadecimal = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+    let pairs = digits.chunks_exact(2);
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    if is_hexadecimal { pairs.map(pair).collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::fs::{self, Permissions};
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const ANN: (u32, u32, &str) = (1001, 1001, "ann");
+
+    fn submission() -> Submission {
+        Submission {
+            command: vec!["make".into(), "all".into()],
+            directory: "/home/ann".into(),
+            environment: [("PATH".into(), "/bin".into())].into(),
+            cpus: 1,
+            umask: 0o022,
+            ..Submission::default()
+        }
+    }
+
+    fn sealed(key: &Key, submission: &Submission) -> String {
+        let (uid, gid, user) = ANN;
+        serde_json::to_string(&key.seal(uid, gid, user, submission).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_seal_holds_for_its_user_and_its_submission_only() {
+        let key = Key([7; BYTES]);
+        let text = sealed(&key, &submission());
+        let verified = key.verified(Some(&text), &submission()).unwrap();
+        assert_eq!((verified.uid, verified.gid, verified.user.as_str()), ANN);
+        // What does not choose what runs may change: a job can be extended.
+        let longer = Submission { time: 7.0, cpus: 2, ..submission() };
+        assert!(key.verified(Some(&text), &longer).is_ok());
+        let raw = |name: &[u8]| vec![RawVariable { name: name.to_vec(), value: vec![255] }];
+        let changes: [&dyn Fn(&mut Submission); 13] = [
+            &|job| job.command[1] = "clean".into(),
+            &|job| job.command = vec!["make all".into()],
+            &|job| job.command = vec!["make".into()],
+            &|job| job.script = Some(String::new()),
+            &|job| job.name = Some("make".into()),
+            &|job| job.directory = "/home/bob".into(),
+            &|job| drop(job.environment.insert("PATH".into(), "/tmp".into())),
+            &|job| drop(job.environment.insert("LD_PRELOAD".into(), "/tmp/x".into())),
+            &|job| job.environment_bytes = raw(b"A"),
+            &|job| job.output = Some("/home/ann/.profile".into()),
+            &|job| job.error = Some("/home/ann/.profile".into()),
+            &|job| job.umask = 0,
+            &|job| job.environment.clear(),
+        ];
+        for change in changes {
+            let mut other = submission();
+            change(&mut other);
+            assert_eq!(key.verified(Some(&text), &other), Err(SealProblem::Wrong), "{other:?}");
+            // The seal of the other one is not this one's.
+            let other = sealed(&key, &other);
+            assert_eq!(key.verified(Some(&other), &submission()), Err(SealProblem::Wrong));
+        }
+    }
+
+    #[test]
+    fn a_changed_credential_is_refused() {
+        let key = Key([7; BYTES]);
+        let credential: Credential = serde_json::from_str(&sealed(&key, &submission())).unwrap();
+        let check = |credential: &Credential, expect| {
+            let text = serde_json::to_string(credential).unwrap();
+            assert_eq!(key.verified(Some(&text), &submission()), Err(expect), "{text}");
+        };
+        let of = |mac: &str| Credential { mac: mac.into(), ..credential.clone() };
+        check(&Credential { uid: 1002, ..credential.clone() }, SealProblem::Wrong);
+        check(&Credential { uid: 0, ..credential.clone() }, SealProblem::Wrong);
+        check(&Credential { gid: 0, ..credential.clone() }, SealProblem::Wrong);
+        check(&Credential { user: "bob".into(), ..credential.clone() }, SealProblem::Wrong);
+        check(&of(""), SealProblem::Wrong);
+        check(&of(&credential.mac[2..]), SealProblem::Wrong);
+        check(&of(&credential.mac.replace(|_: char| true, "0")), SealProblem::Wrong);
+        for mac in ["+1", "abc", "é"] {
+            check(&of(mac), SealProblem::Malformed);
+        }
+        assert_eq!(key.verified(None, &submission()), Err(SealProblem::Missing));
+        for text in ["", "{}", "null", r#"{"uid":1001,"gid":1001,"user":"ann","mac":"00","more":1}"#] {
+            assert_eq!(key.verified(Some(text), &submission()), Err(SealProblem::Malformed), "{text}");
+        }
+        let text = sealed(&Key([8; BYTES]), &submission());
+        assert_eq!(key.verified(Some(&text), &submission()), Err(SealProblem::Wrong));
+    }
+
+    /// Paths that have no JSON form would otherwise all have the same one.
+    #[test]
+    fn a_path_that_is_not_utf_8_has_no_seal() {
+        let directory = OsString::from_vec(vec![b'/', 255]).into();
+        let strange = Submission { directory, ..submission() };
+        assert_eq!(Key([7; BYTES]).seal(1, 1, "a", &strange), Err(SealProblem::Malformed));
+    }
+
+    #[test]
+    fn the_key_survives_and_is_the_owner_s_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Key::open(File::open(folder.path()).unwrap());
+        let (first, path) = (open().unwrap(), folder.path().join(FILE));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(open().unwrap().0, first.0);
+        assert_ne!(first.0, [0; BYTES]);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        assert!(open().is_err(), "others can read it");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        fs::hard_link(&path, folder.path().join("link")).unwrap();
+        assert!(open().is_err(), "it has another name");
+        fs::remove_file(folder.path().join("link")).unwrap();
+        for bytes in [&b"short"[..], &[1; BYTES + 1]] {
+            fs::write(&path, bytes).unwrap();
+            assert!(open().is_err(), "it is damaged");
+        }
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/zero", &path).unwrap();
+        assert!(open().is_err(), "it is a link");
+    }
+}

@@ -1,0 +1,230 @@
+//! Faults for tests: errors of the disk, and clocks that step.
+//!
+//! `MISERLY_FAULTS` names a file. A debug build of the daemon and its shims read it at each fault point and at each reading of
+//! a clock, so a test changes the faults of a running daemon. A release build has no faults. Each line is one fault:
+//!
+//! ```text
+//! commit:enospc     each pass of this point fails
+//! flush:eio:3       the third pass fails, counted from the first one of a process under this text
+//! wall:-3600        the time of day is an hour back
+//! boot:90.5         the machine slept for so long, in seconds
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// The variable with the path of the file.
+pub const VARIABLE: &str = "MISERLY_FAULTS";
+
+/// The longest wait for an instant while a clock may step.
+pub const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+const PER_SECOND: f64 = 1e6;
+
+/// A point at which the disk may fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultPoint {
+    /// A commit of the store: nothing of it is on disk.
+    Commit,
+    /// A commit of the store whose flush fails: it can be read.
+    Flush,
+    /// The flush of the store before it is read.
+    Open,
+    /// A backup of the store.
+    Backup,
+    /// The folder of an attempt.
+    Folder,
+    /// A record of an attempt before its command may run.
+    Record,
+    /// A record of an attempt whose flush fails: it can be read.
+    RecordFlush,
+    /// The room for the start and the end of an attempt.
+    Room,
+    /// The script of a job.
+    Script,
+    /// The start of an attempt.
+    Start,
+    /// The end of an attempt.
+    End,
+    /// An output file of a job.
+    Output,
+}
+
+impl FaultPoint {
+    /// Every point.
+    pub const ALL: [FaultPoint; 12] = [
+        FaultPoint::Commit,
+        FaultPoint::Flush,
+        FaultPoint::Open,
+        FaultPoint::Backup,
+        FaultPoint::Folder,
+        FaultPoint::Record,
+        FaultPoint::RecordFlush,
+        FaultPoint::Room,
+        FaultPoint::Script,
+        FaultPoint::Start,
+        FaultPoint::End,
+        FaultPoint::Output,
+    ];
+
+    /// Returns the name of the point in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FaultPoint::Commit => "commit",
+            FaultPoint::Flush => "flush",
+            FaultPoint::Open => "open",
+            FaultPoint::Backup => "backup",
+            FaultPoint::Folder => "folder",
+            FaultPoint::Record => "record",
+            FaultPoint::RecordFlush => "record-flush",
+            FaultPoint::Room => "room",
+            FaultPoint::Script => "script",
+            FaultPoint::Start => "start",
+            FaultPoint::End => "end",
+            FaultPoint::Output => "output",
+        }
+    }
+
+    /// Passes the point.
+    ///
+    /// # Errors
+    /// The error that a test selected for this pass.
+    pub fn pass(self) -> io::Result<()> {
+        static PASSES: Mutex<Passes> = Mutex::new(Passes { text: String::new(), counts: vec![] });
+        let Some(text) = text() else { return Ok(()) };
+        let mut passes = PASSES.lock().unwrap_or_else(PoisonError::into_inner);
+        passes.next(self, &text).map_or(Ok(()), |errno| Err(errno.into()))
+    }
+}
+
+/// The passes of points under one text.
+struct Passes {
+    text: String,
+    /// The passes of the point of each line.
+    counts: Vec<u64>,
+}
+
+impl Passes {
+    /// Counts a pass of a point. Returns its error, if there is one.
+    fn next(&mut self, point: FaultPoint, text: &str) -> Option<Errno> {
+        if self.text != text {
+            *self = Passes { text: text.to_owned(), counts: vec![0; text.lines().count()] };
+        }
+        let mut failed = None;
+        for (line, count) in text.lines().zip(&mut self.counts) {
+            let Some((errno, nth)) = disk_fault(point, line) else { continue };
+            *count += 1;
+            if nth.is_none_or(|nth| nth == *count) {
+                failed = failed.or(Some(errno));
+            }
+        }
+        failed
+    }
+}
+
+/// Parses a line about this point: the error, and the only pass with it.
+fn disk_fault(point: FaultPoint, line: &str) -> Option<(Errno, Option<u64>)> {
+    let mut words = line.split(':');
+    if words.next()? != point.name() {
+        return None;
+    }
+    let errno = match words.next()? {
+        "enospc" => Errno::NOSPC,
+        "eio" => Errno::IO,
+        _ => return None,
+    };
+    match words.next() {
+        Some(nth) => Some((errno, Some(nth.parse().ok()?))),
+        None => Some((errno, None)),
+    }
+}
+
+/// The steps of the clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockSteps {
+    /// The microseconds by which the time of day is ahead.
+    pub wall: i64,
+    /// The microseconds for which the machine slept.
+    pub boot: i64,
+}
+
+impl ClockSteps {
+    /// Returns the present steps.
+    pub fn now() -> ClockSteps {
+        text().map_or(ClockSteps::default(), |text| ClockSteps::read(&text))
+    }
+
+    fn read(text: &str) -> ClockSteps {
+        let step = |name: &str| {
+            let micros = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.parse::<f64>().ok();
+            let seconds = text.lines().find_map(micros).unwrap_or(0.0);
+            #[allow(clippy::cast_possible_truncation, reason = "a test steps by years at most")]
+            let micros = (seconds * PER_SECOND) as i64;
+            micros
+        };
+        ClockSteps { wall: step("wall"), boot: step("boot") }
+    }
+}
+
+/// Returns whether a test may have faults here.
+pub fn are_possible() -> bool {
+    file().is_some()
+}
+
+/// Lets a child of this process have the same faults.
+pub fn pass_on(command: &mut Command) {
+    if let Some(path) = file() {
+        command.env(VARIABLE, path);
+    }
+}
+
+fn file() -> Option<&'static PathBuf> {
+    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    FILE.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from)).as_ref()
+}
+
+/// Returns the present text of the file, if there is one.
+fn text() -> Option<String> {
+    fs::read_to_string(file()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_point_fails_at_its_passes_only() {
+        for point in FaultPoint::ALL {
+            let mut passes = Passes { text: String::new(), counts: vec![] };
+            let text = format!("{}:eio:2\nwall:5\n", point.name());
+            let seen: Vec<_> = (0..3).map(|_| passes.next(point, &text)).collect();
+            assert_eq!(seen, [None, Some(Errno::IO), None], "{}", point.name());
+            let other = FaultPoint::ALL.into_iter().filter(|other| *other != point);
+            let all = format!("{}:enospc", point.name());
+            assert!(other.into_iter().all(|other| passes.next(other, &all).is_none()));
+            assert_eq!((0..2).map(|_| passes.next(point, &all)).collect::<Vec<_>>(), [Some(Errno::NOSPC); 2]);
+        }
+        let mut passes = Passes { text: String::new(), counts: vec![] };
+        for text in ["", "commit", "commit:", "commit:enoent", "commit:eio:x"] {
+            assert_eq!(passes.next(FaultPoint::Commit, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn clocks_step_by_seconds() {
+        assert_eq!(
+            ClockSteps::read("commit:eio\nwall:-3600\nboot:0.5"),
+            ClockSteps { wall: -3_600_000_000, boot: 500_000 }
+        );
+        assert_eq!(ClockSteps::read("wall:x"), ClockSteps::default());
+    }
+}

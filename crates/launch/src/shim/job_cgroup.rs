@@ -1,0 +1,141 @@
+//! The control group of a job, where there is one.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use miserly_cgroup::{Capability, CgroupError, EventWatch, JobGroup, Limits, Processors, Tree, Usage};
+
+use crate::spec::{AttemptSpec, CgroupSpec, RunMode};
+
+/// The control group of a job: the means of the kernel that processes alone do not have.
+pub(super) struct JobCgroup {
+    spec: CgroupSpec,
+    group: JobGroup,
+    watch: EventWatch,
+    is_watched: Cell<bool>,
+}
+
+impl JobCgroup {
+    /// Creates the group of an attempt and moves the shim to the other shims. Returns `None` for an attempt without a group.
+    pub(super) fn begin(spec: &AttemptSpec) -> io::Result<Option<JobCgroup>> {
+        let Some(cgroup) = &spec.cgroup else { return Ok(None) };
+        let begin = || {
+            // The daemon has opened it.
+            let tree = tree(cgroup);
+            let group = tree.job(spec.job, spec.attempt);
+            group.create()?;
+            tree.shims().add(0)?;
+            let watch = group.watch()?;
+            let is_watched = Cell::new(watch.clear());
+            Ok(JobCgroup { spec: cgroup.clone(), group, watch, is_watched })
+        };
+        begin().map(Some).map_err(|error: CgroupError| io::Error::other(error.to_string()))
+    }
+
+    /// Returns the folder.
+    pub(super) fn path(&self) -> &Path {
+        self.group.group().path()
+    }
+
+    pub(super) fn can(&self, capability: Capability) -> bool {
+        self.spec.can.contains(&capability)
+    }
+
+    /// Gives the job what a mode allows.
+    ///
+    /// # Errors
+    /// The first setting that the kernel refused or did not follow.
+    pub(super) fn apply(&self, mode: &RunMode) -> Result<(), CgroupError> {
+        let failures = self.group.limit(&self.limits(mode)).into_iter();
+        // The daemon watches the partition, and records that the job has none.
+        let (partition, mut others): (Vec<_>, Vec<_>) = failures.partition(CgroupError::is_about_partition);
+        for failure in partition {
+            super::log(&failure);
+        }
+        if others.is_empty() { Ok(()) } else { Err(others.swap_remove(0)) }
+    }
+
+    fn limits(&self, mode: &RunMode) -> Limits {
+        let reserved = matches!(mode, RunMode::Reserved { .. });
+        let memory = |can| self.spec.memory.filter(|_| self.can(can));
+        Limits {
+            cpus: self.can(Capability::Cpus).then(|| self.processors(mode)),
+            idle: self.can(Capability::Idle).then_some(!reserved),
+            memory_max: memory(Capability::MemoryMax),
+            memory_min: memory(Capability::MemoryMin).map(|bytes| if reserved { bytes } else { 0 }),
+            pids: self.spec.pids.filter(|_| self.can(Capability::Pids)),
+        }
+    }
+
+    fn processors(&self, mode: &RunMode) -> Processors {
+        let cpus = mode.cpus().to_owned();
+        match mode {
+            RunMode::Opportunistic { .. } if self.spec.early_on_all => Processors::Shared(vec![]),
+            RunMode::Reserved { .. } if self.spec.strict => Processors::Exclusive(cpus),
+            _ => Processors::Shared(cpus),
+        }
+    }
+
+    /// Returns the processes of the job.
+    pub(super) fn processes(&self) -> io::Result<Vec<u32>> {
+        self.group.processes().map_err(io_error)
+    }
+
+    /// Orders the kernel to freeze or thaw all processes.
+    pub(super) fn freeze(&self, on: bool) -> io::Result<()> {
+        self.group.freeze(on).map_err(io_error)
+    }
+
+    /// Returns whether all processes are frozen.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.group.events().is_ok_and(|events| events.frozen)
+    }
+
+    /// Kills all processes, also those that are being created.
+    pub(super) fn kill(&self) -> io::Result<()> {
+        self.group.kill().map_err(io_error)
+    }
+
+    /// Returns what the job used so far.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.group.usage().ok()
+    }
+
+    /// Takes note of events that a poll has reported. A group that was removed is not watched any more: it would report
+    /// without end.
+    pub(super) fn clear_events(&self) {
+        self.is_watched.set(self.watch.clear());
+    }
+
+    /// Returns whether a poll of the group reports events.
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched.get()
+    }
+}
+
+impl AsFd for JobCgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+}
+
+/// Moves the calling process, which becomes the command, into the group of the job. Its children begin there.
+pub(super) fn enter(spec: &AttemptSpec) -> Result<(), CgroupError> {
+    match &spec.cgroup {
+        Some(cgroup) => tree(cgroup).job(spec.job, spec.attempt).group().add(0),
+        None => Ok(()),
+    }
+}
+
+fn tree(cgroup: &CgroupSpec) -> Tree {
+    Tree::opened(&cgroup.tree, cgroup.shims.as_deref())
+}
+
+fn io_error(error: CgroupError) -> io::Error {
+    match error {
+        CgroupError::Io { error, .. } => error,
+        other => io::Error::other(other.to_string()),
+    }
+}

@@ -1,0 +1,124 @@
+//! Shortages of the machine, which pass: of disk space, memory, descriptors and processes.
+//!
+//! A debug build injects them for tests. The file `shortage` beside the folder of an attempt has the
+//! name of a [`LaunchStep`], an error number and a count: `write-script 28 2` makes the next two
+//! passes of that step fail for lack of disk space. A release build has no such code.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use crate::folder::RecordError;
+
+/// Name of the file that selects a step.
+const FILE: &str = "shortage";
+
+/// A step of a launch that needs resources of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchStep {
+    /// The launcher creates the folder.
+    CreateFolder,
+    /// The launcher writes `spec.json`.
+    WriteSpec,
+    /// The launcher spawns the first program.
+    Spawn,
+    /// The first program spawns the shim.
+    SpawnShim,
+    /// The shim claims the attempt.
+    Claim,
+    /// The shim writes `shim.json`.
+    WriteShim,
+    /// The shim spawns the program that becomes the command.
+    SpawnCommand,
+    /// That program opens the output files.
+    OpenOutputs,
+    /// That program writes the script.
+    WriteScript,
+    /// The shim writes `started.json`.
+    WriteStarted,
+}
+
+impl LaunchStep {
+    /// All steps, in order.
+    pub const ALL: [LaunchStep; 10] = [
+        LaunchStep::CreateFolder,
+        LaunchStep::WriteSpec,
+        LaunchStep::Spawn,
+        LaunchStep::SpawnShim,
+        LaunchStep::Claim,
+        LaunchStep::WriteShim,
+        LaunchStep::SpawnCommand,
+        LaunchStep::OpenOutputs,
+        LaunchStep::WriteScript,
+        LaunchStep::WriteStarted,
+    ];
+
+    /// Returns the name of the step in the file that injects a shortage.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LaunchStep::CreateFolder => "create-folder",
+            LaunchStep::WriteSpec => "write-spec",
+            LaunchStep::Spawn => "spawn",
+            LaunchStep::SpawnShim => "spawn-shim",
+            LaunchStep::Claim => "claim",
+            LaunchStep::WriteShim => "write-shim",
+            LaunchStep::SpawnCommand => "spawn-command",
+            LaunchStep::OpenOutputs => "open-outputs",
+            LaunchStep::WriteScript => "write-script",
+            LaunchStep::WriteStarted => "write-started",
+        }
+    }
+
+    /// Passes the step for the attempt in a folder.
+    ///
+    /// # Errors
+    /// The shortage that a test injects.
+    pub(crate) fn pass(self, dir: &Path) -> io::Result<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        let Some(file) = dir.parent().map(|parent| parent.join(FILE)) else { return Ok(()) };
+        let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
+        let mut words = text.split_whitespace();
+        let (step, mut number) = (words.next(), || words.next()?.parse::<i32>().ok());
+        let (Some(errno), Some(left)) = (number(), number()) else { return Ok(()) };
+        if step != Some(self.name()) || left <= 0 {
+            return Ok(());
+        }
+        fs::write(&file, format!("{} {errno} {}", self.name(), left - 1))?;
+        Err(io::Error::from_raw_os_error(errno))
+    }
+}
+
+/// Returns whether an error is a shortage.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    const SHORTAGES: [Errno; 7] =
+        [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS];
+    Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
+}
+
+/// As [`is_shortage`], for an error of a record.
+pub(crate) fn is_shortage_of_record(error: &RecordError) -> bool {
+    matches!(error, RecordError::Io { error, .. } if is_shortage(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selected_step_fails_as_often_as_requested_and_no_other_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("7.1");
+        fs::write(folder.path().join(FILE), "write-script 28 2").unwrap();
+        for _ in 0..2 {
+            LaunchStep::Spawn.pass(&dir).unwrap();
+            let error = LaunchStep::WriteScript.pass(&dir).unwrap_err();
+            assert!(is_shortage(&error), "{error}");
+        }
+        LaunchStep::WriteScript.pass(&dir).unwrap();
+        assert!(!is_shortage(&io::Error::from(Errno::ACCESS)));
+    }
+}

@@ -1,0 +1,120 @@
+//! The restrictions of the launcher, for `status`.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use miserly_engine::Attempt;
+
+use miserly_executor::NoProgram;
+
+const UNCONFINED: &str = "other programs may run on the processors of jobs";
+
+/// The restrictions under which the launcher works at present.
+#[derive(Clone, Debug, Default)]
+pub struct LauncherNotes(Arc<Notes>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// The launches that wait for descriptors.
+    waiting: AtomicUsize,
+    /// The reason why the shims are not the program `miserly-shim`.
+    no_shim_program: OnceLock<String>,
+    /// The reason why other programs are not kept off the processors of jobs, although they should be.
+    confinement: Mutex<Option<String>>,
+    /// The opportunistic jobs that are parked because memory is short.
+    parked: Mutex<BTreeSet<i64>>,
+}
+
+impl LauncherNotes {
+    /// Sets the number of launches that wait for descriptors, and logs the begin and the end of a
+    /// shortage.
+    pub(super) fn set_waiting(&self, waiting: usize) {
+        match (self.0.waiting.swap(waiting, Ordering::Relaxed), waiting) {
+            (0, 1..) => tracing::warn!(
+                "the launcher is short of descriptors; launches wait. Raise the limit of open files (LimitNOFILE=)"
+            ),
+            (1.., 0) => tracing::info!("the launcher has descriptors again"),
+            _ => {}
+        }
+    }
+
+    /// Sets the reason why the shims are not the program `miserly-shim`, and logs it.
+    pub(crate) fn set_no_shim_program(&self, reason: &NoProgram) {
+        tracing::warn!("the shims are this program, which takes more memory: {reason}");
+        // It is set once, at the start.
+        let _ = self.0.no_shim_program.set(reason.to_string());
+    }
+
+    /// Sets the reason why other programs are not kept off the processors of jobs, and logs changes.
+    pub(super) fn set_confinement(&self, failure: Option<String>) {
+        let mut present = self.0.confinement.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*present, &failure) {
+            (before, Some(now)) if before.as_ref() != Some(now) => tracing::warn!("{UNCONFINED}: {now}"),
+            (Some(_), None) => tracing::info!("other programs are kept off the processors of jobs again"),
+            _ => {}
+        }
+        *present = failure;
+    }
+
+    /// Sets the attempts that are parked because memory is short.
+    pub(super) fn set_parked(&self, attempts: &BTreeSet<Attempt>) {
+        *self.parked() = attempts.iter().map(|attempt| attempt.job).collect();
+    }
+
+    /// Returns whether a job is parked because memory is short.
+    pub(crate) fn is_parked(&self, job: i64) -> bool {
+        self.parked().contains(&job)
+    }
+
+    fn parked(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        // A set is whole at any time.
+        self.0.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns one sentence for each restriction.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let waiting = self.0.waiting.load(Ordering::Relaxed);
+        let launches =
+            if waiting == 1 { "1 launch waits".to_owned() } else { format!("{waiting} launches wait") };
+        let short = (waiting > 0).then(|| format!("short of descriptors; {launches}"));
+        let large = self.0.no_shim_program.get();
+        let large = large
+            .map(|reason| format!("the shims are the daemon's program, which takes more memory: {reason}"));
+        let parked = match self.parked().len() {
+            0 => None,
+            1 => Some("memory is short; 1 opportunistic job is parked".to_owned()),
+            jobs => Some(format!("memory is short; {jobs} opportunistic jobs are parked")),
+        };
+        let present = self.0.confinement.lock().unwrap_or_else(PoisonError::into_inner);
+        let unconfined = present.as_ref().map(|why| format!("{UNCONFINED}: {why}"));
+        short.into_iter().chain(large).chain(unconfined).chain(parked).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_has_a_sentence_as_long_as_launches_wait() {
+        let notes = LauncherNotes::default();
+        assert!(notes.sentences().is_empty());
+        notes.set_waiting(1);
+        assert_eq!(notes.sentences(), ["short of descriptors; 1 launch waits"]);
+        notes.set_waiting(3);
+        assert_eq!(notes.sentences(), ["short of descriptors; 3 launches wait"]);
+        notes.set_waiting(0);
+        assert!(notes.sentences().is_empty());
+    }
+
+    #[test]
+    fn parked_jobs_are_counted_and_known() {
+        let notes = LauncherNotes::default();
+        notes.set_parked(&[3, 4].map(|job| Attempt { job, nth: 1 }).into());
+        assert_eq!(notes.sentences(), ["memory is short; 2 opportunistic jobs are parked"]);
+        assert_eq!([2, 3, 4].map(|job| notes.is_parked(job)), [false, true, true]);
+        notes.set_parked(&BTreeSet::new());
+        assert!(notes.sentences().is_empty() && !notes.is_parked(3));
+    }
+}

@@ -1,0 +1,166 @@
+//! Figure 5 and the table of determinism.
+
+use miserly_kernels::Kernel;
+use miserly_report::chart::{Axis, Body, Chart, DataSeries};
+use miserly_report::page::{Block, Claim, Section};
+
+use super::{claim, claims, percent, seconds, table};
+use crate::load::{LoadTimes, Protection};
+use crate::statistics::Sample;
+
+/// Largest growth of a flat run time.
+const FLAT: f64 = 1.1;
+/// Least growth of a run time that burners slow down.
+const GROWING: f64 = 1.5;
+
+/// Returns the sections of the part.
+pub(super) fn sections(times: &LoadTimes) -> Vec<Section> {
+    let mut figure = vec![Block::Text(
+        "Burners use processor time without end. They may run on all processors, or on those outside of the pool (elsewhere). \
+         The daemon does not keep other programs off the processors of a job, so Miserly alone and affinity alone are alike here. \
+         To keep burners elsewhere is the administrator's part: a cpuset of the interactive sessions."
+            .into(),
+    )];
+    for kernel in Kernel::ALL {
+        figure.push(Block::Chart(chart(times, kernel)));
+        figure.push(means(times, kernel));
+    }
+    figure.extend(claims(Kernel::ALL.iter().flat_map(|kernel| figure_claims(times, *kernel)).collect()));
+    let mut sections = vec![
+        Section { heading: "Figure 5: run time against burners".into(), blocks: figure },
+        Section { heading: "Determinism".into(), blocks: determinism(times) },
+    ];
+    if !times.wide.is_empty() {
+        sections.push(wide(times));
+    }
+    sections
+}
+
+fn mean(times: &LoadTimes, kernel: Kernel, load: usize, protection: Protection) -> Option<f64> {
+    times.times.get(&(kernel, load, protection)).and_then(Sample::mean)
+}
+
+fn chart(times: &LoadTimes, kernel: Kernel) -> Chart {
+    let series = |protection: &Protection| {
+        let sample = |load: &usize| Some((*load as f64, times.times.get(&(kernel, *load, *protection))?));
+        let samples = || times.loads.iter().filter_map(sample);
+        let points = samples().filter_map(|(load, sample)| Some((load, sample.mean()?))).collect();
+        let band =
+            samples().filter_map(|(load, sample)| Some((load, sample.least()?, sample.most()?))).collect();
+        DataSeries::line(protection.as_str(), points).with_band(band)
+    };
+    Chart {
+        id: format!("figure-5-{}", kernel.as_str()),
+        title: format!("Figure 5: run time of {}", kernel.as_str()),
+        caption: Some("Mean, with the least and the longest run as a band.".into()),
+        x: Axis::linear("burners").from_zero(),
+        y: Axis::linear("run time, s").from_zero(),
+        body: Body::Lines { series: times.protections.iter().map(series).collect() },
+    }
+}
+
+fn header(times: &LoadTimes, last: &[&str]) -> Vec<String> {
+    let loads = times.loads.iter().map(|load| format!("{load} burners"));
+    std::iter::once(String::new()).chain(loads).chain(last.iter().map(|word| (*word).to_owned())).collect()
+}
+
+fn means(times: &LoadTimes, kernel: Kernel) -> Block {
+    let row = |protection: &Protection| {
+        let figures = times.loads.iter().map(|load| seconds(mean(times, kernel, *load, *protection)));
+        std::iter::once(protection.as_str().to_owned()).chain(figures).collect()
+    };
+    let caption = format!("{}: mean run time, s", kernel.as_str());
+    table(&caption, &header(times, &[]), times.protections.iter().map(row).collect())
+}
+
+/// Returns the run time under most burners over that under none.
+fn growth(times: &LoadTimes, kernel: Kernel, protection: Protection) -> Option<f64> {
+    let (first, last) = (*times.loads.first()?, *times.loads.last()?);
+    Some(mean(times, kernel, last, protection)? / mean(times, kernel, first, protection)?)
+}
+
+fn figure_claims(times: &LoadTimes, kernel: Kernel) -> Vec<Claim> {
+    let name = kernel.as_str();
+    let ratio = |protection| growth(times, kernel, protection);
+    let at_zero = |protection| mean(times, kernel, 0, protection);
+    let none = [("with Miserly", at_zero(Protection::Miserly)), ("without", at_zero(Protection::None))];
+    vec![
+        claim(format!("{name}: without burners Miserly costs nothing: at most 5 % (§5.1)"), &none, |means| {
+            means[0] <= 1.05 * means[1]
+        }),
+        claim(
+            format!("{name}: without Miserly the run time grows with the burners: by half at least (§5.1)"),
+            &[("growth", ratio(Protection::None))],
+            |growth| growth[0] >= GROWING,
+        ),
+        claim(
+            format!("{name}: with Miserly and burners elsewhere it does not: by a tenth at most (§5.1)"),
+            &[("growth", ratio(Protection::MiserlyAlone))],
+            |growth| growth[0] <= FLAT,
+        ),
+        claim(
+            format!(
+                "{name}: with Miserly and burners everywhere it does not either (§5.1; the daemon cannot enforce this)"
+            ),
+            &[("growth", ratio(Protection::Miserly))],
+            |growth| growth[0] <= FLAT,
+        ),
+    ]
+}
+
+/// Returns the coefficients of variation, by burners and over all of them.
+fn determinism(times: &LoadTimes) -> Vec<Block> {
+    let mut blocks = vec![Block::Text(
+        "The coefficient of variation of the run time of a critical job: of the repetitions at each number of burners, and of all \
+         runs at all numbers. The growth is the mean with most burners over the mean without burners."
+            .into(),
+    )];
+    for kernel in Kernel::ALL {
+        let row = |protection: &Protection| {
+            let sample = |load: &usize| times.times.get(&(kernel, *load, *protection));
+            let each = times.loads.iter().map(|load| percent(sample(load).and_then(Sample::variation)));
+            let all: Sample =
+                times.loads.iter().filter_map(sample).flat_map(|sample| sample.values().to_vec()).collect();
+            let last = [percent(all.variation()), seconds(growth(times, kernel, *protection))];
+            std::iter::once(protection.as_str().to_owned()).chain(each).chain(last).collect()
+        };
+        let caption = format!("{}: coefficient of variation", kernel.as_str());
+        let rows = times.protections.iter().map(row).collect();
+        blocks.push(table(&caption, &header(times, &["all runs", "growth"]), rows));
+    }
+    blocks
+}
+
+fn wide(times: &LoadTimes) -> Section {
+    let mean = |kernel: Kernel, load: usize| times.wide.get(&(kernel, load)).and_then(Sample::mean);
+    let ratio = |kernel: Kernel, load: usize| Some(mean(kernel, load)? / mean(kernel, 0)?);
+    let row = |kernel: Kernel| {
+        let figures = times.wide_loads.iter().map(|load| seconds(mean(kernel, *load)));
+        let growth = times.wide_loads.iter().skip(1).map(|load| seconds(ratio(kernel, *load)));
+        std::iter::once(kernel.as_str().to_owned()).chain(figures).chain(growth).collect()
+    };
+    let loads = times.wide_loads.iter().map(|load| format!("{load} burners, s"));
+    let growths = times.wide_loads.iter().skip(1).map(|load| format!("growth at {load}"));
+    let header: Vec<String> = std::iter::once(String::new()).chain(loads).chain(growths).collect();
+    let most = times.wide_loads.last().copied().unwrap_or(0);
+    let [ep, bt, cg] = Kernel::ALL.map(|kernel| ratio(kernel, most));
+    let order = claim(
+        "The finer the synchronisation, the more a kernel suffers from burners: ep less than bt, bt less than cg (§5.1)",
+        &[("ep", ep), ("bt", bt), ("cg", cg)],
+        |growth| growth[0] < growth[1] && growth[1] < growth[2],
+    );
+    let text = "Beyond the paper: a thread on each processor, nothing protects them, and all processors have burners. \
+        A thread that waits at a barrier spins for the one that a burner displaced.";
+    Section {
+        heading: "A thread on each processor".into(),
+        blocks: vec![
+            Block::Text(text.into()),
+            table(
+                "Mean run time, and its growth over the run time without burners",
+                &header,
+                Kernel::ALL.map(row).to_vec(),
+            ),
+            Block::Claims(vec![order]),
+        ],
+    }
+}

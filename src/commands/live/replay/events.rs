@@ -1,0 +1,79 @@
+//! The external events of rounds, for the simulator.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Change, EndHow, Fault, Span, State, Time};
+use miserly_engine::{CheckpointLine, EffectLine, RoundLine, resources};
+use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
+
+use super::journal::Stretch;
+
+/// Returns the external events of these rounds.
+pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
+    let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
+    let mut past = ReplayLog { until, ..ReplayLog::default() };
+    let mut starts = checkpoint.as_deref().map(starts_before).unwrap_or_default();
+    let mut last = checkpoint.as_ref().map(|checkpoint| Time::from_ticks(checkpoint.at));
+    for (nth, round) in rounds.iter().enumerate() {
+        let change = changes.iter().position(|(before, _)| *before == nth);
+        let mut opportunistic = vec![];
+        for ended in &round.ended {
+            if let Some(start) = starts.remove(&ended.job) {
+                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how };
+                past.runs.entry(ended.job).or_default().push_back(ran);
+            } else {
+                opportunistic.push((ended.job, ended.how));
+            }
+        }
+        past.events.extend(outside(round, change, last, opportunistic));
+        for effect in &round.effects {
+            if let EffectLine::Started { job, .. } = effect {
+                starts.insert(*job, round.at);
+            }
+        }
+        last = Some(Time::from_ticks(round.at));
+    }
+    past
+}
+
+/// Returns the starts of the jobs that run at a checkpoint, by job.
+fn starts_before(checkpoint: &CheckpointLine) -> BTreeMap<i64, i64> {
+    let jobs = checkpoint.queues.iter().flat_map(|queue| &queue.jobs);
+    let start = |job: &miserly_engine::SavedEntry| match job.entry().state {
+        State::Running { start, .. } | State::Suspended { start, .. } => {
+            Some((job.request.number, start.ticks()))
+        }
+        State::Waiting => None,
+    };
+    jobs.filter_map(start).collect()
+}
+
+/// Returns the external events of a round, if there are any.
+fn outside(
+    round: &RoundLine,
+    change: Option<usize>,
+    last: Option<Time>,
+    ended: Vec<(i64, EndHow)>,
+) -> Option<ExternalEvents> {
+    let fault = match round.capacity {
+        _ if round.away => Some(Fault::Away),
+        Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
+        None => None,
+    };
+    let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
+        Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
+        None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
+    };
+    let outside = ExternalEvents {
+        at: Time::from_ticks(round.at),
+        change,
+        away_since: last.filter(|_| round.away),
+        ended,
+        withdrawn: round.withdrawn.clone(),
+        amended: round.amended.iter().map(amended).collect(),
+        fault,
+        submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
+    };
+    let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
+    (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
+}

@@ -1,0 +1,285 @@
+//! The life of a daemon under a clock that comes with the calls, with its journal in memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use jiff::Timestamp;
+use miserly_api::model::{Exit, KilledBy, Problem, Submission};
+use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
+use miserly_engine::{
+    Absence, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedFilter,
+    Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue, Requester, Setup,
+    SlotSchedule,
+};
+use miserly_test_support::Draws;
+
+const HOUR: i64 = 3_600_000_000;
+const CPUS: u32 = 6;
+
+/// A journal in memory. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Memory(Rc<RefCell<Stored>>);
+
+#[derive(Default)]
+struct Stored {
+    rows: BTreeMap<i64, JobRow>,
+    lines: Vec<String>,
+    values: BTreeMap<String, String>,
+}
+
+impl Memory {
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.borrow().lines.clone()
+    }
+}
+
+impl Journal for Memory {
+    fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
+        Ok(self.0.borrow().rows.values().filter(|row| !row.ended).cloned().collect())
+    }
+
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
+        Ok(self.0.borrow().rows.get(&number).cloned())
+    }
+
+    fn ended_jobs(&self, _: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
+        Ok(vec![])
+    }
+
+    fn ended_from(&self, _: i64, _: u32) -> Result<Vec<JobRow>, JournalError> {
+        Ok(vec![])
+    }
+
+    fn highest_job(&self) -> Result<i64, JournalError> {
+        Ok(0)
+    }
+
+    fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
+        Ok(self.0.borrow().values.get(key).cloned())
+    }
+
+    fn visit_lines(&self, _: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
+        let mut stored = self.0.borrow_mut();
+        stored.lines.extend(batch.lines);
+        stored.lines.extend(batch.checkpoint.map(|checkpoint| checkpoint.line));
+        stored.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
+        stored.values.extend(batch.values);
+        Ok(())
+    }
+
+    fn forget(&mut self, _: &[i64]) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn forget_segment(&mut self, _: i64) -> Result<bool, JournalError> {
+        Ok(false)
+    }
+}
+
+/// A launcher that passes on what it is told.
+struct Told(Sender<(Attempt, Action)>);
+
+impl Launcher for Told {
+    fn check(&self, _: &Submission, _: &str) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn act(&mut self, attempt: Attempt, action: Action) {
+        self.0.send((attempt, action)).unwrap();
+    }
+
+    fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}
+}
+
+/// A requester that ignores its reply.
+#[derive(Debug)]
+struct Nobody;
+
+impl Requester for Nobody {
+    fn reply(self: Box<Self>, _: Result<DaemonReply, Problem>) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+fn moment(ticks: i64) -> Now {
+    let wall = Timestamp::from_microsecond(1_800_000_000_000_000 + ticks).unwrap();
+    Now { ticks: Time::from_ticks(ticks), wall }
+}
+
+/// Returns a setup of one queue. Opportunistic jobs may use two processors more than its pool.
+fn setup(policy: &str, opportunistic: bool) -> Setup {
+    let pool = Resources::cpus(u64::from(CPUS)).with(Kind::Memory, 1 << 20);
+    let queue = Queue {
+        name: "batch".into(),
+        policy: policy.parse().unwrap(),
+        pool: Calendar::constant(pool),
+        default_time: None,
+        most_time: None,
+        default_memory: 1024,
+        strict: false,
+        users: None,
+    };
+    let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
+    let lead = Span::from_ticks(60_000_000);
+    Setup {
+        queues: vec![queue],
+        cpus: (0..CPUS).collect(),
+        opportunistic_cpus: (0..CPUS + 2).collect(),
+        grace: Span::from_ticks(1_000_000),
+        cleanup_time: Span::from_ticks(1_000_000),
+        orphan_resume_delay: Span::from_ticks(1_000_000),
+        opportunistic: opportunistic.then_some(OpportunisticConfig { lead, machine }),
+        keep_history: None,
+        topology: miserly_engine::Topology::default(),
+        whole_cores: false,
+        user_limits: miserly_engine::UserLimits::default(),
+    }
+}
+
+/// A daemon that lives for some weeks.
+pub(super) struct Life {
+    engine: Engine<Told, Memory>,
+    told: Receiver<(Attempt, Action)>,
+    journal: Memory,
+    setup: Setup,
+    draws: Draws,
+    now: i64,
+    /// The attempts that run, and the instants at which they end by themselves.
+    ends: BTreeMap<Attempt, i64>,
+    jobs: i64,
+}
+
+impl Life {
+    /// Returns the journal of some weeks.
+    pub(super) fn journal(policy: &str, opportunistic: bool, seed: u64) -> Vec<String> {
+        let (journal, setup) = (Memory::default(), setup(policy, opportunistic));
+        let (engine, told) = Life::open(&journal, &setup, 0, &Absence::default());
+        let (draws, ends) = (Draws::new(seed), BTreeMap::new());
+        let mut life = Life { engine, told, journal, setup, draws, now: 0, ends, jobs: 0 };
+        for _ in 0..160 {
+            life.event();
+        }
+        life.journal.lines()
+    }
+
+    fn open(
+        journal: &Memory,
+        setup: &Setup,
+        now: i64,
+        absence: &Absence,
+    ) -> (Engine<Told, Memory>, Receiver<(Attempt, Action)>) {
+        let (sender, told) = channel();
+        let (info, now) = (DaemonInfo::default(), moment(now));
+        let mut engine = Engine::open(setup.clone(), info, journal.clone(), Told(sender), now).unwrap();
+        engine.begin(now, absence).unwrap();
+        (engine, told)
+    }
+
+    /// Waits for some hours, and then does something that users do.
+    fn event(&mut self) {
+        let next = self.now + 1 + i64::try_from(self.draws.below(5)).unwrap() * HOUR;
+        self.live_until(next);
+        let job = 1 + i64::try_from(self.draws.below(self.jobs.max(1).unsigned_abs())).unwrap();
+        match self.draws.below(20) {
+            0 | 1 => self.ask(DaemonRequest::Cancel { job, array: false }),
+            2 => self.ask(DaemonRequest::Extend { job, by: 5000.0 }),
+            3 => self.ask(DaemonRequest::Hold { job, move_promises: true }),
+            4 | 5 => self.ask(DaemonRequest::Release(job)),
+            6 => self.ask(DaemonRequest::Requeue { job, move_promises: true }),
+            7 => self.restart(),
+            8 => self.reload(),
+            _ => self.submit(),
+        }
+    }
+
+    fn submit(&mut self) {
+        self.jobs += 1;
+        let time = f64::from(u32::try_from(1800 + self.draws.below(90_000)).unwrap());
+        let submission = Submission {
+            command: vec!["true".into()],
+            directory: "/".into(),
+            cpus: 1 + self.draws.below(u64::from(CPUS)),
+            time,
+            restartable: self.draws.below(2) == 0,
+            ..Submission::default()
+        };
+        self.ask(DaemonRequest::Submit(submission));
+    }
+
+    fn ask(&mut self, request: DaemonRequest) {
+        self.now += 1000;
+        let requester = Box::new(Nobody);
+        let input = Input::Request { caller: Caller::new(0), request: Box::new(request), requester };
+        self.batch(vec![input]);
+    }
+
+    /// Another daemon follows an hour later.
+    fn restart(&mut self) {
+        self.now += HOUR;
+        let ended = self.ended().into_iter().map(|(attempt, at)| (attempt, outcome(at, None))).collect();
+        let absence = Absence { ended, ..Absence::default() };
+        (self.engine, self.told) = Life::open(&self.journal, &self.setup, self.now, &absence);
+        self.obey();
+    }
+
+    fn reload(&mut self) {
+        self.now += 1000;
+        let _ = self.engine.reconfigure(moment(self.now), self.setup.clone());
+        self.obey();
+    }
+
+    /// Removes the attempts that have ended by now, with their ends.
+    fn ended(&mut self) -> Vec<(Attempt, i64)> {
+        let now = self.now;
+        self.ends.extract_if(.., |_, at| *at <= now).collect()
+    }
+
+    fn live_until(&mut self, until: i64) {
+        loop {
+            let wake = self.engine.next_wakeup().map(Time::ticks);
+            let next = self.ends.values().copied().chain(wake).min().filter(|at| *at <= until);
+            let Some(next) = next else { break };
+            self.now = next.max(self.now + 1);
+            let ended = self.ended().into_iter();
+            self.batch(ended.map(|(of, at)| Input::AttemptEnded(of, outcome(at, None))).collect());
+        }
+        self.now = until.max(self.now);
+    }
+
+    fn batch(&mut self, inputs: Vec<Input>) {
+        self.engine.process_batch(moment(self.now), inputs).unwrap();
+        self.obey();
+    }
+
+    /// Launches attempts, and ends those that are to end.
+    fn obey(&mut self) {
+        let told: Vec<_> = self.told.try_iter().collect();
+        for (attempt, action) in told {
+            match action {
+                Action::Launch(_) => {
+                    let runs = i64::try_from(self.draws.below(100_000)).unwrap() * 1_000_000;
+                    self.ends.insert(attempt, self.now + 1 + runs);
+                }
+                Action::Kill { .. } | Action::EndOverdue { .. } if self.ends.remove(&attempt).is_some() => {
+                    self.now += 1;
+                    let end = outcome(self.now, Some(KilledBy::Time));
+                    self.batch(vec![Input::AttemptEnded(attempt, end)]);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn outcome(at: i64, by: Option<KilledBy>) -> AttemptOutcome {
+    AttemptOutcome::Ended { at: Time::from_ticks(at), exit: Exit::Code(0), by }
+}
