@@ -83,9 +83,10 @@ fn the_example_is_one() {
     let commented: String = text
         .lines()
         .map(|line| line.strip_prefix("# default: ").unwrap_or(""))
-        .fold(String::new(), |all, line| all + line + "\n");
+        .fold("user = 'miserly'\n".to_owned(), |all, line| all + line + "\n");
     let defaults = parse(&commented).unwrap_or_else(|error| panic!("{error}\n{commented}"));
-    let nothing = parse("").unwrap();
+    let nothing = parse("user = 'miserly'").unwrap();
+    assert_eq!(defaults.rules, nothing.rules);
     assert_eq!(
         (defaults.grace, defaults.cleanup_time, defaults.orphan_resume_delay),
         (nothing.grace, nothing.cleanup_time, nothing.orphan_resume_delay)
