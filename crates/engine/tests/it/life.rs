@@ -73,6 +73,19 @@ impl Life {
 
     /// The same with another policy.
     pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
+        let mut life = Life::unborn(policy, pool, machine, MemoryJournal::default());
+        life.begin(0, &Absence::default());
+        life
+    }
+
+    /// Returns a life as [`new`](Life::new) that goes on with the state in a journal.
+    pub(crate) fn of_journal(journal: MemoryJournal, pool: u64, machine: u32, second: i64) -> Life {
+        let mut life = Life::unborn("miser", pool, machine, journal);
+        life.begin(second, &Absence::default());
+        life
+    }
+
+    fn unborn(policy: &str, pool: u64, machine: u32, journal: MemoryJournal) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
         let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
         let whole = Resources::cpus(u64::from(machine)).with(Kind::Memory, MEMORY);
@@ -89,16 +102,14 @@ impl Life {
             user_limits: miserly_engine::UserLimits::default(),
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
-        let mut life = Life {
-            journal: MemoryJournal::default(),
+        Life {
+            journal,
             setup,
             info: DaemonInfo::default(),
             engine: None,
             actions: RecordedActions::default(),
             turning: Turning::default(),
-        };
-        life.begin(0, &Absence::default());
-        life
+        }
     }
 
     /// The configuration is read again, and is the same.

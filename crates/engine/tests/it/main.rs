@@ -53,3 +53,5 @@ mod promises;
 mod snapshots;
 
 mod stopped;
+
+mod fixture;

@@ -13,6 +13,8 @@ use miserly_engine::{
     Action, Attempt, Caller, Checkpoint, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal,
     JournalBatch, JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
 };
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 /// One minute, in ticks.
 pub(crate) const MINUTE: i64 = 60_000_000;
@@ -47,6 +49,41 @@ impl MemoryJournal {
     /// Returns the journal's lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.borrow().lines.clone()
+    }
+
+    /// Returns the contents as JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        let contents = self.0.borrow();
+        let row = |row: &JobRow| {
+            let JobRow { number, ended, uid, queue, array, body, problem: _ } = row;
+            json!({ "number": number, "ended": ended, "uid": uid, "queue": queue, "array": array, "body": body })
+        };
+        let rows: Vec<Value> = contents.rows.values().map(row).collect();
+        json!({ "rows": rows, "lines": contents.lines, "segments": contents.segments, "values": contents.values })
+    }
+
+    /// Returns a journal with the contents that [`to_json`](MemoryJournal::to_json) returned.
+    pub(crate) fn from_json(json: &Value) -> MemoryJournal {
+        fn read<T: DeserializeOwned>(json: &Value) -> T {
+            serde_json::from_value(json.clone()).unwrap()
+        }
+        let row = |row: &Value| JobRow {
+            number: read(&row["number"]),
+            ended: read(&row["ended"]),
+            uid: read(&row["uid"]),
+            queue: read(&row["queue"]),
+            array: read(&row["array"]),
+            body: read(&row["body"]),
+            problem: None,
+        };
+        let rows = json["rows"].as_array().unwrap().iter().map(row).map(|row| (row.number, row)).collect();
+        MemoryJournal(Rc::new(RefCell::new(Contents {
+            rows,
+            lines: read(&json["lines"]),
+            segments: read(&json["segments"]),
+            values: read(&json["values"]),
+            ..Contents::default()
+        })))
     }
 
     fn ended(&self, admits: impl Fn(&JobRow) -> bool) -> Vec<JobRow> {

@@ -1,0 +1,120 @@
+//! A state as a version of this engine stored it, with what it said of its jobs. Every later version must load it, and
+//! say the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use miserly_api::model::{Array, Filter, LostBy, Submission};
+use miserly_engine::{
+    Absence, Account, Attempt, AttemptOutcome, Caller, Credential, DaemonReply, DaemonRequest, Input, Record,
+    Usage,
+};
+use serde_json::{Value, json};
+
+use super::life::{Life, early, job};
+use super::support::MemoryJournal;
+
+/// The second at which the fixture was asked.
+const ASKED: i64 = 40;
+
+fn path(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/state-{format}.json"))
+}
+
+/// Returns a life with jobs in all states.
+fn lived() -> Life {
+    let mut life = Life::new(3, 4);
+    life.info.runs_as_users = true;
+    life.begin(0, &Absence::default());
+    let used = |user| Usage {
+        user,
+        system: 7,
+        memory_peak: Some(5 << 20),
+        io_read: Some(1 << 12),
+        io_written: Some(1 << 13),
+        stops: 1,
+        of_processes: false,
+    };
+    let ended = life.submit(1, job(1, 20));
+    life.turn(2, vec![Input::Used(Attempt { job: ended, nth: 1 }, used(3_000_000))]);
+    life.end(3, ended);
+    let lost = life.submit(4, Submission { restartable: true, ..job(1, 60) });
+    let shim = AttemptOutcome::Lost(LostBy::Shim);
+    let attempt = Attempt { job: lost, nth: 1 };
+    life.turn(5, vec![Input::Used(attempt, used(1)), Input::AttemptEnded(attempt, shim)]);
+    let running = life.submit(6, job(2, 50));
+    life.submit(7, early(1, 30));
+    life.submit(8, Submission { after: vec![running], name: Some("later".into()), ..job(3, 10) });
+    life.submit(9, Submission { array: Some(Array { first: 1, last: 3, step: 1 }), ..job(1, 15) });
+    let held = life.submit(10, job(1, 5));
+    life.ask(11, DaemonRequest::Hold { job: held, move_promises: true }).unwrap();
+    let cancelled = life.submit(12, early(1, 9));
+    life.ask(13, DaemonRequest::Cancel { job: cancelled, array: false }).unwrap();
+    let account = Account { name: "ada".into(), ..Account::default() };
+    let caller = Caller {
+        account: Some(account.into()),
+        credential: Some(Credential::from("a seal".to_owned())),
+        ..Caller::new(1000)
+    };
+    let submission = Submission { request_id: Some("once".into()), ..job(2, 25) };
+    life.ask_as(caller, 14, DaemonRequest::Submit(submission)).unwrap();
+    life.turn(ASKED, vec![]);
+    life
+}
+
+/// Returns what a life says of its jobs and its pool.
+fn said(life: &mut Life) -> Value {
+    let filter = Filter { all: true, details: true, ..Filter::default() };
+    let DaemonReply::Jobs(jobs) = life.ask(ASKED, DaemonRequest::Jobs(filter)).unwrap() else {
+        panic!("no list");
+    };
+    let DaemonReply::Pools(pools) = life.ask(ASKED, DaemonRequest::Pools).unwrap() else {
+        panic!("no pools");
+    };
+    json!({ "jobs": jobs, "pools": pools })
+}
+
+/// Checks that `now` has all that `then` has. It may have more fields.
+#[track_caller]
+fn has(now: &Value, then: &Value, at: &str) {
+    match (now, then) {
+        (Value::Object(now), Value::Object(then)) => {
+            for (field, then) in then {
+                let now = now.get(field).unwrap_or(&Value::Null);
+                has(now, then, &format!("{at}.{field}"));
+            }
+        }
+        (Value::Array(now), Value::Array(then)) => {
+            assert_eq!(now.len(), then.len(), "{at}");
+            for (index, (now, then)) in now.iter().zip(then).enumerate() {
+                has(now, then, &format!("{at}[{index}]"));
+            }
+        }
+        _ => assert_eq!(now, then, "{at}"),
+    }
+}
+
+#[test]
+fn each_format_is_loaded_and_says_what_it_said() {
+    for format in [3] {
+        let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
+        let mut life = Life::of_journal(MemoryJournal::from_json(&fixture["state"]), 3, 4, ASKED);
+        has(&said(&mut life), &fixture["said"], &format!("format {format}"));
+        // No field is lost that a record has.
+        for row in fixture["state"]["rows"].as_array().unwrap() {
+            let body: Value = serde_json::from_str(row["body"].as_str().unwrap()).unwrap();
+            let record: Record = serde_json::from_value(body.clone()).unwrap();
+            has(&serde_json::to_value(record).unwrap(), &body, "record");
+        }
+    }
+}
+
+#[test]
+#[ignore = "replaces the fixture of the present format: cargo test --test it write_the -- --ignored"]
+fn write_the_fixture() {
+    let mut life = lived();
+    let said = said(&mut life);
+    let fixture = json!({ "state": life.journal.to_json(), "said": said });
+    fs::create_dir_all(path(3).parent().unwrap()).unwrap();
+    fs::write(path(3), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
+}
