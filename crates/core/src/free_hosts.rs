@@ -70,8 +70,12 @@ impl FreeHosts {
         }
     }
 
-    /// Sets the free resources of a host.
-    pub(crate) fn set(&mut self, machine: &Machine, host: HostId, room: Resources) {
+    /// Sets the free resources of a host. O(log hosts).
+    ///
+    /// # Panics
+    /// If there is no such host.
+    #[track_caller]
+    pub fn set(&mut self, machine: &Machine, host: HostId, room: Resources) {
         let before = std::mem::replace(&mut self.hosts[host.index()], room);
         self.total = self.total.minus(&before).unwrap_or_default().plus(&room);
         if self.hosts.len() > 1 {

@@ -9,21 +9,33 @@ use super::reservations::Reservation;
 use crate::shared::{Admits, FreedHosts, HostPlan, Waiting};
 
 /// The width of the widest job that can start now.
-struct Width(Procs);
+struct Width {
+    /// Of a job that is no longer than `until`.
+    short: Procs,
+    until: Span,
+    /// Of any other job.
+    long: Procs,
+}
 
 impl Width {
-    fn new(ledger: &Ledger) -> Width {
-        let free = ledger.free_hosts();
-        Width(match ledger.machine().spread() {
-            Spread::One => free.most_cpus(),
-            Spread::Any => free.total().cpus_count(),
-        })
+    fn of_all(most: Procs) -> Width {
+        Width { short: most, until: Span::MAX, long: most }
+    }
+
+    fn new(plan: &HostPlan, ledger: &Ledger) -> Width {
+        match ledger.machine().spread() {
+            Spread::One => Width::of_all(ledger.free_hosts().most_cpus()),
+            Spread::Any => {
+                let (short, until, long) = plan.room_now(ledger);
+                Width { short, until, long }
+            }
+        }
     }
 }
 
 impl Admits for Width {
-    fn admits(&self, procs: u32, _span: Span) -> bool {
-        Procs::new(procs.into()) <= self.0
+    fn admits(&self, procs: u32, span: Span) -> bool {
+        Procs::new(procs.into()) <= if span <= self.until { self.short } else { self.long }
     }
 }
 
@@ -104,9 +116,9 @@ impl Availability for HostPlan {
         match freed.and_then(FreedHosts::hosts) {
             Some(hosts) if ledger.machine().spread() == Spread::One => {
                 let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
-                Width(free.max().unwrap_or(Procs::ZERO))
+                Width::of_all(free.max().unwrap_or(Procs::ZERO))
             }
-            _ => Width::new(ledger),
+            _ => Width::new(self, ledger),
         }
     }
 

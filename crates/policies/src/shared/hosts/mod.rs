@@ -10,6 +10,8 @@ mod pool;
 
 mod freed;
 
+mod lasting;
+
 mod what_if;
 
 use std::collections::BTreeSet;
@@ -22,6 +24,7 @@ use miserly_core::{
 pub use self::freed::FreedHosts;
 pub use self::what_if::WhatIf;
 
+use self::lasting::Lasting;
 use self::pool::Pool;
 use self::timeline::Timeline;
 use super::Profile;
@@ -45,8 +48,8 @@ pub struct HostPlan {
     hosts: Vec<Timeline>,
     /// The future breakpoints, each with its host.
     points: BTreeSet<(i64, u32)>,
-    /// The number of hosts that will have less free at some time than before it.
-    falling: usize,
+    /// What stays free for ever, where jobs may span hosts.
+    lasting: Option<Lasting>,
     /// The free processors of all hosts together, for a first check of a job that may span hosts.
     together: Option<Profile>,
     /// The resources that each job holds over time, as entered in the timelines.
@@ -88,14 +91,14 @@ impl Part {
 impl HostPlan {
     /// Returns the plan of an idle machine.
     pub fn new(machine: &Machine) -> HostPlan {
+        let spans = machine.spread() == Spread::Any;
         HostPlan {
             machine: machine.clone(),
             now: Time::from_ticks(i64::MIN),
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),
-            falling: 0,
-            together: (machine.spread() == Spread::Any)
-                .then(|| Profile::new(small(machine.capacity().cpus_count()))),
+            lasting: spans.then(|| Lasting::new(machine)),
+            together: spans.then(|| Profile::new(small(machine.capacity().cpus_count()))),
             jobs: Vec::new(),
             resumptions: BTreeSet::new(),
             late: BTreeSet::new(),
@@ -129,9 +132,11 @@ impl HostPlan {
             self.points.remove(&(at, host));
             freed.add_host(HostId(host), Time::MAX);
             let line = &mut self.hosts[host as usize];
-            let falls = !line.is_rising();
+            let before = self.lasting.as_ref().map(|_| line.outline());
             line.advance(now);
-            self.falling -= usize::from(falls && line.is_rising());
+            if let (Some(lasting), Some(before)) = (&mut self.lasting, before) {
+                lasting.update(&self.machine, HostId(host), &before, &line.outline());
+            }
         }
         if let Some(together) = &mut self.together {
             together.advance(now);
@@ -243,16 +248,18 @@ impl HostPlan {
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
         }
         let from = self.since(from);
-        let HostPlan { hosts, points, falling, .. } = self;
+        let HostPlan { machine, hosts, points, lasting, .. } = self;
         for share in placement.shares() {
             let line = &mut hosts[share.host.index()];
             let amount = part.part_of(&share.amount);
-            *falling -= usize::from(!line.is_rising());
+            let before = lasting.as_ref().map(|_| line.outline());
             line.change(from, to, &amount, give, |time, new| {
                 let point = (time, share.host.0);
                 let _ = if new { points.insert(point) } else { points.remove(&point) };
             });
-            *falling += usize::from(!line.is_rising());
+            if let (Some(lasting), Some(before)) = (&mut *lasting, before) {
+                lasting.update(machine, share.host, &before, &line.outline());
+            }
         }
     }
 

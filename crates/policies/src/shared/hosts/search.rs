@@ -16,22 +16,37 @@ impl HostPlan {
     ///
     /// No reservation may begin now: the ledger would not have it.
     ///
-    /// O(log hosts), plus the windows of hosts that have reservations. On several hosts, if any has
-    /// a reservation, O(hosts log hosts).
+    /// O(log hosts), plus the windows of hosts that have reservations. On several hosts: O(log hosts)
+    /// for each that it takes, and O(hosts log hosts) for a job that ends between two reservations.
     pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Resources) -> Option<Placement> {
         if let Some(pool) = self.pool() {
             let here = pool.earliest(now, now + Span::TICK, span, demand);
             return here.map(|_| Placement::on(HostId(0), *demand));
         }
         let free = ledger.free_hosts();
-        match self.machine.spread() {
-            Spread::One => {
-                // The ledger orders the other hosts as the plan does.
-                free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand))
-            }
-            Spread::Any if self.falling == 0 => free.fit(&self.machine, demand),
-            Spread::Any if !demand.fits_in(&free.total()) => None,
-            Spread::Any => self.fit_throughout(now, span, demand),
+        let Some(lasting) = &self.lasting else {
+            // The ledger orders the other hosts as the plan does.
+            return free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand));
+        };
+        let end = now + span;
+        if lasting.first_fall().is_none_or(|first| end <= first) {
+            free.fit(&self.machine, demand)
+        } else if lasting.last_fall() < Some(end) {
+            lasting.free().fit(&self.machine, demand)
+        } else if demand.fits_in(&free.total()) {
+            self.fit_throughout(now, span, demand)
+        } else {
+            None
+        }
+    }
+
+    /// Returns a bound on the processors of a job over several hosts that starts now: those that are free now, and for a
+    /// job that is longer than a span, those that stay free for ever.
+    pub fn room_now(&self, ledger: &Ledger) -> (Procs, Span, Procs) {
+        let now = ledger.free_hosts().total().cpus_count();
+        match self.lasting.as_ref().and_then(|lasting| Some((lasting, lasting.last_fall()?))) {
+            Some((lasting, last)) => (now, last - self.now, lasting.free().total().cpus_count()),
+            None => (now, Span::MAX, now),
         }
     }
 
@@ -165,7 +180,7 @@ impl HostPlan {
     /// Returns a placement over several hosts on the resources that stay free on each.
     ///
     /// O(hosts log hosts), if enough processors are free in total.
-    fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+    pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
         let parts: Procs = free.iter().map(|free| free.parts(demand)).sum();

@@ -2,6 +2,8 @@
 
 use miserly_core::{Kind, Procs, Resources, Span, Time};
 
+use super::lasting::Outline;
+
 /// The number of resource kinds.
 const KINDS: usize = Kind::ALL.len();
 
@@ -17,19 +19,22 @@ pub(super) struct Timeline {
     /// The time of each breakpoint, and the free resources from then on. The first one holds from
     /// the start of time.
     points: Vec<(i64, Amounts)>,
-    /// No amount is ever less than before.
-    rising: bool,
+    /// The least amount of each kind from now on.
+    least: Amounts,
+    /// The first and the last time at which some amount is less than before.
+    falls: Option<(i64, i64)>,
 }
 
 impl Timeline {
     /// Returns a timeline with this capacity free for ever.
     pub(super) fn new(capacity: &Resources) -> Timeline {
-        Timeline { points: vec![(i64::MIN, amounts(capacity))], rising: true }
+        let capacity = amounts(capacity);
+        Timeline { points: vec![(i64::MIN, capacity)], least: capacity, falls: None }
     }
 
-    /// Returns whether free resources never decrease: no reservation begins later.
-    pub(super) fn is_rising(&self) -> bool {
-        self.rising
+    /// Returns what a search over all hosts needs.
+    pub(super) fn outline(&self) -> Outline {
+        Outline { least: resources(&self.least), falls: self.falls }
     }
 
     /// Forgets the time before `now`.
@@ -93,9 +98,15 @@ impl Timeline {
     }
 
     fn measure(&mut self) {
-        let no_less =
-            |pair: &[(i64, Amounts)]| pair[0].1.iter().zip(&pair[1].1).all(|(before, after)| before <= after);
-        self.rising = self.points.windows(2).all(no_less);
+        self.least = self.points[0].1;
+        self.falls = None;
+        for pair in self.points.windows(2) {
+            let ((_, before), (at, after)) = (&pair[0], &pair[1]);
+            if before.iter().zip(after).any(|(before, after)| after < before) {
+                self.falls = Some((self.falls.map_or(*at, |(first, _)| first), *at));
+                self.least = std::array::from_fn(|kind| self.least[kind].min(after[kind]));
+            }
+        }
     }
 
     fn locate(&self, time: Time) -> usize {
@@ -124,7 +135,7 @@ impl Timeline {
         let need = amounts(need);
         let mut steps = self.steps(from, span);
         let enough = |free: &Amounts| enough(&need, free);
-        if self.rising { steps.next().is_some_and(enough) } else { steps.all(enough) }
+        if self.falls.is_none() { steps.next().is_some_and(enough) } else { steps.all(enough) }
     }
 
     /// Returns the earliest start in `from..until` from which `need` stays free for `span`.
