@@ -205,13 +205,11 @@ impl Availability for HostPlan {
     }
 
     fn hold(&mut self, _now: Time, held: &Reservation<Placement>) {
-        self.take(held.at, held.job.span, &held.place);
+        self.hold(held.at, held.job.span, &held.place);
     }
 
     fn release(&mut self, held: &[Reservation<Placement>]) {
-        for held in held {
-            self.give(held.at, held.job.span, &held.place);
-        }
+        self.release(held.iter().map(|held| (held.at, held.job.span, &held.place)));
     }
 
     fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {

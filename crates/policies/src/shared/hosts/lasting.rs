@@ -2,15 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{FreeHosts, HostId, Machine, Resources, Time};
+use miserly_core::{FreeHosts, HostId, Machine, Placement, Resources, Span, Time};
 
-/// What a search over all hosts needs of one timeline.
+/// The times at which less becomes free on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Outline {
-    /// The least amount of each kind that is free at any time from now on.
-    pub(super) least: Resources,
-    /// The first and the last time at which less becomes free.
-    pub(super) falls: Option<(i64, i64)>,
+pub(super) struct Falls {
+    pub(super) first: i64,
+    pub(super) last: i64,
+}
+
+/// A reservation of a pass that is not in the timelines, only in what stays free for ever.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) at: Time,
+    pub(super) span: Span,
+    pub(super) placement: Placement,
+    /// The amounts of the placement, in the order of the hosts.
+    amounts: Vec<(HostId, Resources)>,
+}
+
+impl Pending {
+    pub(super) fn new(at: Time, span: Span, placement: &Placement) -> Pending {
+        let mut amounts: Vec<_> = placement.shares().iter().map(|share| (share.host, share.amount)).collect();
+        amounts.sort_unstable_by_key(|(host, _)| *host);
+        Pending { at, span, placement: placement.clone(), amounts }
+    }
+
+    /// Returns the amount that it takes of a host, if any. O(log hosts).
+    pub(super) fn amount(&self, host: HostId) -> Option<&Resources> {
+        let found = self.amounts.binary_search_by_key(&host, |(host, _)| *host);
+        found.ok().map(|at| &self.amounts[at].1)
+    }
 }
 
 /// The resources that stay free on every host for ever, kept from change to change.
@@ -34,21 +56,25 @@ impl Lasting {
         Lasting { free: FreeHosts::idle(machine), first_falls, last_falls }
     }
 
-    /// Replaces the outline of a host.
-    pub(super) fn update(&mut self, machine: &Machine, host: HostId, before: &Outline, after: &Outline) {
-        if before.least != after.least {
-            self.free.set(machine, host, after.least);
-        }
-        if before.falls == after.falls {
+    /// Replaces the falls of a host.
+    pub(super) fn change_falls(&mut self, host: HostId, before: Option<Falls>, after: Option<Falls>) {
+        if before == after {
             return;
         }
-        if let Some((first, last)) = before.falls {
+        if let Some(Falls { first, last }) = before {
             self.first_falls.remove(&(first, host.0));
             self.last_falls.remove(&(last, host.0));
         }
-        if let Some((first, last)) = after.falls {
+        if let Some(Falls { first, last }) = after {
             self.first_falls.insert((first, host.0));
             self.last_falls.insert((last, host.0));
+        }
+    }
+
+    /// Sets what stays free for ever on a host.
+    pub(super) fn set_free(&mut self, machine: &Machine, host: HostId, free: Resources) {
+        if self.free.on(host) != free {
+            self.free.set(machine, host, free);
         }
     }
 
@@ -57,14 +83,10 @@ impl Lasting {
         &self.free
     }
 
-    /// Returns the first time at which less becomes free on a host.
-    pub(super) fn first_fall(&self) -> Option<Time> {
-        self.first_falls.first().map(|(at, _)| Time::from_ticks(*at))
-    }
-
-    /// Returns the last time at which less becomes free on a host.
-    pub(super) fn last_fall(&self) -> Option<Time> {
-        self.last_falls.last().map(|(at, _)| Time::from_ticks(*at))
+    /// Returns the first and the last time at which less becomes free on a host.
+    pub(super) fn falls(&self) -> Option<(Time, Time)> {
+        let ((first, _), (last, _)) = self.first_falls.first().zip(self.last_falls.last())?;
+        Some((Time::from_ticks(*first), Time::from_ticks(*last)))
     }
 }
 
@@ -110,6 +132,20 @@ mod tests {
                 }
                 let wanted = Resources::cpus(1 + random(7, 24)).with(Kind::Memory, random(8, 400));
                 let span = span(9);
+                let mut held = plan.clone();
+                if let Some((at, placement)) = held.earliest_from(now + Span::TICK, Time::MAX, span, &demand)
+                {
+                    held.hold(at, span, &placement);
+                    let mut taken = plan.clone();
+                    taken.take(at, span, &placement);
+                    assert_eq!(
+                        held.fit_now(&ledger, now, span, &wanted),
+                        taken.fit_now(&ledger, now, span, &wanted)
+                    );
+                    held.release([(at, span, &placement)].into_iter());
+                }
+                assert_eq!(held.hosts, plan.hosts, "seed {seed}, step {step}");
+                assert_eq!(held.room_now(&ledger), plan.room_now(&ledger), "seed {seed}, step {step}");
                 let found = plan.fit_now(&ledger, now, span, &wanted);
                 assert_eq!(found, plan.fit_throughout(now, span, &wanted), "seed {seed}, step {step}");
                 let (short, until, long) = plan.room_now(&ledger);

@@ -24,7 +24,7 @@ use miserly_core::{
 pub use self::freed::FreedHosts;
 pub use self::what_if::WhatIf;
 
-use self::lasting::Lasting;
+use self::lasting::{Falls, Lasting, Pending};
 use self::pool::Pool;
 use self::timeline::Timeline;
 use super::Profile;
@@ -50,6 +50,8 @@ pub struct HostPlan {
     points: BTreeSet<(i64, u32)>,
     /// What stays free for ever, where jobs may span hosts.
     lasting: Option<Lasting>,
+    /// The only reservation of this pass, where jobs may span hosts and no other one is in the timelines.
+    pending: Option<Pending>,
     /// The free processors of all hosts together, for a first check of a job that may span hosts.
     together: Option<Profile>,
     /// The resources that each job holds over time, as entered in the timelines.
@@ -98,6 +100,7 @@ impl HostPlan {
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),
             lasting: spans.then(|| Lasting::new(machine)),
+            pending: None,
             together: spans.then(|| Profile::new(small(machine.capacity().cpus_count()))),
             jobs: Vec::new(),
             resumptions: BTreeSet::new(),
@@ -132,11 +135,9 @@ impl HostPlan {
             self.points.remove(&(at, host));
             freed.add_host(HostId(host), Time::MAX);
             let line = &mut self.hosts[host as usize];
-            let before = self.lasting.as_ref().map(|_| line.outline());
+            let before = line.falls();
             line.advance(now);
-            if let (Some(lasting), Some(before)) = (&mut self.lasting, before) {
-                lasting.update(&self.machine, HostId(host), &before, &line.outline());
-            }
+            self.host_changed(HostId(host), before);
         }
         if let Some(together) = &mut self.together {
             together.advance(now);
@@ -169,7 +170,7 @@ impl HostPlan {
         if let [Stretch { part: Part::AllButCpus, to, .. }, ..] = stretches[..] {
             self.resumptions.remove(&(to, job));
         }
-        self.hold(&stretches, true);
+        self.change_stretches(&stretches, true);
     }
 
     /// Returns the planned time at which the job leaves the machine, if it is in the plan.
@@ -183,7 +184,7 @@ impl HostPlan {
     }
 
     fn enter(&mut self, job: JobId, stretches: Vec<Stretch>) {
-        self.hold(&stretches, false);
+        self.change_stretches(&stretches, false);
         if self.jobs.len() <= job.index() {
             self.jobs.resize_with(job.index() + 1, Vec::new);
         }
@@ -204,7 +205,7 @@ impl HostPlan {
     pub fn drop_late(&mut self) {
         for job in self.late.clone() {
             let stretches = self.jobs.get_mut(job.index()).map(std::mem::take).unwrap_or_default();
-            self.hold(&stretches, true);
+            self.change_stretches(&stretches, true);
         }
     }
 
@@ -236,7 +237,7 @@ impl HostPlan {
         WhatIf::new(self, host)
     }
 
-    fn hold(&mut self, stretches: &[Stretch], give: bool) {
+    fn change_stretches(&mut self, stretches: &[Stretch], give: bool) {
         for stretch in stretches {
             self.add(stretch.from, stretch.to, &stretch.placement, stretch.part, give);
         }
@@ -248,18 +249,68 @@ impl HostPlan {
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
         }
         let from = self.since(from);
-        let HostPlan { machine, hosts, points, lasting, .. } = self;
         for share in placement.shares() {
+            let HostPlan { hosts, points, .. } = self;
             let line = &mut hosts[share.host.index()];
-            let amount = part.part_of(&share.amount);
-            let before = lasting.as_ref().map(|_| line.outline());
+            let (before, amount) = (line.falls(), part.part_of(&share.amount));
             line.change(from, to, &amount, give, |time, new| {
                 let point = (time, share.host.0);
                 let _ = if new { points.insert(point) } else { points.remove(&point) };
             });
-            if let (Some(lasting), Some(before)) = (&mut *lasting, before) {
-                lasting.update(machine, share.host, &before, &line.outline());
-            }
+            self.host_changed(share.host, before);
+        }
+        if self.pending.is_some() && self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_some()) {
+            self.enter_pending();
+        }
+    }
+
+    /// Keeps what stays free for ever on a host, whose timeline fell at these times before a change.
+    fn host_changed(&mut self, host: HostId, before: Option<Falls>) {
+        let Some(lasting) = &mut self.lasting else { return };
+        let line = &self.hosts[host.index()];
+        lasting.change_falls(host, before, line.falls());
+        let mut free = line.least();
+        if let Some((pending, amount)) =
+            self.pending.as_ref().and_then(|pending| Some((pending, pending.amount(host)?)))
+        {
+            free = free.least(&line.free_at(pending.at).less(amount));
+        }
+        lasting.set_free(&self.machine, host, free);
+    }
+
+    /// Reserves a placement for this pass. No reservation may begin now.
+    ///
+    /// [`release`](HostPlan::release) undoes all that were held.
+    pub fn hold(&mut self, at: Time, span: Span, placement: &Placement) {
+        let alone = self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none());
+        if !alone || self.pending.is_some() {
+            self.enter_pending();
+            return self.take(at, span, placement);
+        }
+        self.pending = Some(Pending::new(at, span, placement));
+        self.pending_changed(placement);
+    }
+
+    /// Removes the reservations that were held in this pass.
+    pub fn release<'a>(&mut self, held: impl Iterator<Item = (Time, Span, &'a Placement)>) {
+        match self.pending.take() {
+            // A second one would have entered it.
+            Some(pending) => self.pending_changed(&pending.placement),
+            None => held.for_each(|(at, span, placement)| self.give(at, span, placement)),
+        }
+    }
+
+    /// Enters the pending reservation in the timelines.
+    fn enter_pending(&mut self) {
+        if let Some(Pending { at, span, placement, .. }) = self.pending.take() {
+            self.pending_changed(&placement);
+            self.take(at, span, &placement);
+        }
+    }
+
+    fn pending_changed(&mut self, placement: &Placement) {
+        for share in placement.shares() {
+            self.host_changed(share.host, self.hosts[share.host.index()].falls());
         }
     }
 

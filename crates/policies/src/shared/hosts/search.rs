@@ -28,24 +28,32 @@ impl HostPlan {
             // The ledger orders the other hosts as the plan does.
             return free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand));
         };
-        let end = now + span;
-        if lasting.first_fall().is_none_or(|first| end <= first) {
-            free.fit(&self.machine, demand)
-        } else if lasting.last_fall() < Some(end) {
-            lasting.free().fit(&self.machine, demand)
-        } else if demand.fits_in(&free.total()) {
-            self.fit_throughout(now, span, demand)
-        } else {
-            None
+        match self.falls() {
+            Some((first, last)) if now + span > first => {
+                if now + span > last {
+                    lasting.free().fit(&self.machine, demand)
+                } else if demand.fits_in(&free.total()) {
+                    self.fit_throughout(now, span, demand)
+                } else {
+                    None
+                }
+            }
+            _ => free.fit(&self.machine, demand),
         }
+    }
+
+    /// Returns the first and the last time at which less becomes free on a host, where jobs may span hosts.
+    fn falls(&self) -> Option<(Time, Time)> {
+        let pending = self.pending.as_ref().map(|pending| (pending.at, pending.at));
+        pending.or_else(|| self.lasting.as_ref()?.falls())
     }
 
     /// Returns a bound on the processors of a job over several hosts that starts now: those that are free now, and for a
     /// job that is longer than a span, those that stay free for ever.
     pub fn room_now(&self, ledger: &Ledger) -> (Procs, Span, Procs) {
         let now = ledger.free_hosts().total().cpus_count();
-        match self.lasting.as_ref().and_then(|lasting| Some((lasting, lasting.last_fall()?))) {
-            Some((lasting, last)) => (now, last - self.now, lasting.free().total().cpus_count()),
+        match self.lasting.as_ref().zip(self.falls()) {
+            Some((lasting, (_, last))) => (now, last - self.now, lasting.free().total().cpus_count()),
             None => (now, Span::MAX, now),
         }
     }
@@ -56,12 +64,13 @@ impl HostPlan {
     /// has to wait for jobs without end. O(log m) for each of the m breakpoints that is passed,
     /// plus the windows there.
     pub fn earliest(
-        &self,
+        &mut self,
         ledger: &Ledger,
         now: Time,
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
+        self.enter_pending();
         if self.pool().is_some() {
             return self.earliest_from(now, Time::MAX, span, demand);
         }

@@ -2,7 +2,7 @@
 
 use miserly_core::{Kind, Procs, Resources, Span, Time};
 
-use super::lasting::Outline;
+use super::lasting::Falls;
 
 /// The number of resource kinds.
 const KINDS: usize = Kind::ALL.len();
@@ -22,7 +22,7 @@ pub(super) struct Timeline {
     /// The least amount of each kind from now on.
     least: Amounts,
     /// The first and the last time at which some amount is less than before.
-    falls: Option<(i64, i64)>,
+    falls: Option<Falls>,
 }
 
 impl Timeline {
@@ -32,9 +32,14 @@ impl Timeline {
         Timeline { points: vec![(i64::MIN, capacity)], least: capacity, falls: None }
     }
 
-    /// Returns what a search over all hosts needs.
-    pub(super) fn outline(&self) -> Outline {
-        Outline { least: resources(&self.least), falls: self.falls }
+    /// Returns the first and the last time at which some amount is less than before.
+    pub(super) fn falls(&self) -> Option<Falls> {
+        self.falls
+    }
+
+    /// Returns the least amount of each kind that is free at any time from now on.
+    pub(super) fn least(&self) -> Resources {
+        resources(&self.least)
     }
 
     /// Forgets the time before `now`.
@@ -103,7 +108,7 @@ impl Timeline {
         for pair in self.points.windows(2) {
             let ((_, before), (at, after)) = (&pair[0], &pair[1]);
             if before.iter().zip(after).any(|(before, after)| after < before) {
-                self.falls = Some((self.falls.map_or(*at, |(first, _)| first), *at));
+                self.falls = Some(Falls { first: self.falls.map_or(*at, |falls| falls.first), last: *at });
                 self.least = std::array::from_fn(|kind| self.least[kind].min(after[kind]));
             }
         }
