@@ -52,6 +52,8 @@ pub struct HostPlan {
     lasting: Option<Lasting>,
     /// The only reservation of this pass, where jobs may span hosts and no other one is in the timelines.
     pending: Option<Pending>,
+    /// The number of reservations that are held for this pass.
+    held: usize,
     /// The free processors of all hosts together, for a first check of a job that may span hosts.
     together: Option<Profile>,
     /// The resources that each job holds over time, as entered in the timelines.
@@ -101,6 +103,7 @@ impl HostPlan {
             points: BTreeSet::new(),
             lasting: spans.then(|| Lasting::new(machine)),
             pending: None,
+            held: 0,
             together: spans.then(|| Profile::new(small(machine.capacity().cpus_count()))),
             jobs: Vec::new(),
             resumptions: BTreeSet::new(),
@@ -282,8 +285,9 @@ impl HostPlan {
     ///
     /// [`release`](HostPlan::release) undoes all that were held.
     pub fn hold(&mut self, at: Time, span: Span, placement: &Placement) {
-        let alone = self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none());
-        if !alone || self.pending.is_some() {
+        self.held += 1;
+        let rises = self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none());
+        if !rises || self.held > 1 {
             self.enter_pending();
             return self.take(at, span, placement);
         }
@@ -293,6 +297,7 @@ impl HostPlan {
 
     /// Removes the reservations that were held in this pass.
     pub fn release<'a>(&mut self, held: impl Iterator<Item = (Time, Span, &'a Placement)>) {
+        self.held = 0;
         match self.pending.take() {
             // A second one would have entered it.
             Some(pending) => self.pending_changed(&pending.placement),

@@ -49,11 +49,15 @@ impl HostPlan {
     }
 
     /// Returns a bound on the processors of a job over several hosts that starts now: those that are free now, and for a
-    /// job that is longer than a span, those that stay free for ever.
+    /// job that is longer than a span, those that stay free beside the only reservation that is held.
+    ///
+    /// Reservations in the timelines do not count, because a policy may move them.
     pub fn room_now(&self, ledger: &Ledger) -> (Procs, Span, Procs) {
         let now = ledger.free_hosts().total().cpus_count();
-        match self.lasting.as_ref().zip(self.falls()) {
-            Some((lasting, (_, last))) => (now, last - self.now, lasting.free().total().cpus_count()),
+        // No job ends after the end of time.
+        let held = self.pending.as_ref().filter(|held| held.at < Time::MAX);
+        match self.lasting.as_ref().zip(held) {
+            Some((lasting, held)) => (now, held.at - self.now, lasting.free().total().cpus_count()),
             None => (now, Span::MAX, now),
         }
     }
