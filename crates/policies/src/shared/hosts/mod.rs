@@ -36,7 +36,7 @@ use super::Profile;
 ///
 /// Each host has a timeline. An index over all breakpoints leads a search from one instant at which
 /// some host changes to the next. With n breakpoints of a host and m of all hosts, a change takes
-/// O(n + log m).
+/// O(n + log m), and where jobs may span hosts, O(log hosts) more for each host.
 ///
 /// A pool is a machine of one host whose capacity changes over time. Its calendar is known for
 /// ever, so it is not part of the timeline.
