@@ -28,15 +28,11 @@ impl HostPlan {
             // The ledger orders the other hosts as the plan does.
             return free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand));
         };
+        let end = now + span;
         match self.falls() {
-            Some((first, last)) if now + span > first => {
-                if now + span > last {
-                    lasting.free().fit(&self.machine, demand)
-                } else if demand.fits_in(&free.total()) {
-                    self.fit_throughout(now, span, demand)
-                } else {
-                    None
-                }
+            Some((_, last)) if end > last => lasting.free().fit(&self.machine, demand),
+            Some((first, _)) if end > first => {
+                demand.fits_in(&free.total()).then(|| self.fit_throughout(now, span, demand)).flatten()
             }
             _ => free.fit(&self.machine, demand),
         }
