@@ -4,6 +4,7 @@ use crate::error::FormulaError;
 use crate::exact::ExactProgram;
 use crate::fraction::Fraction;
 use crate::integers;
+use crate::interval::{self, Interval};
 use crate::op::Op;
 use crate::parser::parse;
 use crate::program::Program;
@@ -121,6 +122,15 @@ impl Formula {
         }
         // A sum with 0 has no negative zero.
         Some(self.eval(values) + 0.0).filter(|value| value.is_finite())
+    }
+
+    /// Returns bounds on the value, exact or not, where each name has any value in its interval. Allocates nothing.
+    ///
+    /// # Panics
+    /// The number of intervals differs from the number of names.
+    pub fn bounds(&self, values: &[Interval]) -> Interval {
+        assert_eq!(values.len(), self.names.len(), "one interval for each name");
+        interval::run(&self.steps, values)
     }
 
     /// Returns whether the formula mentions the name with this index.

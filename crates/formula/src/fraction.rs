@@ -108,11 +108,7 @@ impl Fraction {
     ///
     /// Equal numbers have equal floats, and a larger number never has a smaller float.
     pub fn nearest(self) -> f64 {
-        let (mut n, mut d) = (self.numerator.unsigned_abs(), self.denominator.unsigned_abs());
-        if n > EXACT || d > EXACT {
-            let common = gcd(n, d);
-            (n, d) = (n / common, d / common);
-        }
+        let (n, d) = (self.numerator.unsigned_abs(), self.denominator.unsigned_abs());
         // A division of two floats that are exact is rounded once.
         let value = if n <= EXACT && d <= EXACT { n as f64 / d as f64 } else { long_division(n, d) };
         if self.numerator < 0 { -value } else { value }
@@ -149,25 +145,25 @@ impl From<i64> for Fraction {
     }
 }
 
-/// Returns the float nearest to `n / d`, where `n` is above 0 and `d` is above 0 and below 2^127.
+/// Returns the float nearest to `n / d`, where `d` is above 0.
 fn long_division(n: u128, d: u128) -> f64 {
     // Two bits more than a float has: one to round by, one for all that follows.
     const BITS: u32 = f64::MANTISSA_DIGITS + 2;
-    let (mut quotient, mut rest) = (n / d, n % d);
-    let mut exponent = 0;
-    while quotient < 1 << (BITS - 1) {
-        rest *= 2;
-        quotient = 2 * quotient + u128::from(rest >= d);
-        rest -= if rest >= d { d } else { 0 };
-        exponent -= 1;
+    if n == 0 {
+        return 0.0;
     }
-    let mut follows = rest > 0;
-    while quotient >= 1 << BITS {
-        follows |= quotient % 2 == 1;
-        quotient /= 2;
-        exponent += 1;
+    // The quotient has as many bits as the dividend has more than the divisor, or one more.
+    let shift = (BITS + n.leading_zeros()).saturating_sub(d.leading_zeros());
+    // As many of the bits of the quotient as the dividend has room for are found at once.
+    let at_once = shift.min(n.leading_zeros());
+    let (mut quotient, mut rest) = ((n << at_once) / d, (n << at_once) % d);
+    for _ in at_once..shift {
+        let (doubled, overflow) = rest.overflowing_mul(2);
+        let bit = overflow || doubled >= d;
+        (quotient, rest) = (2 * quotient + u128::from(bit), if bit { doubled.wrapping_sub(d) } else { doubled });
     }
-    (quotient | u128::from(follows)) as f64 * 2f64.powi(exponent)
+    // The bit for all that follows. The conversion rounds once.
+    (quotient | u128::from(rest > 0)) as f64 * 2f64.powi(-shift.cast_signed())
 }
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {

@@ -202,7 +202,7 @@ fn first_unless(second_wins: bool, x: f64, y: f64) -> f64 {
 }
 
 /// Largest absolute exponent that is multiplied out.
-const MULTIPLIED_OUT: u32 = 16;
+pub(crate) const MULTIPLIED_OUT: u32 = 16;
 
 /// Returns `x^y`.
 ///

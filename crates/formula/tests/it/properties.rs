@@ -1,6 +1,6 @@
 //! Properties of all formulas and all texts.
 
-use miserly_formula::{Formula, Fraction, ordered_key};
+use miserly_formula::{Formula, Fraction, Interval, ordered_key};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -78,6 +78,35 @@ proptest! {
             if let Some(value) = formula.eval_integers(&values.map(f64::from)) {
                 prop_assert_eq!(exact.map(|exact| exact.nearest().to_bits()), Some(value.to_bits()), "{}", formula);
             }
+        }
+    }
+
+    #[test]
+    fn bounds_contain_every_value(
+        tree in tree(),
+        values in [value(), value(), value()],
+        others in [value(), value(), value()],
+    ) {
+        let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
+        let intervals = [0, 1, 2].map(|name| Interval::between(values[name], others[name]));
+        let bounds = formula.bounds(&intervals);
+        let contains = |value: f64| bounds.is_any() || (bounds.least()..=bounds.most()).contains(&value);
+        for name in 0..8 {
+            let values = [0, 1, 2].map(|at| if name >> at & 1 == 0 { values[at] } else { others[at] });
+            prop_assert!(contains(formula.eval(&values)), "{formula} of {values:?}: {bounds:?}");
+            let exact: Vec<_> = values.into_iter().filter_map(Fraction::from_decimal).collect();
+            let exact = if exact.len() == 3 { formula.eval_exactly(&exact) } else { None };
+            let exact = exact.map(Fraction::nearest);
+            prop_assert!(exact.is_none_or(contains), "{formula} of {values:?}: {exact:?} in {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_of_a_single_value_are_tight(wait in 1.0..1e6, estimate in 1.0..1e5, procs in 1.0..1e4) {
+        for text in ["(wait / estimate)^3 * procs", "wait + 5 * (wait + estimate) / estimate + 0.2 * procs"] {
+            let formula = Formula::parse(text, &NAMES).unwrap();
+            let bounds = formula.bounds(&[wait, estimate, procs].map(Interval::of));
+            prop_assert!(bounds.most() - bounds.least() < 1e-13 * bounds.most(), "{formula}: {bounds:?}");
         }
     }
 

@@ -35,7 +35,7 @@ impl<A: Availability> Kept<A> {
     pub(super) fn start_in_order(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         while let Some(Startable { job, place, moves }) = self.first_startable(context) {
-            let reason = match self.queue.first() {
+            let reason = match self.queue.jobs().first() {
                 Some(first) if first.key != job.key => StartReason::Backfilled,
                 _ => head_start_reason(context, job.job),
             };
@@ -57,7 +57,7 @@ impl<A: Availability> Kept<A> {
     /// Returns the first job of the order that may start now.
     fn first_startable(&self, context: &Context<'_>) -> Option<Startable<A::Place>> {
         let room = self.plan.availability.room(context.ledger(), None);
-        let mut job = self.queue.next(None, &room)?;
+        let mut job = self.queue.jobs().next_admitted(None, &room)?;
         let by_deadline = self.by_deadline();
         let mut kept = self.plan.availability.clone();
         let mut bare = kept.clone();
@@ -70,7 +70,7 @@ impl<A: Availability> Kept<A> {
             if startable.is_some() {
                 return startable;
             }
-            job = self.queue.next(Some(&job.key), &room)?;
+            job = self.queue.jobs().next_admitted(Some(&job.key), &room)?;
         }
     }
 

@@ -1,7 +1,7 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Context, Entry, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
+    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
@@ -18,18 +18,21 @@ struct Width {
 }
 
 impl Width {
-    fn of_all(most: Procs) -> Width {
-        Width { short: most, until: Span::MAX, long: most }
+    const NONE: Width = Width { short: Procs::ZERO, until: Span::ZERO, long: Procs::ZERO };
+
+    fn new((short, until, long): (Procs, Span, Procs)) -> Width {
+        Width { short, until, long }
     }
 
-    fn new(plan: &HostPlan, ledger: &Ledger) -> Width {
-        match ledger.machine().spread() {
-            Spread::One => Width::of_all(ledger.free_hosts().most_cpus()),
-            Spread::Any => {
-                let (short, until, long) = plan.room_now(ledger);
-                Width { short, until, long }
-            }
-        }
+    /// Returns the width on any of these hosts.
+    fn on_one_of(hosts: impl Iterator<Item = HostId>, plan: &HostPlan, ledger: &Ledger) -> Width {
+        let widths = hosts.map(|host| Width::new(plan.room_on(host, ledger)));
+        let widest = |one: Width, other: Width| Width {
+            short: one.short.max(other.short),
+            until: one.until.max(other.until),
+            long: one.long.max(other.long),
+        };
+        widths.fold(Width::NONE, widest)
     }
 }
 
@@ -113,12 +116,16 @@ impl Availability for HostPlan {
     }
 
     fn room(&self, ledger: &Ledger, freed: Option<&FreedHosts>) -> impl Admits {
+        if ledger.machine().spread() == Spread::Any {
+            return Width::new(self.room_now(ledger));
+        }
         match freed.and_then(FreedHosts::hosts) {
-            Some(hosts) if ledger.machine().spread() == Spread::One => {
-                let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
-                Width::of_all(free.max().unwrap_or(Procs::ZERO))
+            Some(hosts) => Width::on_one_of(hosts.iter().map(|(host, _)| *host), self, ledger),
+            None if ledger.machine().hosts().len() == 1 => Width::new(self.room_on(HostId(0), ledger)),
+            None => {
+                let most = ledger.free_hosts().most_cpus();
+                Width { short: most, until: Span::MAX, long: most }
             }
-            _ => Width::new(self, ledger),
         }
     }
 

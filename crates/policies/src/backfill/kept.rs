@@ -121,7 +121,7 @@ impl<A: Availability> Plan<A> {
 impl<A: Availability> Kept<A> {
     pub(super) fn new(availability: A, rules: BackfillRules) -> Kept<A> {
         Kept {
-            queue: WaitQueue::new(rules.order.clone(), rules.order.clone()),
+            queue: WaitQueue::sorted(rules.order.clone()),
             plan: Plan::new(availability, rules.guarantee.is_some()),
             arrived: Vec::new(),
             compress: false,

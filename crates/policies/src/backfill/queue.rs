@@ -1,43 +1,182 @@
 //! The wait queue of the engine, in the order of the queue and in that of the candidates.
 
-use miserly_core::{JobId, Ledger, Time};
+use miserly_core::{Context, JobId, Ledger, Time};
 
-use crate::shared::{Admits, Key, Order, Position, QueueIndex, Waiting};
+use crate::shared::{Admits, ChangingIndex, Everything, Key, Moment, Order, Position, QueueIndex, Waiting, Walk};
 
 /// The waiting jobs in one order, or in two.
-///
-/// It stores the keys under which a job was entered, because keys may change with time.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue {
-    order: Order,
-    candidate_order: Order,
     /// In the order of the queue.
-    jobs: QueueIndex,
+    jobs: Ordered,
     /// In the order of the candidates, if that differs.
-    candidates: Option<QueueIndex>,
+    candidates: Option<Ordered>,
     /// Indexed by job.
     slots: Vec<Option<Slot>>,
     /// The jobs that were inserted since the last pass, including those that left.
     arrived: Vec<JobId>,
-    /// The position at which the search for a successor ended.
+}
+
+/// The waiting jobs in one order.
+#[derive(Debug, Default)]
+struct Ordered {
+    order: Order,
+    index: Index,
+}
+
+/// A walk through the waiting jobs in one order, during a pass.
+///
+/// Jobs may leave the queue meanwhile. The room for jobs may become smaller, but not larger.
+#[derive(Debug, Default)]
+pub(super) struct QueueWalk {
+    /// The last job.
+    pub(super) last: Option<Key>,
+    /// The position of the last job, if the queue is sorted.
     position: Position,
+    /// The rest of the walk, if it is not.
+    changing: Walk,
+}
+
+impl QueueWalk {
+    /// Returns a walk that begins behind this job.
+    pub(super) fn behind(last: Option<Key>) -> QueueWalk {
+        QueueWalk { last, ..QueueWalk::default() }
+    }
+}
+
+#[derive(Debug)]
+enum Index {
+    /// Sorted by the keys of the last pass.
+    Sorted(QueueIndex),
+    /// Not sorted: the order changes with time.
+    Changing(ChangingIndex),
+}
+
+impl Default for Index {
+    fn default() -> Index {
+        Index::Sorted(QueueIndex::new())
+    }
 }
 
 /// A waiting job.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The job with its key in the queue.
+    /// The job with its key in the order of arrival.
     waiting: Waiting,
-    /// Its key among the candidates.
+    /// Its key in the queue, if that is sorted.
+    key: Key,
+    /// Its key among the candidates, if those are sorted.
     candidate: Key,
     /// Whether it was inserted since the last pass.
     is_new: bool,
 }
 
+impl Ordered {
+    fn sorted(order: Order) -> Ordered {
+        Ordered { order, ..Ordered::default() }
+    }
+
+    /// Returns the index for searches: sorted, unless the order changes with time.
+    fn searched(order: Order) -> Ordered {
+        if order.ages() {
+            Ordered { order, index: Index::Changing(ChangingIndex::default()) }
+        } else {
+            Ordered::sorted(order)
+        }
+    }
+
+    /// Inserts a job with its key in the order of arrival. Returns its key in this order, if that is sorted.
+    fn insert(&mut self, now: Time, ledger: &Ledger, waiting: Waiting) -> Key {
+        match &mut self.index {
+            Index::Sorted(index) => {
+                let key = self.order.key(now, ledger.entry(waiting.job));
+                index.insert(Waiting { key, ..waiting });
+                key
+            }
+            Index::Changing(index) => {
+                index.insert(&Moment { order: &self.order, now, ledger }, waiting);
+                waiting.key
+            }
+        }
+    }
+
+    fn remove(&mut self, waiting: &Waiting, key: &Key) {
+        match &mut self.index {
+            Index::Sorted(index) => drop(index.remove(key)),
+            Index::Changing(index) => index.remove(waiting),
+        }
+    }
+
+    /// Sorts the jobs again as of `now`, if that is necessary. `store` gets each job with its new key.
+    fn sort_again(&mut self, now: Time, ledger: &Ledger, mut store: impl FnMut(JobId, Key)) {
+        let Index::Sorted(index) = &mut self.index else { return };
+        if self.order.changes() {
+            index.rekey(|held| {
+                let key = self.order.key(now, ledger.entry(held.job));
+                store(held.job, key);
+                key
+            });
+        }
+    }
+
+    /// Returns the key of a job in this order, as of now.
+    fn key(&self, context: &Context<'_>, job: JobId, sorted: Key) -> Key {
+        match &self.index {
+            Index::Sorted(_) => sorted,
+            Index::Changing(_) => moment(&self.order, context).key(job),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.index {
+            Index::Sorted(index) => index.is_empty(),
+            Index::Changing(index) => index.is_empty(),
+        }
+    }
+
+    fn first(&mut self, context: &Context<'_>) -> Option<Waiting> {
+        match &mut self.index {
+            Index::Sorted(index) => index.first().copied(),
+            Index::Changing(index) => index.first(&moment(&self.order, context)),
+        }
+    }
+
+    /// Returns the next job of a walk.
+    fn successor(&mut self, context: &Context<'_>, walk: &mut QueueWalk) -> Option<Waiting> {
+        match &mut self.index {
+            Index::Sorted(index) => index.successor(walk.last.as_ref(), &mut walk.position),
+            Index::Changing(index) if walk.last.is_none() => index.first(&moment(&self.order, context)),
+            Index::Changing(_) => self.next(context, walk, &Everything),
+        }
+    }
+
+    /// Returns the next job of a walk that `room` admits.
+    fn next(&mut self, context: &Context<'_>, walk: &mut QueueWalk, room: &impl Admits) -> Option<Waiting> {
+        let last = walk.last.as_ref();
+        match &mut self.index {
+            Index::Sorted(index) => index.next_admitted(last, room),
+            Index::Changing(index) => {
+                index.next(&moment(&self.order, context), &mut walk.changing, last, room)
+            }
+        }
+    }
+}
+
+fn moment<'a>(order: &'a Order, context: &'a Context<'_>) -> Moment<'a> {
+    Moment { order, now: context.now(), ledger: context.ledger() }
+}
+
 impl WaitQueue {
-    pub(super) fn new(order: Order, candidate_order: Order) -> WaitQueue {
-        let candidates = (candidate_order != order).then(QueueIndex::new);
-        WaitQueue { order, candidate_order, candidates, ..WaitQueue::default() }
+    /// Returns a queue that is sorted: its jobs can be visited in order.
+    pub(super) fn sorted(order: Order) -> WaitQueue {
+        WaitQueue { jobs: Ordered::sorted(order), ..WaitQueue::default() }
+    }
+
+    /// Returns a queue for searches. `in_order`: jobs are visited in the order of the queue too.
+    pub(super) fn searched(order: Order, candidate_order: Order, in_order: bool) -> WaitQueue {
+        let candidates = (candidate_order != order).then(|| Ordered::searched(candidate_order));
+        let jobs = if in_order { Ordered::sorted(order) } else { Ordered::searched(order) };
+        WaitQueue { jobs, candidates, ..WaitQueue::default() }
     }
 
     /// Returns whether the candidates have an order of their own.
@@ -46,51 +185,37 @@ impl WaitQueue {
     }
 
     pub(super) fn insert(&mut self, now: Time, job: JobId, ledger: &Ledger) {
-        let entry = ledger.entry(job);
-        let waiting = Waiting::new(&self.order, now, job, entry);
-        let mut candidate = waiting.key;
-        self.jobs.insert(waiting);
-        if let Some(candidates) = &mut self.candidates {
-            candidate = self.candidate_order.key(now, entry);
-            candidates.insert(Waiting { key: candidate, ..waiting });
-        }
+        let waiting = Waiting::by_arrival(job, ledger.entry(job));
+        let key = self.jobs.insert(now, ledger, waiting);
+        let candidate = self.candidates.as_mut().map_or(key, |candidates| candidates.insert(now, ledger, waiting));
         if self.slots.len() <= job.index() {
             self.slots.resize(job.index() + 1, None);
         }
-        self.slots[job.index()] = Some(Slot { waiting, candidate, is_new: true });
+        self.slots[job.index()] = Some(Slot { waiting, key, candidate, is_new: true });
         self.arrived.push(job);
     }
 
-    /// Removes a job. Returns it if it was in the queue.
-    pub(super) fn remove(&mut self, job: JobId) -> Option<Waiting> {
-        let Slot { waiting, candidate, .. } = self.slots.get_mut(job.index())?.take()?;
-        self.jobs.remove(&waiting.key);
+    /// Removes a job. Returns its key in the queue, if the queue is sorted, and whether it was there.
+    pub(super) fn remove(&mut self, job: JobId) -> Option<Key> {
+        let Slot { waiting, key, candidate, .. } = self.slots.get_mut(job.index())?.take()?;
+        self.jobs.remove(&waiting, &key);
         if let Some(candidates) = &mut self.candidates {
-            candidates.remove(&candidate);
+            candidates.remove(&waiting, &candidate);
         }
-        Some(waiting)
+        Some(key)
     }
 
     /// Sorts the queue again as of `now`, if its order changes with time.
     pub(super) fn sort_again(&mut self, now: Time, ledger: &Ledger) {
-        let WaitQueue { order, candidate_order, jobs, candidates, slots, .. } = self;
-        if order.changes() {
-            jobs.rekey(|held| {
-                let key = order.key(now, ledger.entry(held.job));
-                if let Some(slot) = &mut slots[held.job.index()] {
-                    slot.waiting.key = key;
-                }
-                key
-            });
-        }
-        if let Some(candidates) = candidates.as_mut().filter(|_| candidate_order.changes()) {
-            candidates.rekey(|held| {
-                let key = candidate_order.key(now, ledger.entry(held.job));
-                if let Some(slot) = &mut slots[held.job.index()] {
-                    slot.candidate = key;
-                }
-                key
-            });
+        let WaitQueue { jobs, candidates, slots, .. } = self;
+        let mut store = |job: JobId, set: fn(&mut Slot) -> &mut Key, key: Key| {
+            if let Some(slot) = &mut slots[job.index()] {
+                *set(slot) = key;
+            }
+        };
+        jobs.sort_again(now, ledger, |job, key| store(job, |slot| &mut slot.key, key));
+        if let Some(candidates) = candidates {
+            candidates.sort_again(now, ledger, |job, key| store(job, |slot| &mut slot.candidate, key));
         }
     }
 
@@ -99,38 +224,58 @@ impl WaitQueue {
     }
 
     /// Returns the job with its key in the queue.
-    pub(super) fn get(&self, job: JobId) -> Option<Waiting> {
-        self.slot(job).map(|slot| slot.waiting)
+    pub(super) fn get(&self, context: &Context<'_>, job: JobId) -> Option<Waiting> {
+        let slot = self.slot(job)?;
+        Some(Waiting { key: self.jobs.key(context, job, slot.key), ..slot.waiting })
+    }
+
+    /// Returns whether no job waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
     }
 
     /// Returns the head of the queue.
-    pub(super) fn first(&self) -> Option<&Waiting> {
-        self.jobs.first()
+    pub(super) fn first(&mut self, context: &Context<'_>) -> Option<Waiting> {
+        self.jobs.first(context)
     }
 
-    /// Returns the jobs in the order of the queue.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.jobs.iter()
-    }
-
-    /// Returns the jobs in the order of the queue, with a search for the narrow ones.
+    /// Returns the jobs of a [sorted](WaitQueue::sorted) queue, with a search for the narrow ones.
     pub(super) fn jobs(&self) -> &QueueIndex {
-        &self.jobs
+        const NONE: &QueueIndex = &QueueIndex::new();
+        match &self.jobs.index {
+            Index::Sorted(index) => index,
+            Index::Changing(_) => NONE,
+        }
     }
 
-    /// Returns the job after `last` in the queue, or the head for `None`.
-    pub(super) fn successor(&mut self, last: Option<Key>) -> Option<Waiting> {
-        self.jobs.successor(last.as_ref(), &mut self.position)
+    /// Returns the jobs of a [sorted](WaitQueue::sorted) queue, in its order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.jobs().iter()
     }
 
-    /// Returns the next job of the queue that `room` admits.
-    pub(super) fn next(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
-        self.jobs.next_admitted(last, room)
+    /// Returns the next job of a walk through the queue.
+    pub(super) fn successor(&mut self, context: &Context<'_>, walk: &mut QueueWalk) -> Option<Waiting> {
+        self.jobs.successor(context, walk)
     }
 
-    /// Returns the next candidate that `room` admits.
-    pub(super) fn next_candidate(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
-        self.candidates.as_ref().unwrap_or(&self.jobs).next_admitted(last, room)
+    /// Returns the next job of a walk through the queue that `room` admits.
+    pub(super) fn next(
+        &mut self,
+        context: &Context<'_>,
+        walk: &mut QueueWalk,
+        room: &impl Admits,
+    ) -> Option<Waiting> {
+        self.jobs.next(context, walk, room)
+    }
+
+    /// Returns the next job of a walk through the candidates that `room` admits.
+    pub(super) fn next_candidate(
+        &mut self,
+        context: &Context<'_>,
+        walk: &mut QueueWalk,
+        room: &impl Admits,
+    ) -> Option<Waiting> {
+        self.candidates.as_mut().unwrap_or(&mut self.jobs).next(context, walk, room)
     }
 
     /// Returns whether the job was inserted since the last pass.
@@ -140,13 +285,14 @@ impl WaitQueue {
 
     /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the
     /// candidates.
-    pub(super) fn new_candidates(&self, candidates: &mut Vec<Waiting>) {
+    pub(super) fn new_candidates(&self, context: &Context<'_>, candidates: &mut Vec<Waiting>) {
         let slots = self.arrived.iter().filter_map(|job| self.slot(*job));
-        let own = self.has_candidates();
-        let key = |slot: &Slot| if own { slot.candidate } else { slot.waiting.key };
-        let candidate = |slot: &Slot| Waiting { key: key(slot), ..slot.waiting };
+        let key = |slot: &Slot| match &self.candidates {
+            Some(candidates) => candidates.key(context, slot.waiting.job, slot.candidate),
+            None => self.jobs.key(context, slot.waiting.job, slot.key),
+        };
         candidates.clear();
-        candidates.extend(slots.map(candidate));
+        candidates.extend(slots.map(|slot| Waiting { key: key(slot), ..slot.waiting }));
         candidates.sort_unstable_by_key(|candidate| candidate.key);
     }
 

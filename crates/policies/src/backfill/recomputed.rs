@@ -6,7 +6,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
-use super::queue::WaitQueue;
+use super::queue::{QueueWalk, WaitQueue};
 use super::reservations::Reservation;
 use super::rules::{BackfillRules, ReservationDepth};
 use crate::shared::{Admits, Bypassed, Key, Waiting, head_start_reason, start_job};
@@ -65,8 +65,8 @@ struct Candidates<'a> {
     new: &'a [Waiting],
     /// Whether no other candidate can start, because no capacity was freed.
     only_new: bool,
-    /// The key of the candidate that was tried last.
-    last: Option<Key>,
+    /// The walk to the candidate that was tried last.
+    walk: QueueWalk,
 }
 
 impl<A: Availability> Recomputed<A> {
@@ -75,7 +75,7 @@ impl<A: Availability> Recomputed<A> {
             held: Vec::new(),
             arrived: Vec::new(),
             lent: Vec::new(),
-            queue: WaitQueue::new(rules.order.clone(), rules.candidate_order.clone()),
+            queue: WaitQueue::searched(rules.order.clone(), rules.candidate_order.clone(), !rules.depth.is_first()),
             plan,
             recorded: None,
             passing: Vec::new(),
@@ -100,7 +100,7 @@ impl<A: Availability> Recomputed<A> {
         let queued = self.dequeue(job.job);
         if reason == StartReason::Backfilled && self.rules.counts_bypasses() {
             // A candidate's own key may be of another order.
-            self.passing.extend(queued.map(|queued| queued.key));
+            self.passing.extend(queued);
         }
         self.changes.note_taken(&place);
         let placement = A::placement(context.ledger(), job.job, place);
@@ -109,7 +109,7 @@ impl<A: Availability> Recomputed<A> {
         Ok(())
     }
 
-    fn dequeue(&mut self, job: JobId) -> Option<Waiting> {
+    fn dequeue(&mut self, job: JobId) -> Option<Key> {
         self.changes.job_left(job);
         self.held.retain(|(_, held)| *held != job);
         self.queue.remove(job)
@@ -121,16 +121,16 @@ impl<A: Availability> Recomputed<A> {
         context: &mut Context<'_>,
         made: &mut Vec<Reservation<A::Place>>,
     ) -> Result<Reserved, Violation> {
-        let mut last = None;
+        let mut walk = QueueWalk::default();
         let mut candidate = None;
         while self.rules.depth.exceeds(made.len()) {
             let next = match self.held_head().filter(|_| made.is_empty()) {
-                Some(job) => self.queue.get(job),
-                None => self.next_in_turn(context, &mut last),
+                Some(job) => self.queue.get(context, job),
+                None => self.next_in_turn(context, &mut walk),
             };
             let Some(next) = next else {
                 let may_backfill = self.rules.depth.is_selective();
-                return Ok(Reserved { looked_at_up_to: last, may_backfill });
+                return Ok(Reserved { looked_at_up_to: walk.last, may_backfill });
             };
             self.changes.set_head(next.job);
             if let Some(place) = self.place_now(context, &next) {
@@ -148,12 +148,12 @@ impl<A: Availability> Recomputed<A> {
             let reservation = Reservation::recomputed(next, at, place);
             self.plan.hold(context.now(), &reservation);
             made.push(reservation);
-            let behind = self.candidates_behind(last);
+            let behind = self.candidates_behind(walk.last);
             if self.rules.depth.exceeds(made.len()) && !self.may_start(context, behind, &mut candidate) {
-                return Ok(Reserved { looked_at_up_to: last, may_backfill: false });
+                return Ok(Reserved { looked_at_up_to: walk.last, may_backfill: false });
             }
         }
-        Ok(Reserved { looked_at_up_to: last, may_backfill: true })
+        Ok(Reserved { looked_at_up_to: walk.last, may_backfill: true })
     }
 
     /// Returns the key behind which jobs have not been looked at yet; `None` for the whole queue.
@@ -161,17 +161,22 @@ impl<A: Availability> Recomputed<A> {
         last.filter(|_| !self.rules.depth.is_selective())
     }
 
-    fn is_queue_head(&self, job: JobId) -> bool {
-        self.queue.first().is_some_and(|first| first.job == job)
+    fn is_queue_head(&mut self, context: &Context<'_>, job: JobId) -> bool {
+        self.queue.first(context).is_some_and(|first| first.job == job)
     }
 
     /// Returns the reason for which a job starts beside the reservations that were made before.
-    fn start_reason(&self, context: &Context<'_>, job: JobId, made: &[Reservation<A::Place>]) -> StartReason {
+    fn start_reason(
+        &mut self,
+        context: &Context<'_>,
+        job: JobId,
+        made: &[Reservation<A::Place>],
+    ) -> StartReason {
         let in_queue_order = match self.rules.depth {
             // The first jobs of the queue may have no reservation.
-            ReservationDepth::Xfactor(_) => self.is_queue_head(job),
+            ReservationDepth::Xfactor(_) => self.is_queue_head(context, job),
             // No job has a reservation.
-            ReservationDepth::First(0) => made.is_empty() && self.is_queue_head(job),
+            ReservationDepth::First(0) => made.is_empty() && self.is_queue_head(context, job),
             ReservationDepth::First(_) | ReservationDepth::All => made.is_empty(),
         };
         if in_queue_order { head_start_reason(context, job) } else { StartReason::Backfilled }
@@ -179,11 +184,11 @@ impl<A: Availability> Recomputed<A> {
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
-    fn may_start(&self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+    fn may_start(&mut self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
         let room = self.plan.room(context.ledger(), None);
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {
-            *candidate = self.queue.next(last.as_ref(), &room);
+            *candidate = self.queue.next(context, &mut QueueWalk::behind(last), &room);
         }
         candidate.is_some()
     }
@@ -206,11 +211,11 @@ impl<A: Availability> Recomputed<A> {
         if is_promised { context.break_promise(job.job, Time::MAX) } else { Ok(()) }
     }
 
-    /// Returns the next job behind `last` in the queue that is entitled to a reservation, except the held one.
-    fn next_in_turn(&mut self, context: &Context<'_>, last: &mut Option<Key>) -> Option<Waiting> {
+    /// Returns the next job of the walk that is entitled to a reservation, except the held one.
+    fn next_in_turn(&mut self, context: &Context<'_>, walk: &mut QueueWalk) -> Option<Waiting> {
         loop {
-            let next = self.queue.successor(*last)?;
-            *last = Some(next.key);
+            let next = self.queue.successor(context, walk)?;
+            walk.last = Some(next.key);
             let wait = context.now() - context.ledger().request(next.job).submit;
             if self.rules.depth.entitles(wait, next.span) && self.held_head() != Some(next.job) {
                 return Some(next);
@@ -228,12 +233,12 @@ impl<A: Availability> Recomputed<A> {
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.clear();
         if !self.changes.freed.is_anywhere() {
-            self.queue.new_candidates(&mut arrived);
+            self.queue.new_candidates(context, &mut arrived);
         }
         let mut candidates = Candidates {
             new: &arrived,
             only_new: self.changes.freed.is_nowhere(),
-            last: if self.queue.has_candidates() { None } else { behind },
+            walk: QueueWalk::behind(behind.filter(|_| !self.queue.has_candidates())),
         };
         while let Some(next) = self.next_candidate(context, &mut candidates) {
             if made.iter().any(|made| made.job.job == next.job) {
@@ -249,23 +254,23 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Returns the next candidate: new arrivals and old candidates, merged by key.
-    fn next_candidate(&self, context: &Context<'_>, candidates: &mut Candidates<'_>) -> Option<Waiting> {
-        let Candidates { new, only_new, last } = candidates;
+    fn next_candidate(&mut self, context: &Context<'_>, candidates: &mut Candidates<'_>) -> Option<Waiting> {
+        let Candidates { new, only_new, walk } = candidates;
         while let [first, rest @ ..] = *new
-            && Some(first.key) <= *last
+            && Some(first.key) <= walk.last
         {
             *new = rest;
         }
         let mut next = new.first().copied();
         if !*only_new {
             let room = self.plan.room(context.ledger(), Some(&self.changes.freed));
-            let old = self.queue.next_candidate(last.as_ref(), &room);
+            let old = self.queue.next_candidate(context, walk, &room);
             next = match (next, old) {
                 (Some(new), Some(old)) if new.key < old.key => Some(new),
                 (new, old) => old.or(new),
             };
         }
-        *last = Some(next?.key);
+        walk.last = Some(next?.key);
         next
     }
 
@@ -308,8 +313,8 @@ impl<A: Availability> Recomputed<A> {
     /// Returns the head's reservation, if it is the same as at the last pass.
     fn unchanged_head(&mut self, context: &Context<'_>) -> Option<Reservation<A::Place>> {
         let first = match self.held_head() {
-            Some(held) => self.queue.get(held)?,
-            None => *self.queue.first()?,
+            Some(held) => self.queue.get(context, held)?,
+            None => self.queue.first(context)?,
         };
         self.changes.unchanged_head(&self.plan, context).filter(|head| head.job == first).cloned()
     }
@@ -444,7 +449,7 @@ impl<A: Availability> Recomputed<A> {
         decided?;
         self.count_bypasses(context)?;
         // Where capacity varies, a job may fit at a time that is the end of no job.
-        let change = self.plan.next_change(now).filter(|_| self.queue.first().is_some());
+        let change = self.plan.next_change(now).filter(|_| !self.queue.is_empty());
         change.map_or(Ok(()), |at| context.wake_at(at))
     }
 }

@@ -50,6 +50,11 @@ impl ReservationDepth {
         matches!(self, ReservationDepth::Xfactor(_))
     }
 
+    /// Whether the first jobs of the queue have one.
+    pub(super) fn is_first(self) -> bool {
+        matches!(self, ReservationDepth::First(_))
+    }
+
     pub(super) fn is_one_at_most(self) -> bool {
         matches!(self, ReservationDepth::First(0 | 1))
     }

@@ -1,6 +1,8 @@
 //! Structures that policies share, each with a property test against an obvious slow version, and
 //! helpers that start jobs.
 
+mod changing;
+
 mod profile;
 
 mod hosts;
@@ -13,10 +15,11 @@ mod order;
 
 mod start;
 
+pub use changing::{ChangingIndex, Moment, Walk};
 pub use hosts::{FreedHosts, HostPlan, WhatIf};
 pub use order::{Bypassed, Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub(crate) use queue::procs;
 pub use queue::{Position, QueueIndex, Waiting};
-pub use staircase::{Admits, ProfileStaircase, Staircase};
+pub use staircase::{Admits, Everything, ProfileStaircase, Staircase};
 pub use start::{head_start_reason, start_job};

@@ -17,6 +17,16 @@ impl<T: Admits> Admits for &T {
     }
 }
 
+/// Room for any job.
+#[derive(Clone, Copy, Debug)]
+pub struct Everything;
+
+impl Admits for Everything {
+    fn admits(&self, _procs: u32, _span: Span) -> bool {
+        true
+    }
+}
+
 /// A staircase of two steps, as one reservation makes it.
 ///
 /// All free processors are available until the shadow time, and the extra nodes for ever. A job

@@ -5,4 +5,5 @@
 mod order;
 
 mod profile;
+mod changing;
 mod queue;

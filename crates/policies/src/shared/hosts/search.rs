@@ -58,6 +58,22 @@ impl HostPlan {
         }
     }
 
+    /// Returns a bound on the processors of a job on this host that starts now: those that are free now, and for a job
+    /// that is longer than a span, those that are free after it. Both are exact beside one reservation.
+    ///
+    /// Only reservations that are held count, because a policy may move the others.
+    pub fn room_on(&self, host: HostId, ledger: &Ledger) -> (Procs, Span, Procs) {
+        let line = &self.hosts[host.index()];
+        let now = ledger.free_hosts().on(host).cpus_count();
+        match line.falls().filter(|_| self.held > 0) {
+            Some(falls) => {
+                let first = Time::from_ticks(falls.first);
+                (now, first - self.now, line.free_at(first).cpus_count().min(now))
+            }
+            None => (now, Span::MAX, now),
+        }
+    }
+
     /// Returns the earliest start of a job from `now` on, and its placement.
     ///
     /// No reservation may begin now. The start is now, at a breakpoint, or [`Time::MAX`] if the job

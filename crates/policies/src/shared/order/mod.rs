@@ -2,17 +2,20 @@
 
 mod criterion;
 
+mod facts;
+
 mod priority;
 
 mod weight;
 
 mod bypassed;
 
-use miserly_core::{Entry, JobNumber, Time};
+use miserly_core::{Entry, JobNumber, Span, Time};
 use miserly_formula::{Direction, Formula};
 
 pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
+pub(crate) use facts::Facts;
 pub use priority::Priority;
 pub use weight::Weight;
 
@@ -120,6 +123,25 @@ impl Order {
         }
     }
 
+    /// Returns whether keys change with time, and at any instant follow from requests alone: the order has a formula
+    /// that uses the wait, but no number of bypasses.
+    pub fn ages(&self) -> bool {
+        self.changes() && self.formula().is_some() && !self.counts_bypasses()
+    }
+
+    /// Returns what the formula of the order uses, besides the wait.
+    pub(crate) fn facts(&self, entry: &Entry) -> Facts {
+        Facts::of(entry)
+    }
+
+    /// Returns a lower bound on the first part of the keys of jobs with these facts and waits between these two.
+    pub(crate) fn least_rank(&self, facts: &Facts, shortest: Span, longest: Span) -> i64 {
+        let By::Formula(priority) = &self.by else { return i64::MIN };
+        let bounds = priority.aged_bounds(&facts.with_waits(shortest, longest), self.weight);
+        // What is not a number comes last.
+        if bounds.is_any() { i64::MIN } else { Direction::Largest.rank(bounds.most()) }
+    }
+
     /// Returns whether the order depends on the number of bypasses of a job.
     pub fn counts_bypasses(&self) -> bool {
         matches!(&self.by, By::Formula(priority) if priority.counts_bypasses())
@@ -153,6 +175,11 @@ impl Default for By {
 }
 
 impl Key {
+    /// Returns the part that is compared first.
+    pub(crate) fn primary(&self) -> i64 {
+        self.primary
+    }
+
     /// Returns the job's position in the order of arrival.
     pub fn arrival(entry: &Entry) -> Key {
         let request = &entry.request;

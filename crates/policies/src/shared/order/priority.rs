@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Entry, Kind, Span, Time};
+use miserly_core::{Entry, Kind, Request, Span, Time};
 use miserly_formula::presets::PRESETS;
-use miserly_formula::{Direction, Formula, FormulaError, Fraction};
+use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval};
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
@@ -27,7 +27,10 @@ pub struct Priority {
 }
 
 /// The index of the wait in [`Priority::NAMES`].
-const WAIT: usize = 0;
+pub(super) const WAIT: usize = 0;
+
+/// The index of the submission in [`Priority::NAMES`].
+const SUBMIT: usize = 3;
 
 /// The index of the bypass count in [`Priority::NAMES`].
 const BYPASSED: usize = 7;
@@ -100,6 +103,13 @@ impl Priority {
         )
     }
 
+    /// Returns bounds on [`aged`](Priority::aged), for intervals of the values of [`Priority::NAMES`].
+    pub(super) fn aged_bounds(&self, facts: &[Interval], weight: Weight) -> Interval {
+        let value = self.formula.bounds(facts);
+        let value = if self.first == Direction::Largest { value } else { value.negated() };
+        if weight == Weight::NONE { value } else { value.minus(weight.bounds().times(facts[SUBMIT])) }
+    }
+
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
         let value = self.formula.eval_exactly(&self.fractions(now, entry))?;
         let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
@@ -117,18 +127,10 @@ impl Priority {
 
     /// Returns the values of [`Priority::NAMES`].
     fn facts(&self, now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
-        let request = &entry.request;
-        let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
-        [
-            (now - request.submit).as_secs_f64(),
-            request.estimate.max(SECOND).as_secs_f64(),
-            request.procs().get() as f64,
-            (request.submit - Time::ZERO).as_secs_f64(),
-            request.demand.get(Kind::Memory) as f64,
-            known(request.user),
-            known(request.queue),
-            f64::from(self.bypassed(entry)),
-        ]
+        let mut facts = request_facts(&entry.request);
+        facts[WAIT] = (now - entry.request.submit).as_secs_f64();
+        facts[BYPASSED] = f64::from(self.bypassed(entry));
+        facts
     }
 
     /// Returns the values of [`Priority::NAMES`], exactly.
@@ -149,6 +151,21 @@ impl Priority {
     }
 }
 
+/// Returns the values of [`Priority::NAMES`] that a request determines, and 0 for the others.
+pub(super) fn request_facts(request: &Request) -> [f64; Priority::NAMES.len()] {
+    let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
+    [
+        0.0,
+        request.estimate.max(SECOND).as_secs_f64(),
+        request.procs().get() as f64,
+        (request.submit - Time::ZERO).as_secs_f64(),
+        request.demand.get(Kind::Memory) as f64,
+        known(request.user),
+        known(request.queue),
+        0.0,
+    ]
+}
+
 fn seconds(span: Span) -> Fraction {
     let (ticks, second) = (span.ticks(), SECOND.ticks());
     if ticks % second == 0 {
@@ -159,7 +176,7 @@ fn seconds(span: Span) -> Fraction {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Request, Resources, Span};
+    use miserly_core::Resources;
     use miserly_formula::presets::NAMES;
 
     use super::*;

@@ -1,7 +1,7 @@
 //! The weight of the delay, which bounds how long a job can be overtaken.
 
 use miserly_core::Time;
-use miserly_formula::Fraction;
+use miserly_formula::{Fraction, Interval};
 
 /// The value that a second of delay adds to a job; none by default (Zotkin et al. §8).
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,11 @@ impl Weight {
     /// Returns the weight as written in decimal, or `None` if it has too many digits.
     pub(super) const fn exact(self) -> Option<Fraction> {
         self.exact
+    }
+
+    /// Returns bounds on the weight.
+    pub(super) fn bounds(self) -> Interval {
+        Interval::of(self.value)
     }
 
     /// Returns the value, less the weight of the time before the submission.

@@ -1,0 +1,37 @@
+//! The facts by which a formula ranks jobs, for bounds on ranks.
+
+use miserly_core::{Entry, Span};
+use miserly_formula::Interval;
+
+use super::priority::{Priority, WAIT, request_facts};
+
+/// The values of [`Priority::NAMES`] for a job, or for several jobs: between two bounds. The wait has no value yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Facts([Interval; Priority::NAMES.len()]);
+
+impl Facts {
+    /// Returns the facts of a job.
+    pub(super) fn of(entry: &Entry) -> Facts {
+        Facts(request_facts(&entry.request).map(interval))
+    }
+
+    /// Extends the bounds to further jobs.
+    pub(crate) fn extend(&mut self, other: &Facts) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = mine.hull(theirs);
+        }
+    }
+
+    /// Returns the values with waits between these two.
+    pub(super) fn with_waits(&self, shortest: Span, longest: Span) -> [Interval; Priority::NAMES.len()] {
+        let mut values = self.0;
+        values[WAIT] = interval(shortest.as_secs_f64()).hull(interval(longest.as_secs_f64()));
+        values
+    }
+}
+
+/// Returns the interval of a value. Seconds beyond the limit were rounded twice.
+fn interval(value: f64) -> Interval {
+    const LIMIT: f64 = 9e9;
+    if value.abs() <= LIMIT { Interval::of(value) } else { Interval::ANY }
+}

@@ -1,0 +1,131 @@
+//! The index of an order that changes with time, against a sorted list.
+
+use miserly_core::{Entry, JobId, Kind, Ledger, Machine, Request, Resources, Span, Time};
+use miserly_policies::shared::{ChangingIndex, Everything, Moment, Order, Priority, Staircase, Waiting, Walk, Weight};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Formulas with exact values, with ties, with values that are no numbers, and without bounds.
+const FORMULAS: [&str; 10] = [
+    "wait",
+    "(wait + estimate) / estimate",
+    "wait + 5 * (wait + estimate) / estimate + 0.2 * procs",
+    "(wait / estimate)^3 * procs",
+    "wait / (log2(procs) * estimate)",
+    "sqrt(wait) - ln(memory)",
+    "floor(wait / 100) - procs",
+    "if(wait > 300, 1, estimate)",
+    "wait / (procs - 3)",
+    "exp(wait) - 2^wait",
+];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert,
+    Remove(usize),
+    Advance(i64),
+    /// The first that fits beside a shadow: (free, until the shadow, extra), behind the n-th job.
+    Search(u32, i64, u32, Option<usize>),
+    /// Visits the jobs that are no wider than this. Each second one leaves, and the limit falls by the other number.
+    Walk(u32, u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => Just(Step::Insert),
+        2 => any::<usize>().prop_map(Step::Remove),
+        2 => prop_oneof![0i64..3, 0i64..40_000_000].prop_map(Step::Advance),
+        3 => (0u32..30, 1i64..90_000_000, 0u32..20, any::<Option<usize>>())
+            .prop_map(|(free, until, extra, behind)| Step::Search(free, until, extra, behind)),
+        1 => (0u32..50, 0u32..2).prop_map(|(limit, fall)| Step::Walk(limit, fall)),
+    ]
+}
+
+/// Returns the submission before an insertion, processors, estimate and memory of a job.
+fn shape() -> impl Strategy<Value = (i64, u32, i64, u64)> {
+    let seconds = |most: i64| (0..most).prop_map(|seconds| 1_000_000 * seconds);
+    let ago = prop_oneof![Just(0), seconds(400), 0i64..400_000_000];
+    let estimate = prop_oneof![seconds(90), 0i64..90_000_000];
+    (ago, 1u32..40, estimate, 0u64..4)
+}
+
+proptest! {
+    #[test]
+    fn as_a_sorted_list(
+        text in select(&FORMULAS[..]),
+        weight in select(vec![0.0, 0.001, 0.1, 7.0]),
+        steps in prop::collection::vec((step(), shape()), 1..400),
+    ) {
+        let weight = Weight::per_second(weight).unwrap();
+        let order = Order::by_formula(Priority::largest(text).unwrap()).with_weight(weight);
+        prop_assert!(order.ages());
+        let mut now = Time::from_ticks(1_000_000_000);
+        // The ledger has all jobs from the beginning. The index has those that were inserted.
+        let mut clock = now;
+        let mut jobs = Vec::new();
+        for (number, (step, (ago, procs, estimate, memory))) in (0..).zip(&steps) {
+            if let Step::Advance(ticks) = step {
+                clock = clock + Span::from_ticks(*ticks);
+            }
+            let demand = Resources::cpus(u64::from(*procs)).with(Kind::Memory, *memory);
+            let submit = clock - Span::from_ticks(*ago);
+            let request = Request::new(i64::from(number), submit, Span::from_ticks(*estimate), demand);
+            jobs.push((JobId(number), Entry::waiting(request, u64::from(number))));
+        }
+        let ledger = Ledger::restored(Machine::plain(100), jobs).unwrap();
+        let mut index = ChangingIndex::default();
+        let mut list: Vec<Waiting> = Vec::new();
+        for (number, (step, _)) in (0..).zip(&steps) {
+            if let Step::Advance(ticks) = step {
+                now = now + Span::from_ticks(*ticks);
+            }
+            let at = Moment { order: &order, now, ledger: &ledger };
+            let mut sorted: Vec<_> = list.iter().map(|job| Waiting { key: at.key(job.job), ..*job }).collect();
+            sorted.sort_by_key(|job| job.key);
+            match *step {
+                Step::Insert => {
+                    let job = Waiting::by_arrival(JobId(number), ledger.entry(JobId(number)));
+                    index.insert(&at, job);
+                    list.push(job);
+                }
+                Step::Remove(which) if !list.is_empty() => {
+                    index.remove(&list.swap_remove(which % list.len()));
+                }
+                Step::Remove(_) => {}
+                Step::Advance(_) => prop_assert_eq!(index.first(&at), sorted.first().copied()),
+                Step::Search(free, until, extra, behind) => {
+                    let until = Span::from_ticks(until);
+                    let room = Staircase::of_shadow(free, until, extra);
+                    let behind = behind.filter(|_| !list.is_empty()).map(|which| sorted[which % list.len()].key);
+                    let is_behind = |job: &&Waiting| Some(job.key) > behind;
+                    let fits = |job: &&Waiting| job.procs <= free && (job.span <= until || job.procs <= extra);
+                    let expected = sorted.iter().filter(is_behind).find(fits).copied();
+                    let walk = &mut Walk::default();
+                    prop_assert_eq!(index.next(&at, walk, behind.as_ref(), &room), expected);
+                    prop_assert_eq!(index.next(&at, walk, behind.as_ref(), &room), expected);
+                    let expected = sorted.iter().find(is_behind).copied();
+                    prop_assert_eq!(index.next(&at, &mut Walk::default(), behind.as_ref(), &Everything), expected);
+                }
+                Step::Walk(mut limit, fall) => {
+                    let (mut walk, mut last) = (Walk::default(), None);
+                    let mut rest = sorted.iter();
+                    let mut leaves = false;
+                    loop {
+                        let room = Staircase::of_shadow(limit, Span::MAX, limit);
+                        let next = index.next(&at, &mut walk, last.as_ref(), &room);
+                        prop_assert_eq!(next, rest.find(|job| job.procs <= limit).copied());
+                        let Some(next) = next else { break };
+                        last = Some(next.key);
+                        limit = limit.saturating_sub(fall);
+                        if leaves {
+                            let at = list.iter().position(|job| job.job == next.job).unwrap();
+                            index.remove(&list.swap_remove(at));
+                        }
+                        leaves = !leaves;
+                    }
+                }
+            }
+            prop_assert_eq!(index.is_empty(), list.is_empty());
+        }
+    }
+}
