@@ -160,7 +160,8 @@ fn long_division(n: u128, d: u128) -> f64 {
     for _ in at_once..shift {
         let (doubled, overflow) = rest.overflowing_mul(2);
         let bit = overflow || doubled >= d;
-        (quotient, rest) = (2 * quotient + u128::from(bit), if bit { doubled.wrapping_sub(d) } else { doubled });
+        (quotient, rest) =
+            (2 * quotient + u128::from(bit), if bit { doubled.wrapping_sub(d) } else { doubled });
     }
     // The bit for all that follows. The conversion rounds once.
     (quotient | u128::from(rest > 0)) as f64 * 2f64.powi(-shift.cast_signed())

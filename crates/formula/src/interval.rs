@@ -121,11 +121,7 @@ impl Interval {
         if self.is_any() || other.is_any() {
             return None;
         }
-        if self.most < other.least {
-            Some(true)
-        } else {
-            (self.least >= other.most).then_some(false)
-        }
+        if self.most < other.least { Some(true) } else { (self.least >= other.most).then_some(false) }
     }
 
     fn is_equal(self, other: Interval) -> Option<bool> {
@@ -159,7 +155,10 @@ fn of_corners(corners: [f64; 4]) -> Interval {
     if corners.iter().any(|corner| corner.is_nan()) {
         return Interval::ANY;
     }
-    rounded(corners.into_iter().fold(f64::INFINITY, f64::min), corners.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    rounded(
+        corners.into_iter().fold(f64::INFINITY, f64::min),
+        corners.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    )
 }
 
 /// Returns the value of a condition.

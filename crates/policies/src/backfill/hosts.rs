@@ -1,7 +1,8 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
+    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time,
+    Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};

@@ -2,7 +2,9 @@
 
 use miserly_core::{Context, JobId, Ledger, Time};
 
-use crate::shared::{Admits, ChangingIndex, Everything, Key, Moment, Order, Position, QueueIndex, Waiting, Walk};
+use crate::shared::{
+    Admits, ChangingIndex, Everything, Key, Moment, Order, Position, QueueIndex, Waiting, Walk,
+};
 
 /// The waiting jobs in one order, or in two.
 #[derive(Debug, Default)]
@@ -187,7 +189,8 @@ impl WaitQueue {
     pub(super) fn insert(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         let waiting = Waiting::by_arrival(job, ledger.entry(job));
         let key = self.jobs.insert(now, ledger, waiting);
-        let candidate = self.candidates.as_mut().map_or(key, |candidates| candidates.insert(now, ledger, waiting));
+        let candidate =
+            self.candidates.as_mut().map_or(key, |candidates| candidates.insert(now, ledger, waiting));
         if self.slots.len() <= job.index() {
             self.slots.resize(job.index() + 1, None);
         }

@@ -75,7 +75,11 @@ impl<A: Availability> Recomputed<A> {
             held: Vec::new(),
             arrived: Vec::new(),
             lent: Vec::new(),
-            queue: WaitQueue::searched(rules.order.clone(), rules.candidate_order.clone(), !rules.depth.is_first()),
+            queue: WaitQueue::searched(
+                rules.order.clone(),
+                rules.candidate_order.clone(),
+                !rules.depth.is_first(),
+            ),
             plan,
             recorded: None,
             passing: Vec::new(),
@@ -184,7 +188,12 @@ impl<A: Availability> Recomputed<A> {
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
-    fn may_start(&mut self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+    fn may_start(
+        &mut self,
+        context: &Context<'_>,
+        last: Option<Key>,
+        candidate: &mut Option<Waiting>,
+    ) -> bool {
         let room = self.plan.room(context.ledger(), None);
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {

@@ -1,7 +1,9 @@
 //! The index of an order that changes with time, against a sorted list.
 
 use miserly_core::{Entry, JobId, Kind, Ledger, Machine, Request, Resources, Span, Time};
-use miserly_policies::shared::{ChangingIndex, Everything, Moment, Order, Priority, Staircase, Waiting, Walk, Weight};
+use miserly_policies::shared::{
+    ChangingIndex, Everything, Moment, Order, Priority, Staircase, Waiting, Walk, Weight,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -4,6 +4,6 @@
 
 mod order;
 
-mod profile;
 mod changing;
+mod profile;
 mod queue;
