@@ -98,7 +98,7 @@ impl Interval {
 
     fn to_the(self, exponent: Interval) -> Interval {
         let whole = exponent.least;
-        if whole != exponent.most || whole.fract() != 0.0 || whole.abs() > f64::from(MULTIPLIED_OUT) {
+        if whole < exponent.most || whole.fract() != 0.0 || whole.abs() > f64::from(MULTIPLIED_OUT) {
             return Interval::ANY;
         }
         let one = Interval::of(1.0);
