@@ -11,7 +11,7 @@ pub(crate) struct Facts([Interval; Priority::NAMES.len()]);
 
 impl Facts {
     /// Returns the facts of a job.
-    pub(super) fn of(entry: &Entry) -> Facts {
+    pub(crate) fn of(entry: &Entry) -> Facts {
         Facts(request_facts(&entry.request).map(interval))
     }
 

@@ -129,11 +129,6 @@ impl Order {
         self.changes() && self.formula().is_some() && !self.counts_bypasses()
     }
 
-    /// Returns what the formula of the order uses, besides the wait.
-    pub(crate) fn facts(&self, entry: &Entry) -> Facts {
-        Facts::of(entry)
-    }
-
     /// Returns a lower bound on the first part of the keys of jobs with these facts and waits between these two.
     pub(crate) fn least_rank(&self, facts: &Facts, shortest: Span, longest: Span) -> i64 {
         let By::Formula(priority) = &self.by else { return i64::MIN };
