@@ -1,10 +1,17 @@
 //! The waiting jobs in an order that changes with time, not sorted.
 
+mod chunk;
+
+mod walk;
+
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-use miserly_core::{JobId, Ledger, Span, Time};
+use miserly_core::{JobId, Ledger, Time};
 
+pub use self::walk::Walk;
+
+use self::chunk::{Bounds, Chunk, Member, place};
+use self::walk::Step;
 use super::order::{Facts, Key, Order};
 use super::queue::Waiting;
 use super::staircase::{Admits, Everything};
@@ -46,48 +53,6 @@ pub struct ChangingIndex {
     head_rank: i64,
 }
 
-/// What is true of each job of a chunk.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    least_procs: u32,
-    least_span: Span,
-    /// No rank is below this until `until`.
-    least_rank: i64,
-    until: Time,
-}
-
-/// A walk through the jobs in their order, at one instant.
-///
-/// Jobs may be removed during a walk, but not inserted. The room for jobs may become smaller, but not larger.
-#[derive(Debug, Default)]
-pub struct Walk {
-    has_begun: bool,
-    /// What is left, by the least possible rank.
-    steps: BinaryHeap<Reverse<(i64, Step)>>,
-    /// The jobs that may be next, each with its key.
-    ready: BinaryHeap<Reverse<(Key, usize)>>,
-    jobs: Vec<Waiting>,
-}
-
-/// A step of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    /// Open this chunk.
-    Open(usize),
-    /// Open this chunk again, for the jobs with bounds above those that were found before.
-    OpenAgain(usize),
-    /// Compute the key of this job.
-    Compare(usize),
-}
-
-impl Walk {
-    /// Adds a job with a bound on its rank.
-    fn compare(&mut self, least_rank: i64, job: Waiting) {
-        self.steps.push(Reverse((least_rank, Step::Compare(self.jobs.len()))));
-        self.jobs.push(job);
-    }
-}
-
 /// An instant at which jobs are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
@@ -97,37 +62,6 @@ pub struct Moment<'a> {
     pub now: Time,
     /// The ledger with the jobs.
     pub ledger: &'a Ledger,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    /// The job. Its key is that of the order of arrival.
-    waiting: Waiting,
-    /// What the formula uses, without the wait.
-    facts: Facts,
-    submit: Time,
-}
-
-/// Jobs of similar width and span, by [`place`].
-#[derive(Clone, Debug)]
-struct Chunk {
-    /// No member has a place before this one, and none of the next chunk has one before its own.
-    start: Place,
-    /// Empty only until chunks are joined.
-    members: Vec<Member>,
-    /// The hull of the facts of the members.
-    facts: Facts,
-    oldest: Time,
-    newest: Time,
-    /// A bound on the rank of each member, for as long as that of the chunk; or empty.
-    least_ranks: Vec<i64>,
-}
-
-/// The place of a job in the index, which does not change with time: by width, span and arrival.
-type Place = (u32, Span, Key);
-
-fn place(waiting: &Waiting) -> Place {
-    (waiting.procs, waiting.span, waiting.key)
 }
 
 impl Moment<'_> {
@@ -323,128 +257,3 @@ impl ChangingIndex {
         (!self.chunks.is_empty()).then(|| after.saturating_sub(1))
     }
 }
-
-impl Chunk {
-    /// Returns the chunk of these members, at least one.
-    fn new(members: Vec<Member>) -> Chunk {
-        let Member { waiting, facts, submit } = members[0];
-        let start = place(&waiting);
-        let mut chunk =
-            Chunk { start, members, facts, oldest: submit, newest: submit, least_ranks: Vec::new() };
-        chunk.measure();
-        chunk
-    }
-
-    /// Returns the bounds, without one on ranks.
-    fn bounds(&self) -> Bounds {
-        let jobs = || self.members.iter().map(|member| &member.waiting);
-        Bounds {
-            least_procs: jobs().map(|job| job.procs).min().unwrap_or(u32::MAX),
-            least_span: jobs().map(|job| job.span).min().unwrap_or(Span::MAX),
-            least_rank: i64::MIN,
-            until: EXPIRED,
-        }
-    }
-
-    /// Measures the facts again. Returns the bounds, without one on ranks.
-    fn measure(&mut self) -> Bounds {
-        self.least_ranks.clear();
-        if let Some(first) = self.members.first() {
-            (self.facts, self.oldest, self.newest) = (first.facts, first.submit, first.submit);
-            for position in 1..self.members.len() {
-                self.extend(position);
-            }
-        }
-        self.bounds()
-    }
-
-    fn extend(&mut self, position: usize) {
-        let member = &self.members[position];
-        self.facts.extend(&member.facts);
-        self.oldest = self.oldest.min(member.submit);
-        self.newest = self.newest.max(member.submit);
-    }
-
-    fn insert(&mut self, at: &Moment<'_>, member: Member, bounds: &mut Bounds) {
-        let rank = member.least_rank(at, bounds.until);
-        let Waiting { procs, span, .. } = member.waiting;
-        let here = place(&member.waiting);
-        let position = self.members.partition_point(|member| place(&member.waiting) < here);
-        self.start = self.start.min(here);
-        self.members.insert(position, member);
-        if self.members.len() == 1 {
-            *bounds = self.measure();
-            return;
-        }
-        self.extend(position);
-        bounds.least_procs = bounds.least_procs.min(procs);
-        bounds.least_span = bounds.least_span.min(span);
-        if at.now > bounds.until {
-            self.least_ranks.clear();
-        } else {
-            bounds.least_rank = bounds.least_rank.min(rank);
-            if !self.least_ranks.is_empty() {
-                self.least_ranks.insert(position, rank);
-            }
-        }
-    }
-
-    /// Removes a job. Returns whether it was there.
-    fn remove(&mut self, waiting: &Waiting, bounds: &mut Bounds) -> bool {
-        let here = place(waiting);
-        let Ok(position) = self.members.binary_search_by(|member| place(&member.waiting).cmp(&here)) else {
-            return false;
-        };
-        self.members.remove(position);
-        let mut ranks = std::mem::take(&mut self.least_ranks);
-        let until = bounds.until;
-        *bounds = self.measure();
-        if !ranks.is_empty() {
-            ranks.remove(position);
-            bounds.until = until;
-            self.bound(ranks, bounds);
-        }
-        true
-    }
-
-    /// Computes a bound on all ranks from now on, for this part of the longest wait.
-    fn refresh(&mut self, at: &Moment<'_>, bounds: &mut Bounds, parts: i64) {
-        let longest = at.now - self.oldest;
-        bounds.until = at.now + Span::from_ticks(longest.ticks() / parts);
-        bounds.least_rank =
-            at.order.least_rank(&self.facts, at.now - self.newest, bounds.until - self.oldest);
-        self.least_ranks.clear();
-    }
-
-    /// Computes a bound on all ranks again, if it holds for longer than this part of the longest wait.
-    fn tighten(&mut self, at: &Moment<'_>, bounds: &mut Bounds, parts: i64) {
-        let longest = at.now - self.oldest;
-        if bounds.until > at.now + Span::from_ticks(longest.ticks() / parts) {
-            self.refresh(at, bounds, parts);
-        }
-    }
-
-    /// Computes a bound on the rank of each member, if there is none for now.
-    fn bound_members(&mut self, at: &Moment<'_>, bounds: &mut Bounds) {
-        if self.least_ranks.is_empty() {
-            let ranks = self.members.iter().map(|member| member.least_rank(at, bounds.until)).collect();
-            self.bound(ranks, bounds);
-        }
-    }
-
-    fn bound(&mut self, ranks: Vec<i64>, bounds: &mut Bounds) {
-        bounds.least_rank = ranks.iter().copied().min().unwrap_or(i64::MAX);
-        self.least_ranks = ranks;
-    }
-}
-
-impl Member {
-    /// Returns a bound on the rank from now on until this time.
-    fn least_rank(&self, at: &Moment<'_>, until: Time) -> i64 {
-        let until = until.max(at.now);
-        at.order.least_rank(&self.facts, at.now - self.submit, until - self.submit)
-    }
-}
-
-/// The time at which new bounds expired.
-const EXPIRED: Time = Time::from_ticks(i64::MIN);
