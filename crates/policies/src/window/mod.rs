@@ -9,13 +9,21 @@ mod policy;
 
 pub use self::policy::MISER;
 
-use miserly_core::{Machine, Span};
+use miserly_core::{Machine, Policy, Span};
 
-use crate::backfill::{Backfill, BackfillRules};
+use crate::backfill::{Backfill, BackfillRules, backfill};
 use crate::shared::{HostPlan, Order};
 
-/// Returns first-fit windows (Miser §3.1).
+/// Returns first-fit windows (Miser §3.1) on a machine of any kind.
 pub fn first_fit(machine: &Machine, horizon: Span) -> Backfill<HostPlan> {
-    let rules = BackfillRules { horizon: Some(horizon), ..BackfillRules::kept(Order::ARRIVAL) };
-    Backfill::new("miser", machine, rules)
+    Backfill::new(MISER.name, machine, rules(horizon))
+}
+
+/// Returns first-fit windows in the plan that suits the machine: a count, if it has only processors.
+fn first_fit_windows(machine: &Machine, horizon: Span) -> Box<dyn Policy> {
+    backfill(MISER.name, machine, rules(horizon))
+}
+
+fn rules(horizon: Span) -> BackfillRules {
+    BackfillRules { horizon: Some(horizon), ..BackfillRules::kept(Order::ARRIVAL) }
 }

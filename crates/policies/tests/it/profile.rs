@@ -117,6 +117,27 @@ proptest! {
         prop_assert!(lifted == profile);
     }
 
+    /// A hole may be longer than a chunk of breakpoints, and may end at the limit of the search.
+    #[test]
+    fn holes_of_any_length_are_found(
+        taken in prop::collection::vec((0i64..500, 1i64..30, 1u32..4), 1..400),
+        searches in prop::collection::vec((0i64..300, 1i64..500, 1i64..500, 1i64..300, 1..=PROCS), 1..40),
+    ) {
+        let mut profile = Profile::new(PROCS);
+        let mut naive = PerTick(vec![i64::from(PROCS); usize::try_from(END).unwrap()]);
+        for (from, span, procs) in taken {
+            profile.take(time(from), time(from + span), procs);
+            naive.add(from, from + span, -i64::from(procs));
+        }
+        for (from, until, limit, span, procs) in searches {
+            let found = profile.earliest_within(time(from), time(until), time(limit), Span::from_ticks(span), procs);
+            let holds = |start: i64| {
+                (start..limit.min(start + span)).all(|tick| naive.at(tick) >= i64::from(procs))
+            };
+            prop_assert_eq!(found.map(Time::ticks), (from..until.min(limit)).find(|start| holds(*start)));
+        }
+    }
+
     /// Jobs that fit under the staircase have their earliest hole now.
     #[test]
     fn the_outlook_tells_what_can_start(

@@ -10,7 +10,11 @@ pub(super) const CHUNK: usize = 64;
 pub(super) struct Chunk {
     /// The first of `times`, stored for the search over chunks.
     pub(super) first: i64,
+    /// The last of `times`.
+    pub(super) last: i64,
     pub(super) lift: i32,
+    /// The last of `free`.
+    pub(super) last_free: i32,
     /// Bounds of `free`, without `lift`: nothing is below `least` or above `most`.
     ///
     /// Exact when measured, loose after a change of a part.
@@ -24,7 +28,8 @@ pub(super) struct Chunk {
 
 impl Chunk {
     pub(super) fn new(times: Vec<i64>, free: Vec<i32>) -> Chunk {
-        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, loose: 0, times, free };
+        let mut chunk =
+            Chunk { first: 0, last: 0, lift: 0, last_free: 0, least: 0, most: 0, loose: 0, times, free };
         chunk.times.reserve(CHUNK);
         chunk.free.reserve(CHUNK);
         chunk.measure();
@@ -43,9 +48,16 @@ impl Chunk {
 
     pub(super) fn measure(&mut self) {
         self.loose = 0;
-        self.first = self.times[0];
+        self.mark_ends();
         self.least = self.free.iter().copied().fold(i32::MAX, i32::min);
         self.most = self.free.iter().copied().fold(i32::MIN, i32::max);
+    }
+
+    /// Stores the first breakpoint and the last one after a change of either.
+    pub(super) fn mark_ends(&mut self) {
+        self.first = self.times[0];
+        self.last = self.times[self.times.len() - 1];
+        self.last_free = self.free[self.free.len() - 1];
     }
 
     pub(super) fn lift_within(&mut self, first: usize, last: usize, delta: i32) {
@@ -59,6 +71,7 @@ impl Chunk {
         for free in &mut self.free[first..last] {
             *free += delta;
         }
+        self.mark_ends();
         self.least = self.least.min(self.least + delta);
         self.most = self.most.max(self.most + delta);
         self.loosen();

@@ -19,8 +19,9 @@ const PAST: usize = 16;
 ///
 /// Breakpoints are stored in chunks that record their least and most count. A search therefore
 /// skips a chunk that is free, or taken, throughout. With n breakpoints and chunks of c = 64, a
-/// change is O(c + n / c). A search costs the same for each hole that is too short. Equal
-/// neighbours are merged, so two profiles with the same counts are equal.
+/// change is O(c + n / c). A search costs the same for each hole that is too short. In a chunk that
+/// is shorter than the wanted hole, it examines only the stretches at both ends. Equal neighbours are
+/// merged, so two profiles with the same counts are equal.
 ///
 /// ```
 /// use miserly_core::{Span, Time};
@@ -239,6 +240,7 @@ impl Profile {
         let new = At { index: at.index + 1, ..at };
         chunk.times.insert(new.index, time);
         chunk.free.insert(new.index, chunk.free[at.index]);
+        chunk.mark_ends();
         if chunk.times.len() < CHUNK {
             return (new, true);
         }
@@ -267,7 +269,7 @@ impl Profile {
             self.chunks.remove(at.chunk);
             return;
         }
-        chunk.first = chunk.times[0];
+        chunk.mark_ends();
         chunk.loosen();
         let together = |next: &Chunk| self.chunks[at.chunk].times.len() + next.times.len();
         if self.chunks.get(at.chunk + 1).is_some_and(|next| together(next) <= CHUNK / 2) {

@@ -35,6 +35,9 @@ impl Search {
         if self.start.is_some() && chunk.least >= wanted {
             return ControlFlow::Continue(());
         }
+        if chunk.last.saturating_sub(chunk.first) < self.span && chunk.last < self.limit {
+            return self.short_chunk(chunk, first, wanted);
+        }
         let free = &chunk.free[..];
         let mut at = first;
         loop {
@@ -62,5 +65,30 @@ impl Search {
             self.start = None;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Continues through a chunk that is shorter than the hole and ends before the limit.
+    ///
+    /// A hole may end in the chunk, or begin in it, but not both. So only the first stretch and the
+    /// last one count.
+    fn short_chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> ControlFlow<Option<Time>> {
+        let free = &chunk.free[first..];
+        if let Some(start) = self.start {
+            let Some(ahead) = free.iter().position(|&free| free < wanted) else {
+                return ControlFlow::Continue(());
+            };
+            if chunk.times[first + ahead].saturating_sub(start) >= self.span {
+                return ControlFlow::Break(Some(Time::from_ticks(start)));
+            }
+            self.start = None;
+        }
+        // Without a last stretch, no hole begins before the last breakpoint.
+        let mut begin = chunk.last;
+        if chunk.last_free >= wanted {
+            let ahead = free.iter().rposition(|&free| free < wanted).map_or(0, |below| below + 1);
+            begin = chunk.times[first + ahead].max(self.not_before);
+            self.start = Some(begin);
+        }
+        if begin >= self.until { ControlFlow::Break(None) } else { ControlFlow::Continue(()) }
     }
 }
