@@ -31,8 +31,12 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
         return build(options, texts(&args.command)?, None, None);
     };
     let options = options.or(read_directives(program, &script)?);
-    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
-    build(options, texts(arguments)?, Some(script), name)
+    build(options, texts(arguments)?, Some(script), script_name(Path::new(program)))
+}
+
+/// Returns the name of a script's job. A name of a job has no control characters.
+fn script_name(program: &Path) -> Option<String> {
+    Some(program.file_name()?.to_string_lossy().replace(char::is_control, "?"))
 }
 
 /// Returns the submission of a job that is never submitted, for a quote.
@@ -188,4 +192,16 @@ fn umask() -> u32 {
     let mask = rustix::process::umask(Mode::from_raw_mode(0o077));
     rustix::process::umask(mask);
     mask.bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_file_name_gives_a_name() {
+        let name = |path: &str| script_name(Path::new(path));
+        assert_eq!(name("scripts/new\nline").as_deref(), Some("new?line"));
+        assert_eq!(name("./two words").as_deref(), Some("two words"));
+    }
 }
