@@ -3,7 +3,7 @@
 use crate::op::{Binary, Op, Unary};
 
 /// Integers up to this are floats exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A bound on the value of a part of a formula: `factor * x^degree`, where no name exceeds `x` and `x` is at least 1.
 #[derive(Clone, Copy)]

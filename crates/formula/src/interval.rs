@@ -1,6 +1,7 @@
 //! Bounds on the value of a formula, where each name has any value between two bounds.
 
 use crate::formula::Formula;
+use crate::integers::EXACT;
 use crate::op::{Binary, MULTIPLIED_OUT, Op, Unary};
 
 /// All numbers between two bounds, both included.
@@ -32,7 +33,6 @@ impl Interval {
 
     /// Returns the interval of a number that was rounded once.
     pub fn of(value: f64) -> Interval {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         if value.fract() == 0.0 && value.abs() <= EXACT {
             return Interval { least: value, most: value };
         }

@@ -1,7 +1,7 @@
 //! The submission of `miserly submit`: its options and its environment.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_api::model::{RawVariable, Submission};
+use miserly_api::model::{RawVariable, Submission, program_name};
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
@@ -31,12 +31,12 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
         return build(options, texts(&args.command)?, None, None);
     };
     let options = options.or(read_directives(program, &script)?);
-    build(options, texts(arguments)?, Some(script), script_name(Path::new(program)))
+    build(options, texts(arguments)?, Some(script), Some(script_name(program)))
 }
 
-/// Returns the name of a script's job. A name of a job has no control characters.
-fn script_name(program: &Path) -> Option<String> {
-    Some(program.file_name()?.to_string_lossy().replace(char::is_control, "?"))
+/// Returns the name of a script's job.
+fn script_name(program: &OsStr) -> String {
+    program_name(&program.to_string_lossy())
 }
 
 /// Returns the submission of a job that is never submitted, for a quote.
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn any_file_name_gives_a_name() {
-        let name = |path: &str| script_name(Path::new(path));
-        assert_eq!(name("scripts/new\nline").as_deref(), Some("new?line"));
-        assert_eq!(name("./two words").as_deref(), Some("two words"));
+        let name = |path: &str| script_name(OsStr::new(path));
+        assert_eq!(name("scripts/new\nline"), "new?line");
+        assert_eq!(name("./two words"), "two words");
     }
 }

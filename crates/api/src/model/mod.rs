@@ -25,5 +25,5 @@ pub use job::{
 };
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
-pub use submission::{Array, RawVariable, Submission};
+pub use submission::{Array, RawVariable, Submission, program_name};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};

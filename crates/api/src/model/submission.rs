@@ -106,16 +106,19 @@ pub struct Array {
 }
 
 impl Submission {
-    /// Returns the name of the job: the requested one, or that of the program without control characters.
+    /// Returns the name of the job: the requested one, or that of the program.
     pub fn job_name(&self) -> String {
         let program = || {
             let program = self.command.first().filter(|_| self.script.is_none());
-            program
-                .map_or("script", |program| program.rsplit('/').next().unwrap_or(program))
-                .replace(char::is_control, "?")
+            program_name(program.map_or("script", String::as_str))
         };
         self.name.clone().unwrap_or_else(program)
     }
+}
+
+/// Returns the name of a program's job: that of its file, without control characters.
+pub fn program_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).replace(char::is_control, "?")
 }
 
 const fn one() -> u64 {

@@ -11,19 +11,11 @@ pub use self::policy::MISER;
 
 use miserly_core::{Machine, Policy, Span};
 
-use crate::backfill::{Backfill, BackfillRules, backfill};
-use crate::shared::{HostPlan, Order};
+use crate::backfill::{BackfillRules, backfill};
+use crate::shared::Order;
 
-/// Returns first-fit windows (Miser §3.1) on a machine of any kind.
-pub fn first_fit(machine: &Machine, horizon: Span) -> Backfill<HostPlan> {
-    Backfill::new(MISER.name, machine, rules(horizon))
-}
-
-/// Returns first-fit windows in the plan that suits the machine: a count, if it has only processors.
-fn first_fit_windows(machine: &Machine, horizon: Span) -> Box<dyn Policy> {
-    backfill(MISER.name, machine, rules(horizon))
-}
-
-fn rules(horizon: Span) -> BackfillRules {
-    BackfillRules { horizon: Some(horizon), ..BackfillRules::kept(Order::ARRIVAL) }
+/// Returns first-fit windows (Miser §3.1): on counts, if the machine has only processors.
+pub fn first_fit(machine: &Machine, horizon: Span) -> Box<dyn Policy> {
+    let rules = BackfillRules { horizon: Some(horizon), ..BackfillRules::kept(Order::ARRIVAL) };
+    backfill(MISER.name, machine, rules)
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::{Machine, Policy, Span};
 
-use super::first_fit_windows;
+use super::first_fit;
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises};
 
 /// `miser`.
@@ -37,7 +37,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
 
 impl Params for MiserParams {
     fn build(&self, machine: &Machine) -> Box<dyn Policy> {
-        first_fit_windows(machine, self.horizon.unwrap_or(Span::MAX))
+        first_fit(machine, self.horizon.unwrap_or(Span::MAX))
     }
 
     fn promises(&self) -> Promises {

@@ -111,7 +111,7 @@ fn check_promises(fate: &NaiveFate) {
 fn agree(script: &NaivePool) -> Result<(), TestCaseError> {
     for instants in BOTH {
         let horizon = script.horizon.map_or(Span::MAX, Span::from_ticks);
-        let policy = Box::new(first_fit(&machine(script), horizon));
+        let policy = first_fit(&machine(script), horizon);
         let fates = Play::of(script, policy, instants).run(|now, system| check_windows(now, system));
         let ours: Vec<NaiveFate> = fates.into_iter().map(|fate| fate.naive).collect();
         ours.iter().for_each(check_promises);
@@ -194,7 +194,7 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
     let script = NaivePool { steps, period: 24, horizon: None, jobs, changes: vec![] };
     let config = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     for instants in BOTH {
-        let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+        let policy = first_fit(&machine(&script), Span::MAX);
         let fates = Play::of(&script, policy, instants).with_opportunistic(config).run(|_, _| {});
         let told = |fate: &Fate| fate.naive.promises.iter().map(|told| told.1.ticks()).collect::<Vec<_>>();
         let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
@@ -222,7 +222,7 @@ fn nobody_runs_ahead_of_its_earliest_start() {
         let jobs = [(1, None), (2, Some(5))].map(job).into();
         let steps = vec![(0, Resources::cpus(4))];
         let script = NaivePool { steps, period: 24, horizon: None, jobs, changes };
-        let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+        let policy = first_fit(&machine(&script), Span::MAX);
         let fates = Play::of(&script, policy, BOTH[0]).with_opportunistic(config).run(|_, _| {});
         let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("OpportunisticProcs"));
         first.map(|(at, _)| at.ticks())
@@ -282,7 +282,7 @@ proptest! {
         let most = machine(&script).capacity();
         let config = OpportunisticConfig { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
         for instants in BOTH {
-            let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+            let policy = first_fit(&machine(&script), Span::MAX);
             let fates = Play::of(&script, policy, instants).with_opportunistic(config).run(|now, system| {
                 if !is_blocked(now, system.queues()[0].ledger()) {
                     check_windows(now, system);

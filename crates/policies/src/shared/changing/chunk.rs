@@ -81,7 +81,7 @@ impl Chunk {
         self.bounds()
     }
 
-    pub(super) fn extend(&mut self, position: usize) {
+    fn extend(&mut self, position: usize) {
         let member = &self.members[position];
         self.facts.extend(&member.facts);
         self.oldest = self.oldest.min(member.submit);
@@ -89,7 +89,6 @@ impl Chunk {
     }
 
     pub(super) fn insert(&mut self, at: &Moment<'_>, member: Member, bounds: &mut Bounds) {
-        let rank = member.least_rank(at, bounds.until);
         let Waiting { procs, span, .. } = member.waiting;
         let here = place(&member.waiting);
         let position = self.members.partition_point(|member| place(&member.waiting) < here);
@@ -105,6 +104,7 @@ impl Chunk {
         if at.now > bounds.until {
             self.least_ranks.clear();
         } else {
+            let rank = self.members[position].least_rank(at, bounds.until);
             bounds.least_rank = bounds.least_rank.min(rank);
             if !self.least_ranks.is_empty() {
                 self.least_ranks.insert(position, rank);
@@ -155,7 +155,7 @@ impl Chunk {
         }
     }
 
-    pub(super) fn bound(&mut self, ranks: Vec<i64>, bounds: &mut Bounds) {
+    fn bound(&mut self, ranks: Vec<i64>, bounds: &mut Bounds) {
         bounds.least_rank = ranks.iter().copied().min().unwrap_or(i64::MAX);
         self.least_ranks = ranks;
     }
