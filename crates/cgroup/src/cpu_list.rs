@@ -5,6 +5,8 @@ use std::{fs, io};
 
 /// The file with the online processors.
 pub(crate) const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// The file with the processors that can be online.
+pub(crate) const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 /// The highest accepted processor number, far beyond the limit of any kernel.
 const MAX: u32 = 65_535;
@@ -42,7 +44,12 @@ pub fn format_cpus(cpus: &[u32]) -> String {
 /// # Errors
 /// They cannot be read.
 pub fn online_cpus() -> io::Result<Vec<u32>> {
-    parse_cpus(&fs::read_to_string(ONLINE)?).map_err(io::Error::other)
+    read(ONLINE)
+}
+
+/// Returns the processors in a file of the kernel, by number.
+pub(crate) fn read(path: &str) -> io::Result<Vec<u32>> {
+    parse_cpus(&fs::read_to_string(path)?).map_err(io::Error::other)
 }
 
 /// Parses processors, ascending. An empty text is no processor.

@@ -2,30 +2,59 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::call::{self, Property};
 use super::{JOBS_SLICE, ROOT, SystemdError};
-use crate::cpu_list::ONLINE;
-use crate::{Group, online_cpus};
+use crate::{Group, cpu_list, parse_cpus};
 
 /// The units at the top of the hierarchy that hold all other programs.
 const UNITS: [&str; 4] = ["system.slice", "user.slice", "machine.slice", "init.scope"];
+
+/// The pause between looks at what systemd has written.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The looks at what systemd has written: five seconds in all.
+const LOOKS: u32 = 250;
 
 /// The confinement of all other programs. It is a property of the machine, so the value has no state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Confinement;
 
 impl Confinement {
-    /// Keeps other programs off these processors, and on all others that are online. An empty list lets them run everywhere.
+    /// Keeps other programs off these processors, and off no others. An empty list lets them run everywhere.
+    ///
+    /// systemd always gets a list. It may never write one that is unset while it still applies an earlier list.
     ///
     /// # Errors
-    /// [`SystemdError::NoneLeft`] if no processor would be left: nothing is changed then. Or systemd refuses it.
+    /// [`SystemdError::NoneLeft`] if no online processor would be left: nothing is changed then. Or systemd refuses it.
     pub fn set(self, busy: &[u32]) -> Result<(), SystemdError> {
-        let allowed = if busy.is_empty() { vec![] } else { others(&online()?, busy)? };
-        let units = units();
-        let units: Vec<_> =
-            units.iter().map(|unit| (unit.as_str(), vec![Property::allowed_cpus(&allowed)])).collect();
-        call::set_properties(&units)
+        if cpus_in(cpu_list::ONLINE)?.iter().all(|cpu| busy.contains(cpu)) {
+            return Err(SystemdError::NoneLeft);
+        }
+        let possible = cpus_in(cpu_list::POSSIBLE)?;
+        allow(&possible.into_iter().filter(|cpu| !busy.contains(cpu)).collect::<Vec<_>>())
+    }
+
+    /// Lets other programs run everywhere, and unsets the property.
+    ///
+    /// # Errors
+    /// systemd refuses it.
+    pub fn release(self) -> Result<(), SystemdError> {
+        self.set(&[])?;
+        let all = cpus_in(cpu_list::ONLINE)?;
+        let runs_everywhere = |unit: &String| {
+            let cpus = Group::at(&Path::new(ROOT).join(unit)).read("cpuset.cpus.effective");
+            // A unit that does not run, or without limits of processors, has no such file.
+            cpus.is_err() || cpus.ok().and_then(|cpus| parse_cpus(&cpus).ok()).is_some_and(|cpus| cpus == all)
+        };
+        for _ in 0..LOOKS {
+            if units().iter().all(runs_everywhere) {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
+        allow(&[])
     }
 
     /// Returns the groups of programs that systemd does not manage, such as `docker`. They cannot be confined.
@@ -40,15 +69,16 @@ impl Confinement {
     }
 }
 
-/// Returns the online processors, by number.
-fn online() -> Result<Vec<u32>, SystemdError> {
-    online_cpus().map_err(|error| SystemdError::Online { path: PathBuf::from(ONLINE), error })
+/// Sets the processors of all other programs. systemd takes an empty list for an unset one.
+fn allow(cpus: &[u32]) -> Result<(), SystemdError> {
+    let units = units();
+    let units: Vec<_> = units.iter().map(|unit| (unit.as_str(), vec![Property::allowed_cpus(cpus)])).collect();
+    call::set_properties(&units)
 }
 
-/// Returns the online processors that are not busy; at least one. systemd would take an empty list for all processors.
-fn others(online: &[u32], busy: &[u32]) -> Result<Vec<u32>, SystemdError> {
-    let others: Vec<u32> = online.iter().copied().filter(|cpu| !busy.contains(cpu)).collect();
-    if others.is_empty() { Err(SystemdError::NoneLeft) } else { Ok(others) }
+/// Returns the processors in a file of the kernel, by number.
+fn cpus_in(path: &str) -> Result<Vec<u32>, SystemdError> {
+    cpu_list::read(path).map_err(|error| SystemdError::Processors { path: PathBuf::from(path), error })
 }
 
 /// Returns the units to confine: the usual ones, and the other slices at the top of the hierarchy.
@@ -63,15 +93,4 @@ fn top_level() -> Vec<String> {
     let groups = Group::at(Path::new(ROOT)).children().unwrap_or_default();
     let name = |group: &Group| Some(group.path().file_name()?.to_str()?.to_owned());
     groups.iter().filter_map(name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_processor_is_left_to_others() {
-        assert_eq!(others(&[0, 1, 2, 3], &[1, 3]).unwrap(), [0, 2]);
-        assert!(matches!(others(&[0, 1], &[0, 1, 2]), Err(SystemdError::NoneLeft)));
-    }
 }

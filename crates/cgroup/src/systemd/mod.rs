@@ -51,9 +51,9 @@ pub enum SystemdError {
     /// A file of the kernel failed.
     #[error(transparent)]
     Cgroup(#[from] CgroupError),
-    /// The online processors cannot be read.
+    /// The processors of the machine cannot be read.
     #[error("{}: {error}", path.display())]
-    Online {
+    Processors {
         /// The file.
         path: PathBuf,
         /// Error of the kernel.

@@ -225,7 +225,7 @@ impl engine::Launcher for Processes {
 /// # Errors
 /// systemd refuses it or does not answer.
 pub fn release() -> Result<bool, SystemdError> {
-    Confinement.set(&[])?;
+    Confinement.release()?;
     Scopes::release()
 }
 
