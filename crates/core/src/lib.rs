@@ -98,7 +98,7 @@ pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
 pub use policy_state::{LedgerState, Persistent, PolicyState, StateRecord, join_words, split_words};
 pub use procs::Procs;
-pub use resources::{Kind, Resources};
+pub use resources::{Kind, PartCounter, Resources};
 pub use system::{System, WakeUps, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

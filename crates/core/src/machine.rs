@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and the rules by which jobs are placed on them.
 
-use crate::{Calendar, Procs, Request, Resources};
+use crate::{Calendar, Kind, Procs, Request, Resources};
 
 /// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +46,8 @@ pub enum Sharing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     hosts: Vec<Host>,
+    /// The capacities of the hosts without repetitions, each with the number of its hosts.
+    capacities: Vec<(Resources, u64)>,
     /// The capacity of all hosts together.
     total: Resources,
     /// The initial capacity. A kind with a positive amount stays accounted when it is lost.
@@ -66,7 +68,8 @@ impl Machine {
     pub fn new(hosts: Vec<Host>) -> Machine {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
         let (spread, sharing) = (Spread::One, Sharing::Shared);
-        Machine { hosts, total, accounted: total, spread, sharing, calendar: None }
+        let capacities = distinct(hosts.iter().map(|host| host.capacity).collect());
+        Machine { hosts, capacities, total, accounted: total, spread, sharing, calendar: None }
     }
 
     /// Returns a machine of one host whose capacity follows the calendar. The capacity of the host
@@ -98,6 +101,7 @@ impl Machine {
     pub(crate) fn with_capacity(mut self, capacity: Resources) -> Machine {
         self.total = capacity;
         self.hosts[0].capacity = capacity;
+        self.capacities = vec![(capacity, 1)];
         self
     }
 
@@ -158,23 +162,31 @@ impl Machine {
         }
     }
 
-    /// Returns whether the job could run on the idle machine. O(hosts).
+    /// Returns whether the job could run on the idle machine. O(k) for k different hosts.
     pub fn could_hold(&self, request: &Request) -> bool {
         let demand = self.demand(request);
         match self.spread {
-            Spread::One => self.hosts.iter().any(|host| demand.fits_in(&host.capacity)),
+            Spread::One => self.capacities.iter().any(|(capacity, _)| demand.fits_in(capacity)),
             Spread::Any => {
-                let parts = self.hosts.iter().map(|host| host.capacity.parts(&demand));
-                parts.fold(Procs::ZERO, Procs::saturating_add) >= demand.cpus_count()
+                let parts = |(capacity, hosts): &(Resources, u64)| {
+                    capacity.parts(&demand).get().saturating_mul(*hosts)
+                };
+                self.capacities.iter().map(parts).fold(0, u64::saturating_add) >= demand.cpus_count().get()
             }
         }
     }
 }
 
+/// Returns the capacities without repetitions, each with its number.
+fn distinct(mut capacities: Vec<Resources>) -> Vec<(Resources, u64)> {
+    capacities.sort_unstable_by_key(|capacity| Kind::ALL.map(|kind| capacity.get(kind)));
+    capacities.chunk_by(|one, other| one == other).map(|equal| (equal[0], equal.len() as u64)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Span, Time};
+    use crate::{Span, Time};
 
     fn dual(number: u32) -> Host {
         Host { name: format!("n{number}"), capacity: Resources::cpus(2).with(Kind::Memory, 100) }

@@ -1,5 +1,7 @@
 //! The placement of a job: a slot of the matrix, and a share of one or several hosts.
 
+use std::sync::Arc;
+
 use crate::{HostId, PeSet, Resources};
 
 /// A slot of the Ousterhout matrix. Space sharing has one slot, slot 0.
@@ -34,11 +36,11 @@ pub struct Placement {
     shares: Shares,
 }
 
-/// The shares. Most jobs have one, which needs no allocation.
+/// The shares. Most jobs have one, which needs no allocation. Copies share the others, and are equal at first sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shares {
     One(Share),
-    Many(Box<[Share]>),
+    Many(Arc<[Share]>),
 }
 
 impl Placement {
@@ -79,7 +81,7 @@ impl Placement {
 
     /// Returns a placement of shares of several hosts in one slot.
     pub fn across(slot: SlotId, shares: Vec<Share>) -> Placement {
-        Placement { slot, shares: Shares::Many(shares.into_boxed_slice()) }
+        Placement { slot, shares: Shares::Many(shares.into()) }
     }
 
     /// Returns the shares, one per host.

@@ -107,15 +107,7 @@ impl Resources {
     /// If the whole job fits, all of its processors fit. Otherwise an amount that the processors do
     /// not divide is rounded up for each processor.
     pub fn parts(&self, demand: &Resources) -> Procs {
-        let procs = demand.cpus_count().get();
-        if demand.fits_in(self) {
-            return Procs::new(procs);
-        }
-        let room = |kind: usize| match demand.0[kind] {
-            0 => procs,
-            amount => self.0[kind] / amount.div_ceil(procs.max(1)),
-        };
-        Procs::new((0..KINDS).map(room).fold(procs, u64::min))
+        PartCounter::new(demand).parts_in(self)
     }
 
     /// Returns each kind rounded up to a multiple of the processors.
@@ -131,8 +123,10 @@ impl Resources {
     pub fn part(&self, from: Procs, to: Procs) -> Resources {
         let procs = u128::from(self.cpus_count().max(Procs::ONE));
         // A part is at most the whole.
-        let until = |amount: u64, end: Procs| {
-            u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount)
+        let until = |amount: u64, end: Procs| match (amount.checked_mul(end.get()), u64::try_from(procs)) {
+            // A division of 64 bits is many times as fast.
+            (Some(product), Ok(procs)) => product / procs,
+            _ => u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount),
         };
         Resources(std::array::from_fn(|kind| until(self.0[kind], to) - until(self.0[kind], from)))
     }
@@ -141,6 +135,36 @@ impl Resources {
     #[must_use]
     pub fn masked(&self, of: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| if of.0[kind] > 0 { self.0[kind] } else { 0 }))
+    }
+}
+
+/// Counts the processors of one job that fit into one room after another.
+#[derive(Clone, Copy, Debug)]
+pub struct PartCounter {
+    demand: Resources,
+    /// The amount for one processor, rounded up.
+    each: [u64; KINDS],
+}
+
+impl PartCounter {
+    /// Returns the counter for a job that requests `demand`.
+    pub fn new(demand: &Resources) -> PartCounter {
+        let procs = demand.cpus_count().get().max(1);
+        PartCounter { demand: *demand, each: demand.0.map(|amount| amount.div_ceil(procs)) }
+    }
+
+    /// Returns the number of processors that fit into this room, as [`Resources::parts`].
+    pub fn parts_in(&self, room: &Resources) -> Procs {
+        let procs = self.demand.cpus_count().get();
+        if self.demand.fits_in(room) {
+            return Procs::new(procs);
+        }
+        let parts = room.0.iter().zip(self.each).map(|(room, each)| match each {
+            0 => procs,
+            1 => *room,
+            each => room / each,
+        });
+        Procs::new(parts.fold(procs, u64::min))
     }
 }
 

@@ -72,7 +72,8 @@ impl Confinement {
 /// Sets the processors of all other programs. systemd takes an empty list for an unset one.
 fn allow(cpus: &[u32]) -> Result<(), SystemdError> {
     let units = units();
-    let units: Vec<_> = units.iter().map(|unit| (unit.as_str(), vec![Property::allowed_cpus(cpus)])).collect();
+    let units: Vec<_> =
+        units.iter().map(|unit| (unit.as_str(), vec![Property::allowed_cpus(cpus)])).collect();
     call::set_properties(&units)
 }
 

@@ -89,17 +89,16 @@ impl HostPlan {
         freed: &FreedHosts,
         taken: &FreedHosts,
     ) -> Option<(Time, Placement)> {
-        if at <= now || !self.holds(at, span, placement) {
+        let unchanged = freed.is_nowhere() && taken.is_nowhere();
+        let alone = self.machine.spread() == Spread::One;
+        if at <= now || !(unchanged || alone) || !self.holds(at, span, placement) {
             return None;
         }
-        if freed.is_nowhere() && taken.is_nowhere() {
+        if unchanged {
             return Some((at, placement.clone()));
         }
         let [share] = placement.shares() else { return None };
-        let (Spread::One, Some(freed), Some(taken)) = (self.machine.spread(), freed.hosts(), taken.hosts())
-        else {
-            return None;
-        };
+        let (Some(freed), Some(taken)) = (freed.hosts(), taken.hosts()) else { return None };
         if freed.iter().any(|(host, _)| *host == share.host) {
             return None;
         }

@@ -28,6 +28,11 @@ impl Pending {
         Pending { at, span, placement: placement.clone(), amounts }
     }
 
+    /// Returns whether it is this one.
+    pub(super) fn is(&self, at: Time, span: Span, placement: &Placement) -> bool {
+        (self.at, self.span) == (at, span) && self.placement == *placement
+    }
+
     /// Returns the amount that it takes of a host, if any. O(log hosts).
     pub(super) fn amount(&self, host: HostId) -> Option<&Resources> {
         let found = self.amounts.binary_search_by_key(&host, |(host, _)| *host);
@@ -153,5 +158,60 @@ mod tests {
                 assert!(found.is_none() || wanted.cpus_count() <= most, "seed {seed}, step {step}");
             }
         }
+    }
+
+    /// Starts and ends jobs at random, and compares each search for the head with one of every instant.
+    #[test]
+    fn a_search_for_the_head_finds_what_a_search_of_every_instant_finds() {
+        let mut again = 0;
+        for seed in 0..40 {
+            let machine = machine();
+            let mut plan = HostPlan::new(&machine);
+            let mut running: Vec<(Time, Span, Placement)> = Vec::new();
+            let mut now = Time::ZERO;
+            let head = |nth: i64| {
+                let random = |at: u64, most: u64| draw(seed, nth / 8, at) % most;
+                Resources::cpus(8 + random(1, 20)).with(Kind::Memory, random(2, 500)).in_equal_parts()
+            };
+            for step in 0..80 {
+                let random = |nth: u64, most: u64| draw(seed, step, nth) % most;
+                let span = Span::from_ticks(1 + i64::try_from(random(1, 40)).unwrap());
+                match random(2, 4) {
+                    0 if !running.is_empty() => {
+                        let ended = usize::try_from(random(3, running.len() as u64)).unwrap();
+                        let (at, span, placement) = running.swap_remove(ended);
+                        plan.give(at, span, &placement);
+                    }
+                    1 => {
+                        let demand = Resources::cpus(1 + random(4, 6)).with(Kind::Memory, random(5, 80));
+                        if let Some(place) = plan.fit_throughout(now, span, &demand.in_equal_parts()) {
+                            plan.take(now, span, &place);
+                            running.push((now, span, place));
+                        }
+                    }
+                    _ => {
+                        now = now + Span::TICK;
+                        plan.advance(now, &mut FreedHosts::default());
+                        running.retain(|(at, span, _)| *at + *span > now);
+                    }
+                }
+                let demand = head(step);
+                let instants = 1..60;
+                let places = instants.filter_map(|after| {
+                    let at = now + Span::from_ticks(after);
+                    plan.fit_throughout(at, span, &demand).map(|place| (at, place))
+                });
+                let expect = { places }.next();
+                let first = plan.first_without_falls(now, Time::MAX, span, &demand);
+                let known = plan.last_search.as_ref().is_some_and(|last| Some(last.first) == first);
+                again += u32::from(known);
+                let found = plan.search_without_falls(now, span, &demand);
+                // A job that can start now is not searched for.
+                if plan.fit_throughout(now, span, &demand).is_none() {
+                    assert_eq!(found, expect, "seed {seed}, step {step}");
+                }
+            }
+        }
+        assert!(again > 100, "{again} searches were remembered");
     }
 }

@@ -51,9 +51,13 @@ pub struct HostPlan {
     /// What stays free for ever, where jobs may span hosts.
     lasting: Option<Lasting>,
     /// The only reservation of this pass, where jobs may span hosts and no other one is in the timelines.
+    ///
+    /// Between passes it is that of the last pass, for the next one often holds the same.
     pending: Option<Pending>,
     /// The number of reservations that are held for this pass.
     held: usize,
+    /// The last search over several hosts, as long as what it read is the same.
+    last_search: Option<LastSearch>,
     /// The free processors of all hosts together, for a first check of a job that may span hosts.
     together: Option<Profile>,
     /// The resources that each job holds over time, as entered in the timelines.
@@ -74,6 +78,22 @@ struct Stretch {
     to: Time,
     placement: Placement,
     part: Part,
+}
+
+/// A search over several hosts while no host ever has less than before. It reads what is free in `first..=at`.
+#[derive(Clone, Debug)]
+struct LastSearch {
+    first: Time,
+    at: Time,
+    demand: Resources,
+    placement: Placement,
+}
+
+impl LastSearch {
+    /// Returns whether it was that from this instant on for this demand.
+    fn is(&self, first: Time, demand: &Resources) -> bool {
+        self.first == first && self.demand == *demand
+    }
 }
 
 /// The part of a placement that is held.
@@ -104,6 +124,7 @@ impl HostPlan {
             lasting: spans.then(|| Lasting::new(machine)),
             pending: None,
             held: 0,
+            last_search: None,
             together: spans.then(|| Profile::new(small(machine.capacity().cpus_count()))),
             jobs: Vec::new(),
             resumptions: BTreeSet::new(),
@@ -252,6 +273,9 @@ impl HostPlan {
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
         }
         let from = self.since(from);
+        if self.last_search.as_ref().is_some_and(|last| from <= last.at && last.first < to) {
+            self.last_search = None;
+        }
         for share in placement.shares() {
             let HostPlan { hosts, points, .. } = self;
             let line = &mut hosts[share.host.index()];
@@ -291,25 +315,37 @@ impl HostPlan {
             self.enter_pending();
             return self.take(at, span, placement);
         }
-        self.pending = Some(Pending::new(at, span, placement));
-        self.pending_changed(placement);
+        if self.pending.as_ref().is_some_and(|last| last.is(at, span, placement)) {
+            return;
+        }
+        let last = self.pending.replace(Pending::new(at, span, placement));
+        for placement in last.iter().map(|last| &last.placement).chain([placement]) {
+            self.pending_changed(placement);
+        }
     }
 
     /// Removes the reservations that were held in this pass.
     pub fn release<'a>(&mut self, held: impl Iterator<Item = (Time, Span, &'a Placement)>) {
         self.held = 0;
-        match self.pending.take() {
-            // A second one would have entered it.
-            Some(pending) => self.pending_changed(&pending.placement),
-            None => held.for_each(|(at, span, placement)| self.give(at, span, placement)),
+        // A second one would have entered it.
+        if self.pending.is_none() {
+            held.for_each(|(at, span, placement)| self.give(at, span, placement));
         }
     }
 
-    /// Enters the pending reservation in the timelines.
+    /// Returns the pending reservation, if it is held in this pass.
+    fn pending(&self) -> Option<&Pending> {
+        self.pending.as_ref().filter(|_| self.held > 0)
+    }
+
+    /// Enters the pending reservation in the timelines, or drops that of the last pass.
     fn enter_pending(&mut self) {
         if let Some(Pending { at, span, placement, .. }) = self.pending.take() {
             self.pending_changed(&placement);
-            self.take(at, span, &placement);
+            // That of the last pass never stays where a host falls.
+            if self.held > 0 {
+                self.take(at, span, &placement);
+            }
         }
     }
 

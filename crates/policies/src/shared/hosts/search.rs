@@ -1,10 +1,12 @@
 //! Searches for the placement and the start of a job.
 
-use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Procs, Resources, Share, Span, Spread, Time};
+use miserly_core::{
+    FreeHosts, HostId, Kind, Ledger, PartCounter, Placement, Procs, Resources, Share, Span, Spread, Time,
+};
 
 use super::pool::Pool;
 use super::timeline::Timeline;
-use super::{HostPlan, small};
+use super::{HostPlan, LastSearch, small};
 
 impl HostPlan {
     /// Returns a placement at which a job can start now and stay for `span`, beside all
@@ -40,7 +42,7 @@ impl HostPlan {
 
     /// Returns the first and the last time at which less becomes free on a host, where jobs may span hosts.
     fn falls(&self) -> Option<(Time, Time)> {
-        let pending = self.pending.as_ref().map(|pending| (pending.at, pending.at));
+        let pending = self.pending().map(|pending| (pending.at, pending.at));
         pending.or_else(|| self.lasting.as_ref()?.falls())
     }
 
@@ -51,7 +53,7 @@ impl HostPlan {
     pub fn room_now(&self, ledger: &Ledger) -> (Procs, Span, Procs) {
         let now = ledger.free_hosts().total().cpus_count();
         // No job ends after the end of time.
-        let held = self.pending.as_ref().filter(|held| held.at < Time::MAX);
+        let held = self.pending().filter(|held| held.at < Time::MAX);
         match self.lasting.as_ref().zip(held) {
             Some((lasting, held)) => (now, held.at - self.now, lasting.free().total().cpus_count()),
             None => (now, Span::MAX, now),
@@ -86,12 +88,42 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        self.enter_pending();
+        if self.held > 0 {
+            self.enter_pending();
+        }
         if self.pool().is_some() {
             return self.earliest_from(now, Time::MAX, span, demand);
         }
-        let here = self.fit_now(ledger, now, span, demand).map(|placement| (now, placement));
-        here.or_else(|| self.earliest_after(now, Time::MAX, span, demand))
+        if let Some(placement) = self.fit_now(ledger, now, span, demand) {
+            return Some((now, placement));
+        }
+        if self.falls_on_any() {
+            return self.earliest_after(now, Time::MAX, span, demand);
+        }
+        self.search_without_falls(now, span, demand).or_else(|| self.never(demand))
+    }
+
+    /// Returns the earliest start after `now` over several hosts, if no host ever has less than before.
+    ///
+    /// It is that of the last search if nothing changed that this one read.
+    pub(super) fn search_without_falls(
+        &mut self,
+        now: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let first = self.first_without_falls(now, Time::MAX, span, demand)?;
+        if let Some(last) = self.last_search.as_ref().filter(|last| last.is(first, demand)) {
+            return Some((last.at, last.placement.clone()));
+        }
+        let (at, placement) = self.earliest_without_falls(first, Time::MAX, demand)?;
+        self.last_search = Some(LastSearch { first, at, demand: *demand, placement: placement.clone() });
+        Some((at, placement))
+    }
+
+    /// Returns whether less may become free on a host, as far as that is known: only where jobs may span hosts.
+    fn falls_on_any(&self) -> bool {
+        self.lasting.as_ref().is_none_or(|lasting| lasting.falls().is_some())
     }
 
     /// Returns the earliest start not before `from`, which may be later than now, and before
@@ -208,11 +240,12 @@ impl HostPlan {
     pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
-        let parts: Procs = free.iter().map(|free| free.parts(demand)).sum();
+        let counter = PartCounter::new(demand);
+        let parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
         if parts < demand.cpus_count() {
             return None;
         }
-        FreeHosts::new(&self.machine, free).fit(&self.machine, demand)
+        FreeHosts::fit_once(&self.machine, &free, demand)
     }
 
     /// Returns the first instant of `from..until` from which enough processors are free for `span`.
@@ -243,6 +276,10 @@ impl HostPlan {
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
         let next = |after| self.points(after, until).next().map(|(at, _)| Time::from_ticks(at));
+        if !self.falls_on_any() {
+            let first = self.first_without_falls(after, until, span, demand)?;
+            return self.earliest_without_falls(first, until, demand);
+        }
         let mut from = next(after)?;
         loop {
             let at = self.together_from(from, until, Time::MAX, span, demand)?;
@@ -250,6 +287,50 @@ impl HostPlan {
                 return Some((at, placement));
             }
             from = next(at)?;
+        }
+    }
+
+    /// Returns the first breakpoint after `after` and before `until` at which enough processors are free in total.
+    pub(super) fn first_without_falls(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<Time> {
+        let (next, _) = self.points(after, until).next()?;
+        self.together_from(Time::from_ticks(next), until, Time::MAX, span, demand)
+    }
+
+    /// Returns the earliest start over several hosts from the breakpoint `first` on, if no host ever has less than
+    /// before.
+    ///
+    /// O(hosts) for the first instant, and O(log hosts) for each change of a host from there on.
+    fn earliest_without_falls(
+        &self,
+        first: Time,
+        until: Time,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let counter = PartCounter::new(demand);
+        let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.free_at(first)).collect();
+        let mut parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
+        let mut at = first;
+        let mut points = self.points(first, until).peekable();
+        loop {
+            if parts >= demand.cpus_count()
+                && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
+            {
+                return Some((at, placement));
+            }
+            let (next, _) = *points.peek()?;
+            at = Time::from_ticks(next);
+            while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
+                let room = &mut free[host.index()];
+                let before = counter.parts_in(room);
+                *room = self.hosts[host.index()].free_at(at);
+                parts = parts + counter.parts_in(room) - before;
+            }
         }
     }
 
