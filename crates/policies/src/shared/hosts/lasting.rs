@@ -2,42 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{FreeHosts, HostId, Machine, Placement, Resources, Span, Time};
+use miserly_core::{FreeHosts, HostId, Machine, Resources, Time};
 
 /// The times at which less becomes free on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Falls {
     pub(super) first: i64,
     pub(super) last: i64,
-}
-
-/// A reservation of a pass that is not in the timelines, only in what stays free for ever.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) at: Time,
-    pub(super) span: Span,
-    pub(super) placement: Placement,
-    /// The amounts of the placement, in the order of the hosts.
-    amounts: Vec<(HostId, Resources)>,
-}
-
-impl Pending {
-    pub(super) fn new(at: Time, span: Span, placement: &Placement) -> Pending {
-        let mut amounts: Vec<_> = placement.shares().iter().map(|share| (share.host, share.amount)).collect();
-        amounts.sort_unstable_by_key(|(host, _)| *host);
-        Pending { at, span, placement: placement.clone(), amounts }
-    }
-
-    /// Returns whether it is this one.
-    pub(super) fn is(&self, at: Time, span: Span, placement: &Placement) -> bool {
-        (self.at, self.span) == (at, span) && self.placement == *placement
-    }
-
-    /// Returns the amount that it takes of a host, if any. O(log hosts).
-    pub(super) fn amount(&self, host: HostId) -> Option<&Resources> {
-        let found = self.amounts.binary_search_by_key(&host, |(host, _)| *host);
-        found.ok().map(|at| &self.amounts[at].1)
-    }
 }
 
 /// The resources that stay free on every host for ever, kept from change to change.

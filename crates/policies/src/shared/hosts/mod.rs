@@ -4,6 +4,8 @@ mod timeline;
 
 mod search;
 
+mod several;
+
 mod freed_search;
 
 mod pool;
@@ -11,6 +13,8 @@ mod pool;
 mod freed;
 
 mod lasting;
+
+mod held;
 
 mod what_if;
 
@@ -24,8 +28,10 @@ use miserly_core::{
 pub use self::freed::FreedHosts;
 pub use self::what_if::WhatIf;
 
-use self::lasting::{Falls, Lasting, Pending};
+use self::held::Pending;
+use self::lasting::{Falls, Lasting};
 use self::pool::Pool;
+use self::several::LastSearch;
 use self::timeline::Timeline;
 use super::Profile;
 
@@ -78,22 +84,6 @@ struct Stretch {
     to: Time,
     placement: Placement,
     part: Part,
-}
-
-/// A search over several hosts while no host ever has less than before. It reads what is free in `first..=at`.
-#[derive(Clone, Debug)]
-struct LastSearch {
-    first: Time,
-    at: Time,
-    demand: Resources,
-    placement: Placement,
-}
-
-impl LastSearch {
-    /// Returns whether it was that from this instant on for this demand.
-    fn is(&self, first: Time, demand: &Resources) -> bool {
-        self.first == first && self.demand == *demand
-    }
 }
 
 /// The part of a placement that is held.
@@ -303,56 +293,6 @@ impl HostPlan {
             free = free.least(&line.free_at(pending.at).less(amount));
         }
         lasting.set_free(&self.machine, host, free);
-    }
-
-    /// Reserves a placement for this pass. No reservation may begin now.
-    ///
-    /// [`release`](HostPlan::release) undoes all that were held.
-    pub fn hold(&mut self, at: Time, span: Span, placement: &Placement) {
-        self.held += 1;
-        let rises = self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none());
-        if !rises || self.held > 1 {
-            self.enter_pending();
-            return self.take(at, span, placement);
-        }
-        if self.pending.as_ref().is_some_and(|last| last.is(at, span, placement)) {
-            return;
-        }
-        let last = self.pending.replace(Pending::new(at, span, placement));
-        for placement in last.iter().map(|last| &last.placement).chain([placement]) {
-            self.pending_changed(placement);
-        }
-    }
-
-    /// Removes the reservations that were held in this pass.
-    pub fn release<'a>(&mut self, held: impl Iterator<Item = (Time, Span, &'a Placement)>) {
-        self.held = 0;
-        // A second one would have entered it.
-        if self.pending.is_none() {
-            held.for_each(|(at, span, placement)| self.give(at, span, placement));
-        }
-    }
-
-    /// Returns the pending reservation, if it is held in this pass.
-    fn pending(&self) -> Option<&Pending> {
-        self.pending.as_ref().filter(|_| self.held > 0)
-    }
-
-    /// Enters the pending reservation in the timelines, or drops that of the last pass.
-    fn enter_pending(&mut self) {
-        if let Some(Pending { at, span, placement, .. }) = self.pending.take() {
-            self.pending_changed(&placement);
-            // That of the last pass never stays where a host falls.
-            if self.held > 0 {
-                self.take(at, span, &placement);
-            }
-        }
-    }
-
-    fn pending_changed(&mut self, placement: &Placement) {
-        for share in placement.shares() {
-            self.host_changed(share.host, self.hosts[share.host.index()].falls());
-        }
     }
 
     /// Returns `from`, or the start of time for a change that holds already.

@@ -6,7 +6,7 @@ use miserly_core::{
 
 use super::pool::Pool;
 use super::timeline::Timeline;
-use super::{HostPlan, LastSearch, small};
+use super::{HostPlan, small};
 
 impl HostPlan {
     /// Returns a placement at which a job can start now and stay for `span`, beside all
@@ -103,29 +103,6 @@ impl HostPlan {
         self.search_without_falls(now, span, demand).or_else(|| self.never(demand))
     }
 
-    /// Returns the earliest start after `now` over several hosts, if no host ever has less than before.
-    ///
-    /// It is that of the last search if nothing changed that this one read.
-    pub(super) fn search_without_falls(
-        &mut self,
-        now: Time,
-        span: Span,
-        demand: &Resources,
-    ) -> Option<(Time, Placement)> {
-        let first = self.first_without_falls(now, Time::MAX, span, demand)?;
-        if let Some(last) = self.last_search.as_ref().filter(|last| last.is(first, demand)) {
-            return Some((last.at, last.placement.clone()));
-        }
-        let (at, placement) = self.earliest_without_falls(first, Time::MAX, demand)?;
-        self.last_search = Some(LastSearch { first, at, demand: *demand, placement: placement.clone() });
-        Some((at, placement))
-    }
-
-    /// Returns whether less may become free on a host, as far as that is known: only where jobs may span hosts.
-    fn falls_on_any(&self) -> bool {
-        self.lasting.as_ref().is_none_or(|lasting| lasting.falls().is_some())
-    }
-
     /// Returns the earliest start not before `from`, which may be later than now, and before
     /// `until`.
     ///
@@ -188,7 +165,7 @@ impl HostPlan {
     }
 
     /// Returns the breakpoints after `after` and before `until`.
-    fn points(&self, after: Time, until: Time) -> impl Iterator<Item = (i64, HostId)> + '_ {
+    pub(super) fn points(&self, after: Time, until: Time) -> impl Iterator<Item = (i64, HostId)> + '_ {
         let from = after.ticks().saturating_add(1);
         let points = self.points.range((from, 0)..).take_while(move |(at, _)| *at < until.ticks());
         points.map(|&(at, host)| (at, HostId(host)))
@@ -262,76 +239,6 @@ impl HostPlan {
     ) -> Option<Time> {
         let together = self.together.as_ref()?;
         together.earliest_within(from, until, limit, span, small(demand.cpus_count()))
-    }
-
-    /// Returns the earliest start over several hosts.
-    ///
-    /// The total of free processors bounds the start from below. From there on each breakpoint is
-    /// examined.
-    fn earliest_on_any(
-        &self,
-        after: Time,
-        until: Time,
-        span: Span,
-        demand: &Resources,
-    ) -> Option<(Time, Placement)> {
-        let next = |after| self.points(after, until).next().map(|(at, _)| Time::from_ticks(at));
-        if !self.falls_on_any() {
-            let first = self.first_without_falls(after, until, span, demand)?;
-            return self.earliest_without_falls(first, until, demand);
-        }
-        let mut from = next(after)?;
-        loop {
-            let at = self.together_from(from, until, Time::MAX, span, demand)?;
-            if let Some(placement) = self.fit_throughout(at, span, demand) {
-                return Some((at, placement));
-            }
-            from = next(at)?;
-        }
-    }
-
-    /// Returns the first breakpoint after `after` and before `until` at which enough processors are free in total.
-    pub(super) fn first_without_falls(
-        &self,
-        after: Time,
-        until: Time,
-        span: Span,
-        demand: &Resources,
-    ) -> Option<Time> {
-        let (next, _) = self.points(after, until).next()?;
-        self.together_from(Time::from_ticks(next), until, Time::MAX, span, demand)
-    }
-
-    /// Returns the earliest start over several hosts from the breakpoint `first` on, if no host ever has less than
-    /// before.
-    ///
-    /// O(hosts) for the first instant, and O(log hosts) for each change of a host from there on.
-    fn earliest_without_falls(
-        &self,
-        first: Time,
-        until: Time,
-        demand: &Resources,
-    ) -> Option<(Time, Placement)> {
-        let counter = PartCounter::new(demand);
-        let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.free_at(first)).collect();
-        let mut parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
-        let mut at = first;
-        let mut points = self.points(first, until).peekable();
-        loop {
-            if parts >= demand.cpus_count()
-                && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
-            {
-                return Some((at, placement));
-            }
-            let (next, _) = *points.peek()?;
-            at = Time::from_ticks(next);
-            while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
-                let room = &mut free[host.index()];
-                let before = counter.parts_in(room);
-                *room = self.hosts[host.index()].free_at(at);
-                parts = parts + counter.parts_in(room) - before;
-            }
-        }
     }
 
     /// Returns whether the placement is free from `at` on, so that a reservation can stay there.

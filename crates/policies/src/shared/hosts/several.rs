@@ -1,0 +1,116 @@
+//! Searches for the start of a job over several hosts.
+
+use miserly_core::{FreeHosts, PartCounter, Placement, Procs, Resources, Span, Time};
+
+use super::HostPlan;
+
+/// A search over several hosts while no host ever has less than before. It reads what is free in `first..=at`.
+#[derive(Clone, Debug)]
+pub(super) struct LastSearch {
+    pub(super) first: Time,
+    pub(super) at: Time,
+    demand: Resources,
+    placement: Placement,
+}
+
+impl LastSearch {
+    /// Returns whether it was that from this instant on for this demand.
+    fn is(&self, first: Time, demand: &Resources) -> bool {
+        self.first == first && self.demand == *demand
+    }
+}
+
+impl HostPlan {
+    /// Returns the earliest start over several hosts.
+    ///
+    /// The total of free processors bounds the start from below. From there on each breakpoint is
+    /// examined.
+    pub(super) fn earliest_on_any(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let next = |after| self.points(after, until).next().map(|(at, _)| Time::from_ticks(at));
+        if !self.falls_on_any() {
+            let first = self.first_without_falls(after, until, span, demand)?;
+            return self.earliest_without_falls(first, until, demand);
+        }
+        let mut from = next(after)?;
+        loop {
+            let at = self.together_from(from, until, Time::MAX, span, demand)?;
+            if let Some(placement) = self.fit_throughout(at, span, demand) {
+                return Some((at, placement));
+            }
+            from = next(at)?;
+        }
+    }
+
+    /// Returns the first breakpoint after `after` and before `until` at which enough processors are free in total.
+    pub(super) fn first_without_falls(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<Time> {
+        let (next, _) = self.points(after, until).next()?;
+        self.together_from(Time::from_ticks(next), until, Time::MAX, span, demand)
+    }
+
+    /// Returns the earliest start over several hosts from the breakpoint `first` on, if no host ever has less than
+    /// before.
+    ///
+    /// O(hosts) for the first instant, and O(log hosts) for each change of a host from there on.
+    fn earliest_without_falls(
+        &self,
+        first: Time,
+        until: Time,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let counter = PartCounter::new(demand);
+        let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.free_at(first)).collect();
+        let mut parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
+        let mut at = first;
+        let mut points = self.points(first, until).peekable();
+        loop {
+            if parts >= demand.cpus_count()
+                && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
+            {
+                return Some((at, placement));
+            }
+            let (next, _) = *points.peek()?;
+            at = Time::from_ticks(next);
+            while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
+                let room = &mut free[host.index()];
+                let before = counter.parts_in(room);
+                *room = self.hosts[host.index()].free_at(at);
+                parts = parts + counter.parts_in(room) - before;
+            }
+        }
+    }
+
+    /// Returns the earliest start after `now` over several hosts, if no host ever has less than before.
+    ///
+    /// It is that of the last search if nothing changed that this one read.
+    pub(super) fn search_without_falls(
+        &mut self,
+        now: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let first = self.first_without_falls(now, Time::MAX, span, demand)?;
+        if let Some(last) = self.last_search.as_ref().filter(|last| last.is(first, demand)) {
+            return Some((last.at, last.placement.clone()));
+        }
+        let (at, placement) = self.earliest_without_falls(first, Time::MAX, demand)?;
+        self.last_search = Some(LastSearch { first, at, demand: *demand, placement: placement.clone() });
+        Some((at, placement))
+    }
+
+    /// Returns whether less may become free on a host, as far as that is known: only where jobs may span hosts.
+    pub(super) fn falls_on_any(&self) -> bool {
+        self.lasting.as_ref().is_none_or(|lasting| lasting.falls().is_some())
+    }
+}
