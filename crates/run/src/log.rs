@@ -21,8 +21,7 @@ impl Log {
     /// # Errors
     /// If it cannot be read.
     pub fn load(trace: Trace) -> Result<Log, TraceError> {
-        let sha256 = trace.sha256()?;
-        let trace = trace.into_memory()?;
+        let (trace, sha256) = trace.into_memory()?;
         let survey = Arc::new(trace.survey()?);
         Ok(Log { trace: Arc::new(trace), survey, sha256 })
     }

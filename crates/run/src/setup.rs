@@ -232,6 +232,12 @@ impl RunSetup {
             observers.push(&mut **other);
         }
         let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
+        // A run of batches may end before the log does, and counts the lines up to there.
+        if self.trace.is_stored() && self.options.batches.is_none() {
+            let (run, counts) = jobs
+                .read_ahead(|jobs| simulation.run(&mut jobs.map(|job| job.map(simulated)), &mut observers));
+            return run.map(|()| counts);
+        }
         simulation.run(&mut jobs.by_ref().map(|job| job.map(simulated)), &mut observers)?;
         Ok(jobs.counts().clone())
     }

@@ -16,6 +16,8 @@
 
 mod named;
 
+mod ahead;
+
 pub mod swf;
 
 mod compression;

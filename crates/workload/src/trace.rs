@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
@@ -13,6 +14,9 @@ use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// Size of a read in bytes.
 const CHUNK: usize = 1 << 18;
+
+/// The longest text of a gzipped log that is kept in memory, in bytes. A longer one is unpacked again.
+const KEPT_MAX: u64 = 1 << 26;
 
 /// An error in a log, with the name of the log and the line.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +85,8 @@ fn way_out(error: &ReadError) -> &'static str {
 pub struct Trace {
     name: String,
     source: Source,
+    /// The text of a gzipped log, once it was unpacked whole.
+    unpacked: OnceLock<Vec<u8>>,
 }
 
 enum Source {
@@ -120,7 +126,7 @@ impl Trace {
         } else {
             spool(file).map_err(failed)?
         };
-        Ok(Trace { name, source })
+        Ok(Trace::of(name, source))
     }
 
     /// Copies standard input to a temporary file.
@@ -130,24 +136,45 @@ impl Trace {
     pub fn stdin() -> Result<Trace, TraceError> {
         let name = String::from("standard input");
         match spool(io::stdin().lock()) {
-            Ok(source) => Ok(Trace { name, source }),
+            Ok(source) => Ok(Trace::of(name, source)),
             Err(error) => Err(TraceError::Open { name, error }),
         }
     }
 
-    /// Creates a log in memory, such as a generated one.
-    pub fn memory(name: impl Into<String>, text: Vec<u8>) -> Trace {
-        Trace { name: name.into(), source: Source::Memory(text) }
+    fn of(name: String, source: Source) -> Trace {
+        Trace { name, source, unpacked: OnceLock::new() }
     }
 
-    /// Loads and decompresses the log into memory, for repeated reading.
+    /// Creates a log in memory, such as a generated one.
+    pub fn memory(name: impl Into<String>, text: Vec<u8>) -> Trace {
+        Trace::of(name.into(), Source::Memory(text))
+    }
+
+    /// Loads and decompresses the log into memory, for repeated reading. Returns it with its SHA-256.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn into_memory(self) -> Result<Trace, TraceError> {
+    pub fn into_memory(self) -> Result<(Trace, String), TraceError> {
+        let mut stored = Vec::new();
+        self.raw().and_then(|mut raw| raw.read_to_end(&mut stored)).map_err(|error| self.failed(error))?;
+        let stored = Trace::memory(self.name, stored);
+        let sha256 = stored.sha256()?;
+        if !stored.is_packed()? {
+            return Ok((stored, sha256));
+        }
         let mut text = Vec::new();
-        self.unpacked()?.read_to_end(&mut text).map_err(|error| self.failed(error))?;
-        Ok(Trace { name: self.name, source: Source::Memory(text) })
+        stored.unpacked()?.read_to_end(&mut text).map_err(|error| stored.failed(error))?;
+        Ok((Trace::memory(stored.name, text), sha256))
+    }
+
+    /// Returns whether the log is not in memory, so that reading it takes time of its own.
+    pub fn is_stored(&self) -> bool {
+        !matches!(self.source, Source::Memory(_))
+    }
+
+    fn is_packed(&self) -> Result<bool, TraceError> {
+        let mut raw = self.raw().map_err(|error| self.failed(error))?;
+        Ok(is_gzipped(raw.fill_buf().map_err(|error| self.failed(error))?))
     }
 
     /// Returns the name for messages: the path as given.
@@ -175,6 +202,9 @@ impl Trace {
     /// # Errors
     /// The file cannot be opened or has another compression.
     pub fn unpacked(&self) -> Result<Box<dyn BufRead + Send + '_>, TraceError> {
+        if let Some(text) = self.unpacked.get() {
+            return Ok(Box::new(&text[..]));
+        }
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
         let start = raw.fill_buf().map_err(|error| self.failed(error))?;
         if let Some(compression) = unsupported_compression(start) {
@@ -216,8 +246,21 @@ impl Trace {
     /// # Errors
     /// The log cannot be read.
     pub fn survey(&self) -> Result<Survey, TraceError> {
+        if self.is_stored() && self.is_packed()? {
+            self.keep_unpacked()?;
+        }
         let mut reader = self.reader()?;
         reader.survey().map_err(|error| self.read_error(error))
+    }
+
+    /// Keeps the text of a gzipped log, unless it is long. A damaged one is not kept: its lines are read up to the damage.
+    fn keep_unpacked(&self) -> Result<(), TraceError> {
+        let mut text = Vec::new();
+        let read = self.unpacked()?.take(KEPT_MAX + 1).read_to_end(&mut text);
+        if read.is_ok_and(|length| length as u64 <= KEPT_MAX) {
+            self.unpacked.get_or_init(|| text);
+        }
+        Ok(())
     }
 
     /// Returns the error for a line of this log.
