@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use anyhow::{Context, bail, ensure};
 use miserly_policies::PolicySpec;
@@ -71,13 +73,17 @@ fn simulate(
     let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
-    let mut outcome = match format {
-        None => prepared.outcome(&args.policy, false, &mut [&mut watch])?,
-        Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
-    };
-    drop(progress);
     let shown = !args.json || args.report.is_requested();
-    let recorded = if shown { prepared.recorded()? } else { None };
+    let (outcome, recorded) = thread::scope(|scope| {
+        let recorded = shown.then(|| scope.spawn(|| prepared.recorded()));
+        let outcome = match format {
+            None => prepared.outcome(&args.policy, false, &mut [&mut watch]).map_err(Into::into),
+            Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch),
+        };
+        (outcome, recorded.map(|recorded| recorded.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    });
+    let (mut outcome, recorded) = (outcome?, recorded.transpose()?.flatten());
+    drop(progress);
     let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
     args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
