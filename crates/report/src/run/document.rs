@@ -52,6 +52,8 @@ pub struct RunDoc {
     pub queue_length: QueueLengthDoc,
     /// Promises made, kept and broken.
     pub promises: PromisesDoc,
+    /// How often a start was promised or planned, for the first time or another one.
+    pub planned_starts: u64,
     /// Quality of promises as forecasts.
     pub guarantees: GuaranteesDoc,
     /// Results of opportunistic execution, if it was enabled.
@@ -306,6 +308,7 @@ impl RunDoc {
             throughput_per_hour: metrics.throughput_per_hour(),
             queue_length: QueueLengthDoc { mean: queue_mean, max: queue_max },
             promises: PromisesDoc { made, kept: made - broken, broken },
+            planned_starts: metrics.planned_starts(),
             guarantees: GuaranteesDoc::new(&mut metrics.guarantees),
             opportunistic: None,
             slicing: None,

@@ -24,7 +24,11 @@ pub fn simulate_table(outcome: &RunDoc, recorded: Option<&RunDoc>, style: TableS
     }
     let timing = &outcome.timing;
     let speed = whole(Some(timing.jobs_per_second.round()));
-    text.push_str(&style.entry("took", &format!("{:.3} s, {speed} jobs per second", timing.seconds)));
+    let mut took = format!("{:.3} s, {speed} jobs per second", timing.seconds);
+    if outcome.planned_starts > 0 {
+        took.push_str(&format!("; starts planned {} times", count(outcome.planned_starts)));
+    }
+    text.push_str(&style.entry("took", &took));
     text + &group_tables::run_tables(outcome, style)
 }
 

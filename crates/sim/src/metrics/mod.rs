@@ -27,7 +27,7 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
+use miserly_core::{Effect, JobNumber, Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
@@ -86,6 +86,8 @@ struct Totals {
     killed: u64,
     promised: u64,
     broken: u64,
+    /// Starts that were promised or planned, for the first time or another one.
+    planned_starts: u64,
     refused: BTreeMap<Refusal, u64>,
     lost: u128,
     submitted_work: u128,
@@ -162,6 +164,12 @@ impl Metrics {
     /// Returns the number of promises, and the number of broken ones.
     pub fn promises(&self) -> (u64, u64) {
         (self.totals.promised, self.totals.broken)
+    }
+
+    /// Returns how often a start was promised or planned, for the first time or another one: the decisions of a
+    /// policy that keeps reservations.
+    pub fn planned_starts(&self) -> u64 {
+        self.totals.planned_starts
     }
 
     /// Returns the time from the first submission to the last end, or `None` without jobs.
@@ -279,6 +287,12 @@ impl Observer for Metrics {
             // policy.
             self.batches.reach(self.totals.submitted - self.totals.warming);
         }
+    }
+
+    fn effect(&mut self, _now: Time, _job: JobNumber, effect: &Effect) {
+        let plans =
+            matches!(effect, Effect::Promised { .. } | Effect::PromiseBroken { .. } | Effect::Planned { .. });
+        self.totals.planned_starts += u64::from(plans);
     }
 
     fn instant(&mut self, now: Time, standing: SystemSnapshot) {
