@@ -2,7 +2,8 @@
 
 use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Slot, SlotId, Violation};
 
-use super::slot_jobs::{PeMask, SlotJob, SlotJobs};
+use super::pe_bits::PeBits;
+use super::slot_jobs::{SlotJob, SlotJobs};
 
 /// The order of jobs that could run in the same alternate slot. The paper does not specify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,9 @@ pub enum AlternativeOrder {
 
 /// The alternates of each slot.
 ///
-/// In the order of arrival, a slot is examined again only if its open processors changed or one of
-/// its alternates left. Jobs that were rejected before are rejected again. In other slots only
-/// later arrivals are examined.
+/// In the order of arrival, all jobs are examined again in a slot whose open processors changed, and the
+/// later ones in a slot that an alternate left. Jobs that were rejected before are rejected again. In
+/// other slots only later arrivals are examined.
 #[derive(Debug, Default)]
 pub(super) struct Alternative {
     rows: Vec<Option<Alternates>>,
@@ -37,10 +38,9 @@ struct Alternates {
     /// In the order of examination, which is that of admission wherever the alternates are
     /// remembered.
     jobs: Vec<(u64, JobId)>,
-    /// The processors that they left idle, their number, and their mask.
-    idle: PeSet,
+    /// The processors that they left idle, and their number.
+    idle: PeBits,
     count: Procs,
-    mask: PeMask,
 }
 
 /// A job and a slot that it enters or leaves.
@@ -119,17 +119,29 @@ impl Alternative {
                 rows.next();
                 self.rows.push(None);
             }
-            let known = rows.next().flatten().filter(|alternates| self.is_of(alternates, row));
-            let alternates = match known {
-                Some(alternates) => alternates.and_of(slot, new),
+            let known = rows.next().flatten().filter(|alternates| alternates.are_of(row));
+            let alternates = match known.map(|alternates| (self.first_gone(&alternates, row), alternates)) {
+                Some((None, alternates)) => alternates.and_of(slot, new),
+                Some((Some(gone), alternates)) => {
+                    let later = all.partition_point(|slot_job| slot_job.admitted < gone);
+                    alternates.before(gone, &all[..later]).and_of(slot, &all[later..])
+                }
                 None => Alternates::none(row).and_of(slot, all),
             };
             if alternates.version != row.version() || alternates.jobs.len() != row.alternates().len() {
                 let mut wanted: Vec<JobId> = alternates.jobs.iter().map(|(_, job)| *job).collect();
                 wanted.sort_unstable();
-                let may_stay = |job: &JobId| wanted.binary_search(job).is_ok();
-                leave.extend(row.alternates().filter(|job| !may_stay(job)).map(|job| (job, slot)));
-                enter.extend(wanted.iter().filter(|job| !row.has_alternate(**job)).map(|job| (*job, slot)));
+                // Both are in the order of their numbers.
+                let mut has = row.alternates().peekable();
+                for job in wanted {
+                    leave.extend(
+                        std::iter::from_fn(|| has.next_if(|other| *other < job)).map(|job| (job, slot)),
+                    );
+                    if has.next_if_eq(&job).is_none() {
+                        enter.push((job, slot));
+                    }
+                }
+                leave.extend(has.map(|job| (job, slot)));
             }
             self.rows.push(Some(alternates));
         }
@@ -138,10 +150,11 @@ impl Alternative {
         (leave, enter)
     }
 
-    /// Returns whether these are still the alternates of a slot, apart from later arrivals.
-    fn is_of(&self, alternates: &Alternates, row: &Slot) -> bool {
+    /// Returns the first alternate that left.
+    fn first_gone(&self, alternates: &Alternates, row: &Slot) -> Option<u64> {
         let left = |gone: &u64| alternates.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
-        alternates.version == row.version() || (alternates.open == *row.open() && !self.gone.iter().any(left))
+        let changed = alternates.version != row.version();
+        self.gone.iter().copied().filter(|gone| changed && left(gone)).min()
     }
 }
 
@@ -156,8 +169,26 @@ fn each_job(
 
 impl Alternates {
     fn none(row: &Slot) -> Alternates {
-        let (idle, count) = (row.open().clone(), row.open_count());
-        Alternates { version: 0, open: idle.clone(), jobs: vec![], mask: PeMask::new(&idle), idle, count }
+        let (open, count) = (row.open().clone(), row.open_count());
+        Alternates { version: 0, idle: PeBits::new(&open), open, jobs: vec![], count }
+    }
+
+    /// Returns whether they were chosen for these open processors.
+    fn are_of(&self, row: &Slot) -> bool {
+        self.version == row.version() || self.open == *row.open()
+    }
+
+    /// Returns those that were admitted before this number. `earlier` has all jobs that were.
+    fn before(mut self, admitted: u64, earlier: &[&SlotJob]) -> Alternates {
+        self.jobs.truncate(self.jobs.partition_point(|(other, _)| *other < admitted));
+        (self.idle, self.count) = (PeBits::new(&self.open), self.open.count());
+        for (admitted, _) in &self.jobs {
+            if let Ok(at) = earlier.binary_search_by_key(admitted, |slot_job| slot_job.admitted) {
+                self.idle.remove_all(&earlier[at].pes);
+                self.count -= earlier[at].size;
+            }
+        }
+        self
     }
 
     /// Adds the jobs of `slot_jobs` that fit on the idle processors.
@@ -167,10 +198,10 @@ impl Alternates {
                 break;
             }
             let may = slot_job.size <= self.count && slot_job.slot != slot;
-            if may && slot_job.mask.is_within(self.mask) && self.idle.contains_all(&slot_job.pes) {
+            // Most jobs that do not fit lack their lowest processor.
+            if may && self.idle.has(slot_job.lowest) && self.idle.contains_all(&slot_job.pes) {
                 self.idle.remove_all(&slot_job.pes);
                 self.count -= slot_job.size;
-                self.mask = PeMask::new(&self.idle);
                 self.jobs.push((slot_job.admitted, slot_job.job));
             }
         }

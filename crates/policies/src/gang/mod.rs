@@ -6,6 +6,8 @@ mod slot_jobs;
 
 mod alternative;
 
+mod pe_bits;
+
 mod unification;
 
 mod policy;

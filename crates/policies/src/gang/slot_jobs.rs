@@ -13,26 +13,8 @@ pub(super) struct SlotJob {
     pub(super) pes: PeSet,
     /// The number of the processors.
     pub(super) size: Procs,
-    pub(super) mask: PeMask,
-}
-
-/// A set of processors by their numbers modulo 128. The mask of a subset is a subset of the
-/// mask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PeMask(u128);
-
-impl PeMask {
-    pub(super) fn new(pes: &PeSet) -> PeMask {
-        let of_range = |&(low, high): &(u32, u32)| match high - low {
-            0..127 => (u128::MAX >> (127 - (high - low))).rotate_left(low % 128),
-            _ => u128::MAX,
-        };
-        PeMask(pes.ranges().iter().map(of_range).fold(0, |all, part| all | part))
-    }
-
-    pub(super) fn is_within(self, other: PeMask) -> bool {
-        self.0 & !other.0 == 0
-    }
+    /// The lowest processor.
+    pub(super) lowest: u32,
 }
 
 /// All jobs of the matrix, in the order of their admission.
@@ -41,12 +23,12 @@ pub(super) struct SlotJobs(Vec<SlotJob>);
 
 impl SlotJob {
     pub(super) fn new(ledger: &Ledger, job: JobId, place: SlotPlacement) -> SlotJob {
-        let (size, mask) = (place.pes.count(), PeMask::new(&place.pes));
-        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, mask }
+        let (size, lowest) = (place.pes.count(), lowest(&place.pes));
+        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, lowest }
     }
 
     pub(super) fn move_to(&mut self, place: SlotPlacement) {
-        self.mask = PeMask::new(&place.pes);
+        self.lowest = lowest(&place.pes);
         (self.slot, self.pes) = (place.slot, place.pes);
     }
 }
@@ -97,20 +79,7 @@ pub(super) fn runs(ledger: &Ledger, job: JobId) -> bool {
     matches!(state, Some(State::Running { released: false, .. }))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_is_in_a_set_has_its_shadow_in_that_of_the_set() {
-        let mask = |low, count| PeMask::new(&PeSet::block(low, count));
-        assert_eq!(mask(0, 1), PeMask(1));
-        assert_eq!(mask(3, 2), PeMask(0b11000));
-        assert_eq!((mask(0, 128), mask(77, 128), mask(5, 1000)), (mask(0, 128), mask(0, 128), mask(0, 128)));
-        assert_eq!(mask(0, 128), PeMask(u128::MAX));
-        assert_eq!(mask(127, 2), PeMask(1 << 127 | 1), "numbers wrap around");
-        assert_eq!(mask(1, 127), PeMask(u128::MAX - 1));
-        assert!(mask(130, 4).is_within(mask(129, 6)) && !mask(129, 6).is_within(mask(130, 4)));
-        assert!(PeMask::new(&PeSet::empty()).is_within(PeMask(0)));
-    }
+/// Returns the lowest processor of a set, which is not empty.
+fn lowest(pes: &PeSet) -> u32 {
+    pes.ranges().first().map_or(0, |(low, _)| *low)
 }

@@ -19,7 +19,7 @@ pub enum Booking {
 /// The buddy system: a job goes to the least loaded free controller of its size.
 ///
 /// The size of the controller is the least power of two that is at least the job's size. All its
-/// processors must be free in a slot. Ties go to the lowest controller, then to the first slot.
+/// processors must be free in a slot. Ties go to the first slot, then to the lowest controller.
 ///
 /// A controller's load is the sum of three terms: the jobs mapped to it, the larger load of its two
 /// children, and the jobs mapped to its ancestors. A job whose size is no power of two gets a part
@@ -41,6 +41,8 @@ pub struct Buddy {
     own: Vec<u32>,
     /// The own jobs plus the larger load of the two children: the maximum of a path downwards.
     down: Vec<u32>,
+    /// The minimum of a path downwards, a bound for all controllers below.
+    least: Vec<u32>,
 }
 
 /// A controller that a job could be mapped to.
@@ -62,7 +64,7 @@ struct Search<'a> {
 impl Buddy {
     /// Returns the scheme without jobs, with this counting.
     pub fn new(booking: Booking) -> Buddy {
-        Buddy { booking, procs: 0, span: 1, own: vec![0; 2], down: vec![0; 2] }
+        Buddy { booking, procs: 0, span: 1, own: vec![0; 2], down: vec![0; 2], least: vec![0; 2] }
     }
 
     /// Returns the size of a controller.
@@ -122,25 +124,21 @@ impl Buddy {
             self.own[node] = change(self.own[node]);
             let mut above = node;
             while above > 0 {
-                let below = self.down.get(2 * above).max(self.down.get(2 * above + 1)).copied();
-                self.down[above] = self.own[above] + below.unwrap_or(0);
+                let (left, right) = (2 * above, 2 * above + 1);
+                let most = self.down.get(left).max(self.down.get(right)).copied();
+                let least = self.least.get(left).min(self.least.get(right)).copied();
+                self.down[above] = self.own[above] + most.unwrap_or(0);
+                self.least[above] = self.own[above] + least.unwrap_or(0);
                 above /= 2;
             }
         }
     }
 
-    /// Returns the least loaded controller that is free.
-    fn least(&self, search: &Search<'_>) -> Option<Candidate> {
-        let mut best = None;
-        self.look(1, 0, search, &mut best);
-        best
-    }
-
-    /// Searches below a controller whose ancestors have `above` jobs mapped to them.
+    /// Looks below a controller, whose ancestors have `above` jobs mapped to them, for a free one that is loaded
+    /// less than `best`.
     fn look(&self, node: usize, above: u32, search: &Search<'_>, best: &mut Option<Candidate>) {
         let beaten = |load: u32| best.is_some_and(|best| best.load <= load);
-        let own = self.own[node];
-        if beaten(above + own) || Procs::from(u64::from(self.count(node))) < search.job {
+        if beaten(above + self.least[node]) || Procs::from(u64::from(self.count(node))) < search.job {
             return;
         }
         if self.size(node) == search.size {
@@ -153,8 +151,8 @@ impl Buddy {
             let free = first_free(search, &self.pes(node));
             *best = free.map(|low| Candidate { load: above, node: self.over(low, search.size) }).or(*best);
         } else {
-            self.look(2 * node, above + own, search, best);
-            self.look(2 * node + 1, above + own, search, best);
+            self.look(2 * node, above + self.own[node], search, best);
+            self.look(2 * node + 1, above + self.own[node], search, best);
         }
     }
 
@@ -176,35 +174,40 @@ impl Buddy {
         self.choose(second, count - here, ranges);
     }
 
-    /// Returns the least load of a free controller, and the processors of a job there.
-    fn on_least(&self, open: &PeSet, job: Procs) -> Option<(u32, PeSet)> {
-        let size = controller(job);
-        let Candidate { load, node } = self.least(&Search { open, size, job })?;
+    /// Returns the processors of a job on a controller.
+    fn pes_on(&self, node: usize, job: Procs) -> Option<PeSet> {
         let mut ranges = vec![];
         self.choose(node, u32::try_from(job).ok()?, &mut ranges);
-        Some((load, PeSet::from_ranges(&ranges)))
+        Some(PeSet::from_ranges(&ranges))
     }
 }
 
 impl Packing for Buddy {
     fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
-        let places = super::with_room(matrix, size).filter_map(|(slot, row)| {
-            let (load, pes) = self.on_least(row.open(), size)?;
-            Some((load, slot, pes))
-        });
-        let (_, slot, pes) = places.min_by_key(|(load, slot, _)| (*load, *slot))?;
-        Some(SlotPlacement { slot, pes })
+        let (mut best, mut place) = (None, None);
+        for (slot, row) in super::with_room(matrix, size) {
+            let search = Search { open: row.open(), size: controller(size), job: size };
+            let before = best.map(|best: Candidate| best.load);
+            self.look(1, 0, &search, &mut best);
+            let Some(found) = best.filter(|best| Some(best.load) != before) else { continue };
+            place = Some((slot, found.node));
+        }
+        let (slot, node) = place?;
+        Some(SlotPlacement { slot, pes: self.pes_on(node, size)? })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
-        self.on_least(matrix.all(), size).map(|(_, pes)| pes)
+        let mut best = None;
+        let search = Search { open: matrix.all(), size: controller(size), job: size };
+        self.look(1, 0, &search, &mut best);
+        self.pes_on(best?.node, size)
     }
 
     fn reset(&mut self, procs: Procs, numbers: Procs) {
         self.procs = u32::try_from(procs).unwrap_or(u32::MAX);
         self.span = controller(numbers.max(Procs::ONE));
         let nodes = 2 * self.span as usize;
-        (self.own, self.down) = (vec![0; nodes], vec![0; nodes]);
+        (self.own, self.down, self.least) = (vec![0; nodes], vec![0; nodes], vec![0; nodes]);
     }
 
     fn came(&mut self, pes: &PeSet) {
@@ -266,6 +269,13 @@ mod tests {
         buddy
     }
 
+    /// Returns the processors of a job on the least loaded controller of a slot with these open ones.
+    fn placed(buddy: &Buddy, open: &PeSet, job: Procs) -> Option<String> {
+        let mut best = None;
+        buddy.look(1, 0, &Search { open, size: controller(job), job }, &mut best);
+        Some(buddy.pes_on(best?.node, job)?.to_string())
+    }
+
     /// Checks the three terms of Figure 2: jobs mapped to the controller, to its ancestors, and the
     /// larger load of its two halves.
     #[test]
@@ -306,8 +316,7 @@ mod tests {
         let mut buddy = Buddy::new(Booking::Own);
         buddy.reset(Procs::new(3), Procs::new(4));
         buddy.came(&PeSet::block(3, 1));
-        let chosen =
-            |count: u64| buddy.on_least(&PeSet::first(3), count.into()).map(|(_, pes)| pes.to_string());
+        let chosen = |count: u64| placed(&buddy, &PeSet::first(3), count.into());
         assert_eq!(
             [3, 4, 2, 1].map(chosen),
             [Some("0-2".into()), None, Some("0-1".into()), Some("0".into())]
@@ -318,7 +327,7 @@ mod tests {
     fn groups_are_taken_by_the_loads_below() {
         let chosen = |jobs: &[PeSet], procs: u64, count: u64| {
             let buddy = with(Booking::Own, procs, jobs);
-            buddy.on_least(&PeSet::first(u32::try_from(procs).unwrap()), count.into()).unwrap().1.to_string()
+            placed(&buddy, &PeSet::first(u32::try_from(procs).unwrap()), count.into()).unwrap()
         };
         assert_eq!(chosen(&[], 8, 5), "0-4");
         // All of the less loaded half; of the other one the less loaded processor of the less
