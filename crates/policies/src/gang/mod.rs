@@ -15,7 +15,7 @@ mod policy;
 pub use alternative::AlternativeOrder;
 pub use packing::{
     BestFit, Booking, Buddy, BySize, BySlots, FilledFromRight, FirstFit, LeastLoaded, Migration, Packing,
-    SlotPlacement,
+    SlotBlock, SlotPlacement,
 };
 pub use policy::GANG;
 
@@ -173,7 +173,7 @@ impl Gang {
         ledger: &Ledger,
         admitted: u64,
         size: Procs,
-    ) -> Option<(SlotPlacement, Vec<SlotPlacement>)> {
+    ) -> Option<(SlotPlacement, Vec<SlotBlock>)> {
         // The new job sorts before jobs that arrived later. Otherwise the next mapping would move
         // it.
         let nth = self.slot_jobs.before(admitted);
@@ -183,9 +183,9 @@ impl Gang {
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
         // If other jobs already exceed the limit of slots, a job in one of these slots adds none.
-        let below = |place: &SlotPlacement| place.slot.0 < self.rules.slicing.most_slots;
+        let below = |place: &SlotBlock| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
-        fits.then_some((place, places))
+        fits.then_some((place.placement(), places))
     }
 
     /// Returns the number of processors of each job, in the order of arrival.
@@ -196,7 +196,7 @@ impl Gang {
     /// Returns the placements of jobs with these sizes.
     ///
     /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
-    fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<SlotPlacement>> {
+    fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<SlotBlock>> {
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), sizes)?;
         let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
@@ -204,10 +204,11 @@ impl Gang {
     }
 
     /// Moves the jobs that are placed differently.
-    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<SlotPlacement>) -> Result<(), Violation> {
+    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<SlotBlock>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (slot_job, place) in self.slot_jobs.iter_mut().zip(places) {
-            if (slot_job.slot, &slot_job.pes) != (place.slot, &place.pes) {
+            if !place.is(slot_job.slot, &slot_job.pes) {
+                let place = place.placement();
                 moves.push((slot_job.job, placement(context.ledger(), slot_job.job, &place)));
                 slot_job.move_to(place);
             }

@@ -35,6 +35,29 @@ pub struct SlotPlacement {
     pub pes: PeSet,
 }
 
+/// A slot and consecutive processors in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotBlock {
+    /// The slot.
+    pub slot: SlotId,
+    /// The lowest processor.
+    pub lowest: u32,
+    /// The number of processors, at least one.
+    pub count: u32,
+}
+
+impl SlotBlock {
+    /// Returns whether these are its slot and its processors.
+    pub fn is(self, slot: SlotId, pes: &PeSet) -> bool {
+        self.slot == slot && *pes.ranges() == [(self.lowest, self.lowest + self.count - 1)]
+    }
+
+    /// Returns it as the placement of a job.
+    pub fn placement(self) -> SlotPlacement {
+        SlotPlacement { slot: self.slot, pes: PeSet::block(self.lowest, self.count) }
+    }
+}
+
 /// A packing scheme. Processors used only by alternates count as free.
 ///
 /// A job that fits in no used slot gets an unused one. A scheme's data are derived from the
@@ -77,7 +100,7 @@ pub trait Packing: Debug + Send {
     /// Returns the placements of all present jobs, given their sizes in the order of arrival.
     ///
     /// Returns `None` if the scheme does not move jobs.
-    fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<SlotPlacement>> {
+    fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<SlotBlock>> {
         None
     }
 }
