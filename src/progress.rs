@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// Says why minutes are left, if the queue is the reason.
+    /// Shows the reason for a long remaining time, if it is the queue.
     fn explain(&self, waiting: usize) {
         if let Some(bar) = self.bar.get() {
             bar.set_message(reason(bar.eta(), waiting));

@@ -1,6 +1,6 @@
 //! Jobs that another thread reads ahead of their use.
 
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -30,7 +30,7 @@ impl Jobs<'_> {
             let (sender, batches) = mpsc::sync_channel(READY);
             let reader = thread::Builder::new().name("reader".to_owned());
             match reader.spawn_scoped(scope, move || send(&mut take(), &sender)) {
-                Ok(_) => work(&mut received(batches)),
+                Ok(_) => work(&mut batches.into_iter().flatten()),
                 // The machine has no thread left.
                 Err(_) => work(&mut *take()),
             }
@@ -56,19 +56,19 @@ fn send(jobs: &mut Jobs<'_>, batches: &SyncSender<Batch>) {
     }
 }
 
-fn received(batches: Receiver<Batch>) -> impl Iterator<Item = Result<Job, TraceError>> {
-    batches.into_iter().flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{JobOptions, Trace};
 
-    fn log(lines: u64) -> Trace {
+    fn lines(lines: u64) -> String {
         let line = |job: u64| format!("{job} {job} -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1\n");
         let mut text: String = "; MaxProcs: 8\n".to_owned();
         (1..=lines).for_each(|job| text.push_str(&line(job)));
+        text
+    }
+
+    fn log(text: String) -> Trace {
         Trace::memory("log", text.into_bytes())
     }
 
@@ -79,24 +79,20 @@ mod tests {
 
     #[test]
     fn jobs_come_in_order_whatever_their_number() {
-        for lines in [0, 1, 255, 256, 257, 5_000] {
-            let trace = log(lines);
+        for jobs_in_log in [0, 1, 255, 256, 257, 5_000] {
+            let trace = log(lines(jobs_in_log));
             let numbers = |job: Result<Job, _>| job.unwrap().request.number;
             let (read, counts) = jobs(&trace).read_ahead(|jobs| jobs.map(numbers).collect::<Vec<_>>());
             let mut same = jobs(&trace);
             assert_eq!(read, same.by_ref().map(numbers).collect::<Vec<_>>());
             assert_eq!(counts, *same.counts());
-            assert_eq!(counts.used, lines);
+            assert_eq!(counts.used, jobs_in_log);
         }
     }
 
     #[test]
     fn an_error_is_the_last_item() {
-        let good = log(300).into_memory().unwrap().0;
-        let mut text = Vec::new();
-        std::io::Read::read_to_end(&mut good.unpacked().unwrap(), &mut text).unwrap();
-        text.extend_from_slice(b"broken\n1 2 3\n");
-        let trace = Trace::memory("log", text);
+        let trace = log(lines(300) + "broken\n1 2 3\n");
         let (read, _) = jobs(&trace).read_ahead(|jobs| jobs.map(|job| job.is_ok()).collect::<Vec<_>>());
         assert_eq!(read.len(), 301);
         assert!(read[..300].iter().all(|good| *good) && !read[300]);
@@ -104,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_nobody_waits_for_ends() {
-        let trace = log(100_000);
+        let trace = log(lines(100_000));
         let (first, counts) = jobs(&trace).read_ahead(|jobs| jobs.next().is_some());
         assert!(first && counts.used < 100_000, "{counts:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use miserly_core::{Matrix, PeSet, Procs};
+use miserly_core::{Matrix, PeSet, Procs, SlotId};
 
 use super::{Packing, SlotPlacement};
 
@@ -59,6 +59,8 @@ struct Search<'a> {
     size: u32,
     /// The size of the job.
     job: Procs,
+    /// The load that a controller must be below, if any.
+    bound: Option<u32>,
 }
 
 impl Buddy {
@@ -134,10 +136,18 @@ impl Buddy {
         }
     }
 
-    /// Looks below a controller, whose ancestors have `above` jobs mapped to them, for a free one that is loaded
-    /// less than `best`.
+    /// Returns the least loaded controller for a job of that size that is free among the open processors, if its load
+    /// is below the bound.
+    fn find(&self, open: &PeSet, job: Procs, bound: Option<u32>) -> Option<Candidate> {
+        let mut best = None;
+        self.look(1, 0, &Search { open, size: controller(job), job, bound }, &mut best);
+        best
+    }
+
+    /// Searches below a controller whose ancestors have `above` jobs mapped to them.
     fn look(&self, node: usize, above: u32, search: &Search<'_>, best: &mut Option<Candidate>) {
-        let beaten = |load: u32| best.is_some_and(|best| best.load <= load);
+        let bound = best.map(|best| best.load).or(search.bound);
+        let beaten = |load: u32| bound.is_some_and(|bound| bound <= load);
         if beaten(above + self.least[node]) || Procs::from(u64::from(self.count(node))) < search.job {
             return;
         }
@@ -184,23 +194,17 @@ impl Buddy {
 
 impl Packing for Buddy {
     fn place(&self, matrix: &Matrix, size: Procs) -> Option<SlotPlacement> {
-        let (mut best, mut place) = (None, None);
+        let mut best: Option<(SlotId, Candidate)> = None;
         for (slot, row) in super::with_room(matrix, size) {
-            let search = Search { open: row.open(), size: controller(size), job: size };
-            let before = best.map(|best: Candidate| best.load);
-            self.look(1, 0, &search, &mut best);
-            let Some(found) = best.filter(|best| Some(best.load) != before) else { continue };
-            place = Some((slot, found.node));
+            let better = self.find(row.open(), size, best.map(|(_, best)| best.load));
+            best = better.map(|better| (slot, better)).or(best);
         }
-        let (slot, node) = place?;
+        let (slot, Candidate { node, .. }) = best?;
         Some(SlotPlacement { slot, pes: self.pes_on(node, size)? })
     }
 
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
-        let mut best = None;
-        let search = Search { open: matrix.all(), size: controller(size), job: size };
-        self.look(1, 0, &search, &mut best);
-        self.pes_on(best?.node, size)
+        self.pes_on(self.find(matrix.all(), size, None)?.node, size)
     }
 
     fn reset(&mut self, procs: Procs, numbers: Procs) {
@@ -271,9 +275,7 @@ mod tests {
 
     /// Returns the processors of a job on the least loaded controller of a slot with these open ones.
     fn placed(buddy: &Buddy, open: &PeSet, job: Procs) -> Option<String> {
-        let mut best = None;
-        buddy.look(1, 0, &Search { open, size: controller(job), job }, &mut best);
-        Some(buddy.pes_on(best?.node, job)?.to_string())
+        Some(buddy.pes_on(buddy.find(open, job, None)?.node, job)?.to_string())
     }
 
     /// Checks the three terms of Figure 2: jobs mapped to the controller, to its ancestors, and the

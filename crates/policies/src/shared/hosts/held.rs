@@ -39,8 +39,7 @@ impl HostPlan {
     /// [`release`](HostPlan::release) undoes all that were held.
     pub fn hold(&mut self, at: Time, span: Span, placement: &Placement) {
         self.held += 1;
-        let rises = self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none());
-        if !rises || self.held > 1 {
+        if !self.only_rises() || self.held > 1 {
             self.enter_pending();
             return self.take(at, span, placement);
         }

@@ -173,8 +173,9 @@ mod tests {
                     plan.fit_throughout(at, span, &demand).map(|place| (at, place))
                 });
                 let expect = { places }.next();
-                let first = plan.first_without_falls(now, Time::MAX, span, &demand);
-                let known = plan.last_search.as_ref().is_some_and(|last| Some(last.first) == first);
+                let first = plan.first_together(now, Time::MAX, span, &demand);
+                let known =
+                    first.zip(plan.last_search.as_ref()).is_some_and(|(first, last)| last.is(first, &demand));
                 again += u32::from(known);
                 let found = plan.search_without_falls(now, span, &demand);
                 // A job that can start now is not searched for.

@@ -263,7 +263,7 @@ impl HostPlan {
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
         }
         let from = self.since(from);
-        if self.last_search.as_ref().is_some_and(|last| from <= last.at && last.first < to) {
+        if self.last_search.as_ref().is_some_and(|last| last.reads(from, to)) {
             self.last_search = None;
         }
         for share in placement.shares() {
@@ -276,7 +276,7 @@ impl HostPlan {
             });
             self.host_changed(share.host, before);
         }
-        if self.pending.is_some() && self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_some()) {
+        if self.pending.is_some() && !self.only_rises() {
             self.enter_pending();
         }
     }

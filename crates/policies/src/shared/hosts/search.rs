@@ -97,10 +97,10 @@ impl HostPlan {
         if let Some(placement) = self.fit_now(ledger, now, span, demand) {
             return Some((now, placement));
         }
-        if self.falls_on_any() {
-            return self.earliest_after(now, Time::MAX, span, demand);
+        if self.only_rises() {
+            return self.search_without_falls(now, span, demand).or_else(|| self.never(demand));
         }
-        self.search_without_falls(now, span, demand).or_else(|| self.never(demand))
+        self.earliest_after(now, Time::MAX, span, demand)
     }
 
     /// Returns the earliest start not before `from`, which may be later than now, and before

@@ -7,16 +7,21 @@ use super::HostPlan;
 /// A search over several hosts while no host ever has less than before. It reads what is free in `first..=at`.
 #[derive(Clone, Debug)]
 pub(super) struct LastSearch {
-    pub(super) first: Time,
-    pub(super) at: Time,
+    first: Time,
+    at: Time,
     demand: Resources,
     placement: Placement,
 }
 
 impl LastSearch {
     /// Returns whether it was that from this instant on for this demand.
-    fn is(&self, first: Time, demand: &Resources) -> bool {
+    pub(super) fn is(&self, first: Time, demand: &Resources) -> bool {
         self.first == first && self.demand == *demand
+    }
+
+    /// Returns whether it read what is free at some time of `from..to`.
+    pub(super) fn reads(&self, from: Time, to: Time) -> bool {
+        from <= self.at && self.first < to
     }
 }
 
@@ -32,23 +37,20 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        let next = |after| self.points(after, until).next().map(|(at, _)| Time::from_ticks(at));
-        if !self.falls_on_any() {
-            let first = self.first_without_falls(after, until, span, demand)?;
-            return self.earliest_without_falls(first, until, demand);
+        let mut at = self.first_together(after, until, span, demand)?;
+        if self.only_rises() {
+            return self.earliest_without_falls(at, until, demand);
         }
-        let mut from = next(after)?;
         loop {
-            let at = self.together_from(from, until, Time::MAX, span, demand)?;
             if let Some(placement) = self.fit_throughout(at, span, demand) {
                 return Some((at, placement));
             }
-            from = next(at)?;
+            at = self.first_together(at, until, span, demand)?;
         }
     }
 
     /// Returns the first breakpoint after `after` and before `until` at which enough processors are free in total.
-    pub(super) fn first_without_falls(
+    pub(super) fn first_together(
         &self,
         after: Time,
         until: Time,
@@ -100,7 +102,7 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        let first = self.first_without_falls(now, Time::MAX, span, demand)?;
+        let first = self.first_together(now, Time::MAX, span, demand)?;
         if let Some(last) = self.last_search.as_ref().filter(|last| last.is(first, demand)) {
             return Some((last.at, last.placement.clone()));
         }
@@ -109,8 +111,8 @@ impl HostPlan {
         Some((at, placement))
     }
 
-    /// Returns whether less may become free on a host, as far as that is known: only where jobs may span hosts.
-    pub(super) fn falls_on_any(&self) -> bool {
-        self.lasting.as_ref().is_none_or(|lasting| lasting.falls().is_some())
+    /// Returns whether jobs may span hosts, and no host ever has less than before.
+    pub(super) fn only_rises(&self) -> bool {
+        self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none())
     }
 }
