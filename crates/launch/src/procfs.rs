@@ -22,17 +22,9 @@ pub(crate) struct Stat {
 impl Stat {
     /// Parses a `stat` line. The name may contain spaces and brackets; the fields follow the last
     /// bracket.
-    ///
-    /// The inner result is `None` for a process that was reaped while the kernel wrote the line. Such a
-    /// process has no group and no session any more, which the kernel writes as -1.
-    fn parse(line: &str) -> Option<Option<Stat>> {
-        let (pid, rest) = line.split_once(" (")?;
-        let (_, rest) = rest.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        if fields.get(2) == Some(&"-1") {
-            return Some(None);
-        }
-        Some(Some(Stat {
+    fn parse(line: &str) -> Option<Stat> {
+        let (pid, fields) = split(line)?;
+        Some(Stat {
             pid: pid.parse().ok()?,
             state: *fields.first()?.as_bytes().first()?,
             parent: fields.get(1)?.parse().ok()?,
@@ -40,13 +32,14 @@ impl Stat {
             session: fields.get(3)?.parse().ok()?,
             threads: fields.get(17)?.parse().ok()?,
             start_time: fields.get(19)?.parse().ok()?,
-        }))
+        })
     }
 
     fn from_file(path: &str) -> io::Result<Option<Stat>> {
         match fs::read_to_string(path) {
             Ok(line) => match Stat::parse(&line) {
-                Some(stat) => Ok(stat),
+                Some(stat) => Ok(Some(stat)),
+                None if is_reaped(&line) => Ok(None),
                 None => Err(io::Error::other(format!("{path}: malformed stat line: {line:?}"))),
             },
             Err(error) if is_gone(&error) => Ok(None),
@@ -94,6 +87,20 @@ impl Stat {
     fn ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }
+}
+
+/// Splits a `stat` line into the number of the process and the fields after its name.
+fn split(line: &str) -> Option<(&str, Vec<&str>)> {
+    let (pid, rest) = line.split_once(" (")?;
+    let (_, rest) = rest.rsplit_once(')')?;
+    Some((pid, rest.split_ascii_whitespace().collect()))
+}
+
+/// Returns whether the process of a `stat` line was reaped while the kernel wrote the line.
+///
+/// Such a process has no group any more, which the kernel writes as -1.
+fn is_reaped(line: &str) -> bool {
+    split(line).is_some_and(|(_, fields)| fields.get(2) == Some(&"-1"))
 }
 
 /// Returns all processes in ascending order of their numbers.
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn a_name_may_look_like_the_rest_of_the_line() {
         let line = "77 (a) R 1 (b) S 5 70 60 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 3 0 4242 1 1\n";
-        let stat = Stat::parse(line).unwrap().unwrap();
+        let stat = Stat::parse(line).unwrap();
         let expected =
             Stat { pid: 77, state: b'S', parent: 5, group: 70, session: 60, threads: 3, start_time: 4242 };
         assert_eq!(stat, expected);
@@ -181,7 +188,8 @@ mod tests {
     #[test]
     fn a_process_reaped_while_it_is_read_is_gone() {
         let line = "1519 (exe) Z 0 -1 -1 0 -1 4228364 129 117 0 0 24 9 7 3 20 0 0 0 10651 0 0 0\n";
-        assert_eq!(Stat::parse(line), Some(None));
+        assert_eq!((Stat::parse(line), is_reaped(line)), (None, true));
+        assert!(!is_reaped("1519 (exe -1) Z 0 7 7 0 -1 4228364"));
     }
 
     #[test]
