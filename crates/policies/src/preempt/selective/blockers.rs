@@ -1,5 +1,7 @@
 //! The suspended jobs that cannot resume yet, found without examining all processors again.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use miserly_core::{Entry, JobId, Ledger, PeSet, Span, State, Time};
 
 use super::{Suspension, pe_allocator};
@@ -11,21 +13,63 @@ use super::{Suspension, pe_allocator};
 /// three cases: the job is gone, the suspended job's growing rank may now suspend it, or a
 /// protected job is below its limit again.
 #[derive(Debug, Default)]
-pub(super) struct Blockers(Vec<Option<Blocked>>);
+pub(super) struct Blockers {
+    /// By the suspended job.
+    blocked: Vec<Option<Blocked>>,
+    /// The suspended jobs, by what blocks them.
+    by: BTreeMap<Blocker, Vec<JobId>>,
+    /// The blocked jobs whose rank will suffice, by the time of that.
+    due: BTreeSet<(Time, JobId)>,
+}
 
-#[derive(Clone, Copy, Debug)]
-struct Blocked {
-    /// The admission number of the suspended job, because job ids are reused.
+/// A running job that blocks others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Blocker {
+    job: JobId,
+    /// Its admission number, because job ids are reused.
     admitted: u64,
-    by: (JobId, u64),
-    until: Time,
     /// Whether it blocks because it is beyond its limit.
     beyond: bool,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Blocked {
+    by: Blocker,
+    until: Time,
+}
+
 impl Blockers {
-    /// Returns the earliest time at which a suspended job can resume without an end or a
-    /// suspension.
+    /// Forgets what no longer blocks a job.
+    ///
+    /// O(jobs that block, and jobs that are no longer blocked).
+    pub(super) fn refresh(&mut self, (ledger, now): (&Ledger, Time), rules: &Suspension) {
+        let blocks = |blocker: &Blocker| {
+            let entry =
+                ledger.get(blocker.job).filter(|entry| entry.admitted == blocker.admitted && runs(entry));
+            entry.is_some_and(|entry| !blocker.beyond || is_beyond(now, rules, entry))
+        };
+        for job in self.by.extract_if(.., |blocker, _| !blocks(blocker)).flat_map(|(_, jobs)| jobs) {
+            if let Some(blocked) = self.blocked[job.index()].take() {
+                self.due.remove(&(blocked.until, job));
+            }
+        }
+        while let Some((_, job)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
+            self.forget(job);
+        }
+    }
+
+    /// Returns whether a job was blocked at the last look.
+    pub(super) fn holds(&self, job: JobId) -> bool {
+        self.blocked.get(job.index()).is_some_and(Option::is_some)
+    }
+
+    /// Returns the blocked jobs whose rank will suffice, by the time of that.
+    pub(super) fn due(&self) -> impl Iterator<Item = (Time, JobId)> {
+        self.due.iter().copied()
+    }
+
+    /// Returns the earliest time at which a suspended job, which was not blocked at the last look, can
+    /// resume without an end or a suspension.
     ///
     /// Returns `None` if no running job is in its way.
     pub(super) fn find(
@@ -35,32 +79,26 @@ impl Blockers {
         job: JobId,
         running: &[JobId],
     ) -> Option<Time> {
-        if let Some(until) = self.remembered((ledger, now), rules, job) {
-            return Some(until);
-        }
         let entry = ledger.entry(job);
-        let found =
-            pe_allocator::own(entry).and_then(|own| blocker((ledger, now), rules, entry, own, running));
-        if self.0.len() <= job.index() {
-            self.0.resize(job.index() + 1, None);
+        let own = pe_allocator::own(entry)?;
+        let blocked = blocker((ledger, now), rules, entry, own, running)?;
+        if self.blocked.len() <= job.index() {
+            self.blocked.resize(job.index() + 1, None);
         }
-        self.0[job.index()] = found;
-        found.map(|blocked| blocked.until)
-    }
-
-    fn remembered(&self, (ledger, now): (&Ledger, Time), rules: &Suspension, job: JobId) -> Option<Time> {
-        let blocked = (*self.0.get(job.index())?)?;
-        let (other, its) = blocked.by;
-        let other = ledger.get(other).filter(|entry| entry.admitted == its && runs(entry))?;
-        let same = ledger.entry(job).admitted == blocked.admitted;
-        let still = blocked.until > now && (!blocked.beyond || is_beyond(now, rules, other));
-        (same && still).then_some(blocked.until)
+        self.blocked[job.index()] = Some(blocked);
+        self.by.entry(blocked.by).or_default().push(job);
+        if blocked.until < Time::MAX {
+            self.due.insert((blocked.until, job));
+        }
+        Some(blocked.until)
     }
 
     /// Removes a job that runs again or is gone.
     pub(super) fn forget(&mut self, job: JobId) {
-        if let Some(blocked) = self.0.get_mut(job.index()) {
-            *blocked = None;
+        let Some(blocked) = self.blocked.get_mut(job.index()).and_then(Option::take) else { return };
+        self.due.remove(&(blocked.until, job));
+        if let Some(jobs) = self.by.get_mut(&blocked.by) {
+            jobs.retain(|other| *other != job);
         }
     }
 }
@@ -80,7 +118,8 @@ fn blocker(
     };
     let there: Vec<JobId> = running.iter().filter(there).copied().collect();
     let blocked = |by: JobId, until: Time, beyond: bool| {
-        Some(Blocked { admitted: entry.admitted, by: (by, ledger.entry(by).admitted), until, beyond })
+        let by = Blocker { job: by, admitted: ledger.entry(by).admitted, beyond };
+        Some(Blocked { by, until })
     };
     if let Some(by) = there.iter().find(|job| is_beyond(now, rules, ledger.entry(**job))) {
         return blocked(*by, Time::MAX, true);

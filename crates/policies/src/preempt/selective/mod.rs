@@ -133,8 +133,12 @@ impl Selective {
         let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
         let settled = allocator.unpreemptable(ledger);
+        blockers.refresh((ledger, now), rules);
         let mut able = vec![];
-        for job in idle.iter().copied().filter(|job| allocator.is_schedulable(ledger, *job)) {
+        for job in idle.iter().copied() {
+            if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
+                continue;
+            }
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
             let can = if allocator.must_return(ledger, entry) {
@@ -185,23 +189,31 @@ impl Selective {
         let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
         let settled = allocator.unpreemptable(ledger);
+        // A pass follows when that is over.
+        let is_settled =
+            |job: JobId| pe_allocator::own(ledger.entry(job)).is_some_and(|own| own.intersects(&settled));
+        blockers.refresh((ledger, now), rules);
         let mut view = None;
-        let idle = idle.iter().copied().filter(|job| allocator.is_schedulable(ledger, *job));
-        let at = |job: JobId| {
+        let mut earliest = None;
+        for job in idle.iter().copied() {
+            if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
+                continue;
+            }
             let entry = ledger.entry(job);
             if allocator.must_return(ledger, entry) {
-                if pe_allocator::own(entry).is_some_and(|own| own.intersects(&settled)) {
-                    // A pass follows when that is over.
-                    return None;
+                // Its time is among those that are due.
+                if !is_settled(job) {
+                    blockers.find((ledger, now), rules, job, running);
                 }
-                let until = blockers.find((ledger, now), rules, job, running);
-                return until.filter(|at| *at < Time::MAX);
+                continue;
             }
             let view = view.get_or_insert_with(|| View::new(rules, allocator, running, context));
-            let bar = view.bar(ledger, job)?;
-            rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now)
-        };
-        idle.filter_map(at).min()
+            let Some(bar) = view.bar(ledger, job) else { continue };
+            let at = rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now);
+            earliest = earliest.into_iter().chain(at).min();
+        }
+        let due = blockers.due().find(|(_, job)| !is_settled(*job)).map(|(at, _)| at);
+        earliest.into_iter().chain(due).min()
     }
 }
 

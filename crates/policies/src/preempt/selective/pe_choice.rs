@@ -34,6 +34,9 @@ impl PeChoice {
         }
         let mut wanted = vec![];
         for pes in returning {
+            if left.is_empty() {
+                break;
+            }
             wanted.push(left.intersection(pes));
             left.remove_all(pes);
         }

@@ -29,7 +29,8 @@ pub(super) struct View {
     ///
     /// The key also records whether victims may have any width.
     bars: Vec<((bool, Procs), Option<Rank>)>,
-    /// The suspended jobs, the most urgent first, computed on first use.
+    /// The suspended jobs that return to processors that were free at the first use, the most urgent
+    /// first.
     suspended: Option<Vec<JobId>>,
 }
 
@@ -56,7 +57,8 @@ impl View {
     ) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
         allocator.place(context.ledger(), job, available, || {
-            suspended.get_or_insert_with(|| by_urgency(rules, context, context.ledger().suspended()))
+            suspended
+                .get_or_insert_with(|| by_urgency(rules, context, available, context.ledger().suspended()))
         })
     }
 
@@ -155,7 +157,7 @@ impl View {
             pes.contains_all(own).then(|| own.clone())?
         } else {
             let leave = victims.iter().copied();
-            let returning = by_urgency(&self.rules, context, ledger.suspended().chain(leave));
+            let returning = by_urgency(&self.rules, context, &pes, ledger.suspended().chain(leave));
             allocator.choose(ledger, entry.request.procs(), &pes, &returning)?
         };
         Some((victims, pes))
@@ -208,11 +210,17 @@ pub(super) fn enough<'v>(
     Some(needed)
 }
 
-/// Returns these jobs, the most urgent first.
-fn by_urgency(rules: &Suspension, context: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+/// Returns the jobs that return to some of these processors, the most urgent first.
+fn by_urgency(
+    rules: &Suspension,
+    context: &Context<'_>,
+    among: &PeSet,
+    jobs: impl Iterator<Item = JobId>,
+) -> Vec<JobId> {
     let (ledger, now) = (context.ledger(), context.now());
     let ranked = jobs
         .map(|job| (job, ledger.entry(job)))
+        .filter(|(_, entry)| pe_allocator::pes(entry).is_some_and(|pes| pes.intersects(among)))
         .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))
         .collect();
     most_urgent_first(ranked).into_iter().map(|(.., job)| job).collect()
