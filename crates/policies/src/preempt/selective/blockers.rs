@@ -68,20 +68,21 @@ impl Blockers {
         self.due.iter().copied()
     }
 
-    /// Returns the earliest time at which a suspended job, which was not blocked at the last look, can
-    /// resume without an end or a suspension.
+    /// Looks for a running job in the way of a suspended job, which was not blocked at the last look.
     ///
-    /// Returns `None` if no running job is in its way.
+    /// Returns whether there is one.
     pub(super) fn find(
         &mut self,
         (ledger, now): (&Ledger, Time),
         rules: &Suspension,
         job: JobId,
         running: &[JobId],
-    ) -> Option<Time> {
+    ) -> bool {
         let entry = ledger.entry(job);
-        let own = pe_allocator::own(entry)?;
-        let blocked = blocker((ledger, now), rules, entry, own, running)?;
+        let own = pe_allocator::own(entry);
+        let Some(blocked) = own.and_then(|own| blocker((ledger, now), rules, entry, own, running)) else {
+            return false;
+        };
         if self.blocked.len() <= job.index() {
             self.blocked.resize(job.index() + 1, None);
         }
@@ -90,7 +91,7 @@ impl Blockers {
         if blocked.until < Time::MAX {
             self.due.insert((blocked.until, job));
         }
-        Some(blocked.until)
+        true
     }
 
     /// Removes a job that runs again or is gone.

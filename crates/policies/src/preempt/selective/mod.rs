@@ -131,27 +131,35 @@ impl Selective {
     /// Returns the jobs that can possibly run, with their ranks and admission numbers.
     fn runnable(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (context.ledger(), context.now());
+        let mut able = vec![];
+        for (job, returns) in self.unblocked((ledger, now)) {
+            let entry = ledger.entry(job);
+            let rank = self.rules.criterion.rank(entry, now);
+            if returns || view.may_help(ledger, job, rank) {
+                able.push((rank, entry.admitted, job));
+            }
+        }
+        able
+    }
+
+    /// Returns the idle jobs that no running job blocks, each with whether it must return to its own
+    /// processors.
+    fn unblocked(&mut self, (ledger, now): (&Ledger, Time)) -> Vec<(JobId, bool)> {
         let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
         let settled = allocator.unpreemptable(ledger);
         blockers.refresh((ledger, now), rules);
-        let mut able = vec![];
+        let mut unblocked = vec![];
         for job in idle.iter().copied() {
             if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
                 continue;
             }
-            let entry = ledger.entry(job);
-            let rank = || rules.criterion.rank(entry, now);
-            let can = if allocator.must_return(ledger, entry) {
-                !pe_allocator::own(entry).is_some_and(|own| own.intersects(&settled))
-                    && blockers.find((ledger, now), rules, job, running).is_none()
-            } else {
-                view.may_help(ledger, job, rank())
-            };
-            if can {
-                able.push((rank(), entry.admitted, job));
+            let returns = allocator.must_return(ledger, ledger.entry(job));
+            let kept = || pe_allocator::returns_to(ledger, job, &settled);
+            if !returns || (!kept() && !blockers.find((ledger, now), rules, job, running)) {
+                unblocked.push((job, returns));
             }
         }
-        able
+        unblocked
     }
 
     fn now_runs(&mut self, job: JobId) {
@@ -187,33 +195,20 @@ impl Selective {
     /// Returns the earliest time at which a job will be entitled to enough processors.
     fn next_entitlement(&mut self, context: &Context<'_>) -> Option<Time> {
         let (ledger, now) = (context.ledger(), context.now());
-        let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
-        let settled = allocator.unpreemptable(ledger);
-        // A pass follows when that is over.
-        let is_settled =
-            |job: JobId| pe_allocator::own(ledger.entry(job)).is_some_and(|own| own.intersects(&settled));
-        blockers.refresh((ledger, now), rules);
+        let unblocked = self.unblocked((ledger, now));
+        let Selective { rules, allocator, sets, blockers, .. } = self;
         let mut view = None;
-        let mut earliest = None;
-        for job in idle.iter().copied() {
-            if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
-                continue;
-            }
-            let entry = ledger.entry(job);
-            if allocator.must_return(ledger, entry) {
-                // Its time is among those that are due.
-                if !is_settled(job) {
-                    blockers.find((ledger, now), rules, job, running);
-                }
-                continue;
-            }
-            let view = view.get_or_insert_with(|| View::new(rules, allocator, running, context));
-            let Some(bar) = view.bar(ledger, job) else { continue };
-            let at = rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now);
-            earliest = earliest.into_iter().chain(at).min();
-        }
-        let due = blockers.due().find(|(_, job)| !is_settled(*job)).map(|(at, _)| at);
-        earliest.into_iter().chain(due).min()
+        // A job that returns and that no job blocks does not become able by waiting.
+        let without_own = unblocked.into_iter().filter(|(_, returns)| !returns);
+        let entitled = without_own.filter_map(|(job, _)| {
+            let view = view.get_or_insert_with(|| View::new(rules, allocator, &sets.running, context));
+            let bar = view.bar(ledger, job)?;
+            rules.criterion.entitled_at(ledger.entry(job), now, bar).filter(|at| *at > now)
+        });
+        let settled = allocator.unpreemptable(ledger);
+        // A pass follows when the processors are no longer settled.
+        let mut due = blockers.due().filter(|(_, job)| !pe_allocator::returns_to(ledger, *job, &settled));
+        entitled.chain(due.next().map(|(at, _)| at)).min()
     }
 }
 

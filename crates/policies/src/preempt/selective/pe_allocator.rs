@@ -269,6 +269,11 @@ pub(super) fn own(entry: &Entry) -> Option<&PeSet> {
     }
 }
 
+/// Returns whether a job was suspended on some of these processors.
+pub(super) fn returns_to(ledger: &Ledger, job: JobId, pes: &PeSet) -> bool {
+    own(ledger.entry(job)).is_some_and(|own| own.intersects(pes))
+}
+
 /// Returns the processors that a job runs on, or leaves.
 pub(super) fn pes(entry: &Entry) -> Option<&PeSet> {
     entry.placement().and_then(Placement::pes)
