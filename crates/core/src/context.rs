@@ -3,8 +3,8 @@
 use crate::ledger::PartialAllocation;
 use crate::violation::{Rule, Violation};
 use crate::{
-    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, Refusal, SlotId, Span,
-    StartReason, Time,
+    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Prediction, Procs, Refusal, SlotId,
+    Span, StartReason, Time,
 };
 
 /// The checked handle of one pass. Every decision is checked against the ledger and applied at
@@ -254,6 +254,30 @@ impl Context<'_> {
     /// If there is no such host.
     pub fn set_host_state<T: Persistent>(&mut self, host: HostId, value: &T) -> Result<(), Violation> {
         self.ledger.set_host_state(host, value).map_err(|rule| refused(self.now, None, rule))
+    }
+
+    /// Stores a value of a user, in place of the value of the same type. It outlives the jobs of the
+    /// user, so a policy must bound its size.
+    pub fn set_user_state<T: Persistent>(&mut self, user: u32, value: &T) {
+        self.ledger.set_user_state(user, value);
+    }
+
+    /// Sets the prediction of a job that waits or runs, in place of an earlier one.
+    ///
+    /// Only a policy that [predicts](crate::Policy::predicts) may call it. A running job is expected
+    /// to end when its planned span is over, and at the next tick at the earliest.
+    ///
+    /// # Errors
+    /// If the job is suspended.
+    pub fn predict(&mut self, job: JobId, prediction: Prediction) -> Result<(), Violation> {
+        let end = self.ledger.predict(job, self.now, prediction).map_err(|rule| self.refused(job, rule))?;
+        self.effects.extend(end.map(|end| Effect::EndMoved { job, end }));
+        Ok(())
+    }
+
+    /// Returns whether promises of this policy are recorded.
+    pub fn keeps_promises(&self) -> bool {
+        !self.silent
     }
 
     /// Returns the context for an inner policy. Promises of the inner policy are dropped, unless

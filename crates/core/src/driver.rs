@@ -87,6 +87,9 @@ impl Driver {
     /// Replaces the policy by another one, which is rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
         prepare(&mut self.ledger, &*policy);
+        if !policy.predicts() {
+            self.ledger.drop_predictions(self.last);
+        }
         policy.rebuild(self.last, &self.ledger);
         self.policy = policy;
     }

@@ -130,6 +130,14 @@ pub enum Event {
     Ended(Ended),
     /// A running job is past its expected end and continues. Its end is now unknown.
     Overdue(JobId),
+    /// The expected end of a running job was changed by a policy around this one, which predicts
+    /// runtimes. It was `before`.
+    EndMoved {
+        /// The job.
+        job: JobId,
+        /// The expected end before the change.
+        before: Time,
+    },
     /// The wake-up that the policy requested is due.
     Timer,
     /// The resources of the job, or their time, were changed outside this policy. An outer policy
@@ -233,7 +241,7 @@ pub enum Effect {
         job: JobId,
         /// The start reason.
         reason: StartReason,
-        /// The span for which it is expected to hold its resources.
+        /// The span for which it may hold its resources, by its estimate.
         planned: Span,
     },
     /// The job has a promise to start at `latest` or before. It is earlier than any promise before.
@@ -311,6 +319,13 @@ pub enum Effect {
         /// The number of processors now.
         procs: Procs,
     },
+    /// The running job is expected to end at another instant, by a prediction. Its limit stays.
+    EndMoved {
+        /// The job.
+        job: JobId,
+        /// The expected end.
+        end: Time,
+    },
     /// The policy will never start the job. The job leaves the system.
     Refused {
         /// The job.
@@ -336,6 +351,7 @@ impl Effect {
             | Effect::PaceChanged { job }
             | Effect::Requeued { job, .. }
             | Effect::OpportunisticProcs { job, .. }
+            | Effect::EndMoved { job, .. }
             | Effect::Refused { job, .. } => job,
         }
     }

@@ -36,6 +36,9 @@ pub struct Request {
     pub queue: Option<u32>,
     /// The other constraints of the user.
     pub constraints: Constraints,
+    /// The actual runtime, if the event source discloses it. Only a simulation does, and only to a
+    /// clairvoyant policy.
+    pub known_runtime: Option<Span>,
 }
 
 /// The constraints that a user may set besides resources and time.
@@ -60,7 +63,16 @@ impl Constraints {
 impl Request {
     /// Returns a request by an unknown user.
     pub const fn new(number: JobNumber, submit: Time, estimate: Span, demand: Resources) -> Request {
-        Request { number, submit, estimate, demand, user: None, queue: None, constraints: Constraints::NONE }
+        Request {
+            number,
+            submit,
+            estimate,
+            demand,
+            user: None,
+            queue: None,
+            constraints: Constraints::NONE,
+            known_runtime: None,
+        }
     }
 
     /// Returns the requested number of processors.
@@ -77,9 +89,21 @@ impl Request {
     }
 }
 
+/// The runtime that a policy predicts for a job.
+///
+/// It takes the place of the estimate in plans and orders. It limits no job: a job is killed at its
+/// estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The runtime by which orders rank the job.
+    pub runtime: Span,
+    /// The span for which a plan holds its resources.
+    pub planned: Span,
+}
+
 /// The actual runtime of a job.
 ///
 /// Only the component that plays the machine (the simulator) holds one. No type that reaches a
-/// policy contains it.
+/// policy contains it, except for a clairvoyant policy ([`Request::known_runtime`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ActualRuntime(pub Span);

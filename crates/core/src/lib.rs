@@ -87,7 +87,7 @@ pub use event::{
     Submission,
 };
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
+pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Prediction, Request};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };

@@ -32,6 +32,12 @@ pub trait Policy: Send {
         false
     }
 
+    /// Returns whether the policy predicts runtimes ([`Context::predict`]). The ledger drops the
+    /// predictions of an earlier policy if not.
+    fn predicts(&self) -> bool {
+        false
+    }
+
     /// Returns the time slicing of the processors of the only host, if the policy slices time.
     ///
     /// The ledger then keeps a matrix of slots ([`Ledger::slice_time`]) and names processors.

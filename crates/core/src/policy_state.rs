@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A value that a policy stores in the ledger: for a job, a host, a slot or itself.
+/// A value that a policy stores in the ledger: for a job, a host, a slot, a user or itself.
 ///
 /// The ledger stores it as numbers without a meaning. A policy has one type for each value that it
 /// cannot derive after a rebuild. The types of several policies are stored side by side, so an
@@ -126,6 +126,8 @@ pub struct LedgerState {
     pub hosts: Vec<PolicyState>,
     /// The slots with a state, and their states.
     pub slots: Vec<(crate::SlotId, PolicyState)>,
+    /// The users with a state, in order, and their states.
+    pub users: Vec<(u32, PolicyState)>,
 }
 
 /// Returns the two words of a long number, the lower one first.

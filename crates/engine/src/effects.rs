@@ -27,11 +27,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::OpportunisticProcs { procs, .. } => self.run_opportunistically(at, number, procs.get()),
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
-            // The ledger has the plan and the pace. The configuration admits no policy that resizes or swaps out.
+            // The ledger has the plan, the pace and the expected end. The configuration admits no policy that resizes or swaps out.
             Effect::Planned { .. }
             | Effect::Resized { .. }
             | Effect::SwappedOut { .. }
-            | Effect::PaceChanged { .. } => {}
+            | Effect::PaceChanged { .. }
+            | Effect::EndMoved { .. } => {}
         }
     }
 

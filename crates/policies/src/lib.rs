@@ -1,6 +1,6 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Modules by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`],
+//! Modules by mechanism: [`backfill`], [`predict`], [`window`], [`preempt`], [`classes`], [`equipartition`],
 //! [`gang`]. They use shared structures: [`shared`]. Each policy has a [`PolicyDescriptor`] with
 //! its parameters, its needs, its promises and its paper. A [`Registry`] is a list of descriptors,
 //! and every front end reads it.
@@ -16,6 +16,8 @@
 //! ```
 
 pub mod backfill;
+
+pub mod predict;
 
 pub mod window;
 

@@ -116,8 +116,9 @@ impl RunSetup {
         let machine = Machine::clone(&self.machine);
         let (seed, event_order) = (self.options.jobs.seed, self.options.event_order);
         let Some(pools) = &self.spec.pools else {
-            let policy = policy.build(&machine, seed)?;
-            return Ok(Simulation::new(machine, policy, event_order));
+            let knows = policy.needs().known_runtimes;
+            let simulation = Simulation::new(machine.clone(), policy.build(&machine, seed)?, event_order);
+            return Ok(if knows { simulation.with_known_runtimes() } else { simulation });
         };
         let has = machine.capacity();
         let system = system(pools, &self.options.jobs.pools, policy, seed, event_order)?;

@@ -307,6 +307,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         user,
         queue,
         constraints: Constraints::NONE,
+        known_runtime: None,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(SkipReason::Named("fits_no_host"));

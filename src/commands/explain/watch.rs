@@ -101,7 +101,7 @@ impl Observer for Watch {
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
             // The ledger has the number of slots in which it runs.
-            Effect::PaceChanged { .. } => return,
+            Effect::PaceChanged { .. } | Effect::EndMoved { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
             Effect::OpportunisticProcs { procs, .. } => What::Opportunistic(procs),
             Effect::Refused { why, .. } => {

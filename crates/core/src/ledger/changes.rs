@@ -3,8 +3,8 @@
 use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Procs, Request,
-    Resources, Sharing, Span, Spread, Time,
+    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Prediction, Procs,
+    Request, Resources, Sharing, Span, Spread, Time,
 };
 
 /// The resources of which a placement may have less than the request, with at least one processor.
@@ -61,8 +61,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Starts a job, for a quantum if one is given. Returns the span for which it is planned to
-    /// hold its resources.
+    /// Starts a job, for a quantum if one is given. Returns the span for which it may hold its
+    /// resources.
     pub(crate) fn start(
         &mut self,
         job: JobId,
@@ -92,14 +92,14 @@ impl Ledger {
         entry.opportunistic.go_on(now, Procs::ZERO);
         entry.progress.go_on(now, procs);
         entry.progress.go_on_at(now, pace);
-        let left = entry.left(now, procs);
-        let planned = quantum.map_or(left, |until| left.min(until - now));
-        let expected = Expected::At(now + planned);
+        let until_quantum = |left: Span| quantum.map_or(left, |until| left.min(until - now));
+        let allowed = until_quantum(entry.left(now, procs));
+        let expected = Expected::At(now + until_quantum(entry.planned_left(now, procs)));
         entry.state =
             State::Running { start: now, since: now, expected, placement, released: false, quantum };
         self.waiting -= 1;
         self.running += 1;
-        Ok(planned)
+        Ok(allowed)
     }
 
     /// Returns the number of processors that work for a job on this placement, or the rule that
@@ -268,7 +268,7 @@ impl Ledger {
         let working = self.working_with(&entry.request, &new, PartialAllocation::All)?;
         let expected = match expected {
             Expected::At(_) => {
-                let end = now + entry.left(now, working);
+                let end = now + entry.planned_left(now, working);
                 Expected::At(quantum.map_or(end, |until| end.min(until)))
             }
             overdue @ Expected::Overdue { .. } => overdue,
@@ -361,11 +361,50 @@ impl Ledger {
             Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
         }
-        let left = entry.left(now, entry.working());
+        let left = entry.planned_left(now, entry.working());
         if let State::Running { expected, quantum: None, .. } = &mut entry.state {
             *expected = Expected::At(now + left);
         }
         Ok(())
+    }
+
+    /// Sets the prediction of a job that waits or runs. Returns the new expected end of a running job,
+    /// if it changed.
+    pub(crate) fn predict(
+        &mut self,
+        job: JobId,
+        now: Time,
+        prediction: Prediction,
+    ) -> Result<Option<Time>, Rule> {
+        let entry = self.checked_mut(job)?;
+        entry.prediction = Some(prediction);
+        let left = entry.planned_left(now, entry.working());
+        match &mut entry.state {
+            State::Running { expected, quantum, released: false, .. } => {
+                let end = quantum.map_or(now + left, |until| until.min(now + left));
+                let changed = *expected != Expected::At(end);
+                *expected = Expected::At(end);
+                Ok(changed.then_some(end))
+            }
+            State::Waiting => Ok(None),
+            State::Running { .. } | State::Suspended { .. } => Err(Rule::NotRunning),
+        }
+    }
+
+    /// Drops all predictions, for a policy that makes none. A running job whose prediction was too
+    /// short is no longer overdue.
+    pub(crate) fn drop_predictions(&mut self, now: Time) {
+        for entry in self.jobs.iter_mut().flatten() {
+            if entry.prediction.take().is_none() {
+                continue;
+            }
+            let left = entry.progress.left(now, entry.allowed(), entry.working());
+            if let State::Running { expected, quantum: None, .. } = &mut entry.state
+                && left > Span::ZERO
+            {
+                *expected = Expected::At(now + left);
+            }
+        }
     }
 
     /// Sets the idle processors of a waiting job, ahead of its start. Returns whether their number
@@ -417,6 +456,14 @@ impl Ledger {
         self.host_states.resize(hosts, PolicyState::EMPTY);
         self.host_states[host.index()].set(value);
         Ok(())
+    }
+
+    pub(crate) fn set_user_state<T: Persistent>(&mut self, user: u32, value: &T) {
+        let state = self.user_states.entry(user).or_default();
+        state.set(value);
+        if state.is_empty() {
+            self.user_states.remove(&user);
+        }
     }
 
     fn waiting_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {

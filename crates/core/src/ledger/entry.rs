@@ -1,14 +1,17 @@
 //! A job in the system: its state, its progress, its promise and the stored policy state.
 
 use super::{Progress, work};
-use crate::{BreachCause, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
+use crate::{
+    BreachCause, JobNumber, Placement, PolicyState, Prediction, Procs, Request, Resources, SlotId, Span, Time,
+};
 
 /// The instant at which a running job is expected to end, from the information of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// The end of the work that its estimate allows, or the end of its quantum, if that is earlier.
+    /// The end of the work that its planned span allows, or the end of its quantum, if that is
+    /// earlier.
     At(Time),
-    /// Its estimate is over and it still runs. At every instant, a plan holds its resources until
+    /// Its planned span is over and it still runs. At every instant, a plan holds its resources until
     /// the next tick.
     Overdue {
         /// The instant at which it should have ended.
@@ -136,6 +139,8 @@ pub struct Entry {
     pub admitted: u64,
     /// Its state.
     pub state: State,
+    /// The prediction of its runtime, if its policy makes one.
+    pub prediction: Option<Prediction>,
     /// Its promise, if any.
     pub promise: Option<Promise>,
     /// The start that the policy last intended, if any. It is a plan and not binding.
@@ -166,6 +171,7 @@ impl Entry {
             request,
             admitted,
             state: State::Waiting,
+            prediction: None,
             promise: None,
             planned: None,
             planned_on: None,
@@ -189,8 +195,22 @@ impl Entry {
         self.opportunistic.by(now)
     }
 
-    /// Returns the work that its estimate allows, in processor-ticks: its planned span at full
-    /// speed on the requested processors.
+    /// Returns the span for which a plan holds its resources: that of the prediction, or else the
+    /// estimate. It is at least one tick.
+    pub fn planned_span(&self) -> Span {
+        match self.prediction {
+            Some(prediction) => prediction.planned.max(Span::TICK),
+            None => self.request.planned(),
+        }
+    }
+
+    /// Returns the runtime by which orders rank the job: the predicted one, or else the estimate.
+    pub fn likely_runtime(&self) -> Span {
+        self.prediction.map_or(self.request.estimate, |prediction| prediction.runtime)
+    }
+
+    /// Returns the work that its estimate allows, in processor-ticks: the estimate at full speed on
+    /// the requested processors.
     pub fn allowed(&self) -> u128 {
         work(self.request.planned(), self.request.procs())
     }
@@ -201,6 +221,12 @@ impl Entry {
     /// The remaining time of a swap-in is added.
     pub fn left(&self, now: Time, procs: Procs) -> Span {
         self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
+    }
+
+    /// Returns the span until its expected end, as [`left`](Entry::left) does for its estimate.
+    pub fn planned_left(&self, now: Time, procs: Procs) -> Span {
+        let planned = work(self.planned_span(), self.request.procs());
+        self.reading(now) + self.progress.left(now, planned, procs).max(Span::TICK)
     }
 
     /// Returns the span from `now` until the job has done `work` in total, at its present speed.

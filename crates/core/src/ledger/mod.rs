@@ -21,6 +21,8 @@ pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
+use std::collections::BTreeMap;
+
 use crate::violation::Rule;
 use crate::{
     BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState,
@@ -56,6 +58,8 @@ pub struct Ledger {
     policy_state: PolicyState,
     /// The state that policies store for each host. It is empty while there is none.
     host_states: Vec<PolicyState>,
+    /// The state that policies store for each user.
+    user_states: BTreeMap<u32, PolicyState>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
     /// The number of decisions on the starts of jobs.
@@ -84,6 +88,7 @@ impl Ledger {
             matrix: None,
             policy_state: PolicyState::EMPTY,
             host_states: vec![],
+            user_states: BTreeMap::new(),
             jobs: vec![],
             admissions: 0,
             decisions: 0,
@@ -202,6 +207,11 @@ impl Ledger {
         self.host_states.get(host.index()).map(PolicyState::get).unwrap_or_default()
     }
 
+    /// Returns the value of this type that a policy stores for a user.
+    pub fn user_state<T: Persistent>(&self, user: u32) -> T {
+        self.user_states.get(&user).map(PolicyState::get).unwrap_or_default()
+    }
+
     /// Returns the state that policies store besides that of jobs, for persistence.
     pub fn state(&self) -> LedgerState {
         let slots = self.matrix.iter().flat_map(Matrix::slots);
@@ -210,15 +220,17 @@ impl Ledger {
             policy: self.policy_state.clone(),
             hosts: self.host_states.clone(),
             slots: slots.map(|(slot, row)| (slot, row.state().clone())).collect(),
+            users: self.user_states.iter().map(|(user, state)| (*user, state.clone())).collect(),
         }
     }
 
     /// Returns the ledger with this stored state. The state of a slot that is not used is dropped.
     #[must_use]
     pub fn with_state(mut self, state: LedgerState) -> Ledger {
-        let LedgerState { policy, mut hosts, slots } = state;
+        let LedgerState { policy, mut hosts, slots, users } = state;
         hosts.truncate(self.machine.hosts().len());
         (self.policy_state, self.host_states) = (policy, hosts);
+        self.user_states = users.into_iter().collect();
         for (slot, state) in slots {
             self.ensure_time_slicing();
             // The state of a slot is dropped with the slot.

@@ -315,7 +315,7 @@ fn running_place(entry: &Entry) -> Option<(SlotId, &PeSet)> {
 
 /// Updates the expected end of a running job.
 fn expect_anew(entry: &mut Entry, now: Time) {
-    let left = entry.left(now, entry.working());
+    let left = entry.planned_left(now, entry.working());
     if let State::Running { expected: expected @ Expected::At(_), quantum, .. } = &mut entry.state {
         let end = now + left;
         *expected = Expected::At(quantum.map_or(end, |until| end.min(until)));

@@ -70,7 +70,7 @@ impl Ledger {
         }
         let old = placement.clone();
         let procs = self.working_with(&entry.request, on.as_ref().unwrap_or(&old), PartialAllocation::All)?;
-        let expected = Expected::At(now + read + entry.left(now, procs));
+        let expected = Expected::At(now + read + entry.planned_left(now, procs));
         let placement = if let Some(on) = on {
             self.move_to(&old, holds, on)?
         } else {

@@ -185,6 +185,10 @@ pub enum EffectLine {
     Paced {
         job: i64,
     },
+    EndMoved {
+        job: i64,
+        end: i64,
+    },
     Requeued {
         job: i64,
     },
@@ -337,6 +341,7 @@ impl EffectLine {
             Effect::Resized { procs, .. } => EffectLine::Resized { job, procs: procs.get() },
             Effect::Moved { .. } => EffectLine::Moved { job },
             Effect::PaceChanged { .. } => EffectLine::Paced { job },
+            Effect::EndMoved { end, .. } => EffectLine::EndMoved { job, end: end.ticks() },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
             Effect::OpportunisticProcs { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
             Effect::Refused { why, .. } => EffectLine::Refused { job, why },

@@ -46,6 +46,8 @@ pub struct SavedLedgerState {
     hosts: Vec<SavedPolicyState>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slots: Vec<(u32, SavedPolicyState)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    users: Vec<(u32, SavedPolicyState)>,
 }
 
 impl SavedLedgerState {
@@ -56,6 +58,7 @@ impl SavedLedgerState {
             policy: SavedPolicyState::new(&state.policy),
             hosts: state.hosts.iter().map(SavedPolicyState::new).collect(),
             slots: slots.collect(),
+            users: state.users.iter().map(|(user, state)| (*user, SavedPolicyState::new(state))).collect(),
         }
     }
 
@@ -65,6 +68,7 @@ impl SavedLedgerState {
             policy: self.policy.state(),
             hosts: self.hosts.iter().map(SavedPolicyState::state).collect(),
             slots: self.slots.iter().map(|(slot, state)| (SlotId(*slot), state.state())).collect(),
+            users: self.users.iter().map(|(user, state)| (*user, state.state())).collect(),
         }
     }
 }
@@ -83,6 +87,7 @@ mod tests {
             policy: record("mine/sums", &[u64::MAX, 0, 7]),
             hosts: vec![PolicyState::EMPTY, record("mine/host", &[])],
             slots: vec![(SlotId(4), record("mine/slot", &[1]))],
+            users: vec![(1000, record("mine/user", &[2, 3]))],
         };
         let text = serde_json::to_string(&SavedLedgerState::new(&state)).unwrap();
         assert_eq!(serde_json::from_str::<SavedLedgerState>(&text).unwrap().state(), state);

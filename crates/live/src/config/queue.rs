@@ -22,6 +22,8 @@ const UNMET: [UnmetNeed; 4] = [
     (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
     (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
     (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
+    (|needs| needs.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
+    (|needs| needs.predictions, "it predicts runtimes, which the daemon does not support yet"),
     (|needs| needs.swapping, "overhead: a stopped process keeps its memory"),
 ];
 

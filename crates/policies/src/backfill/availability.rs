@@ -50,6 +50,9 @@ pub trait Availability: Clone + Debug + Send {
     /// Records that a job is past its expected end.
     fn job_overdue(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
+    /// Moves the expected end of a running job from `before` to that in the ledger.
+    fn end_moved(&mut self, now: Time, job: JobId, before: Time, ledger: &Ledger);
+
     /// Records that another policy changed the allocation of a job.
     fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 

@@ -160,6 +160,14 @@ impl Availability for CountPlan {
         *freed = FreedProcs::anywhere();
     }
 
+    fn end_moved(&mut self, now: Time, job: JobId, before: Time, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        let State::Running { expected: Expected::At(end), .. } = entry.state else { return };
+        self.profile.advance(now);
+        self.profile.give(now, before, procs(entry));
+        self.profile.take(now, end, procs(entry));
+    }
+
     fn job_changed(&mut self, now: Time, _job: JobId, ledger: &Ledger, freed: &mut FreedProcs) {
         // No policy runs around another one here.
         *self = CountPlan::rebuild(now, ledger);
@@ -321,9 +329,9 @@ impl Availability for CountPlan {
     }
 
     fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, ())> {
-        let best = entry.promise?.best;
         let planned = entry.planned.filter(|_| !promised);
-        Some((planned.unwrap_or(best), ()))
+        let at = planned.or(entry.promise.map(|promise| promise.best))?;
+        Some((at, ()))
     }
 
     fn record_plan(

@@ -7,6 +7,7 @@ use super::counts::CountPlan;
 use super::kept::Kept;
 use super::recomputed::Recomputed;
 use super::rules::BackfillRules;
+use crate::predict::Predictive;
 use crate::shared::{HostPlan, WhatIf};
 
 /// A policy of the backfill family: its rules over an availability.
@@ -47,10 +48,15 @@ impl<A: Availability> Backfill<A> {
 
 /// Returns the policy for a dedicated machine: on counts, if the machine has only processors.
 pub fn backfill(name: &'static str, machine: &Machine, rules: BackfillRules) -> Box<dyn Policy> {
-    if machine.is_plain() {
+    let predictions = rules.predictions;
+    let planner: Box<dyn Policy> = if machine.is_plain() {
         Box::new(Backfill::<CountPlan>::new(name, machine, rules))
     } else {
         backfill_on_hosts(name, machine, rules)
+    };
+    match predictions {
+        Some(rules) => Box::new(Predictive::new(planner, rules)),
+        None => planner,
     }
 }
 

@@ -94,6 +94,10 @@ impl Availability for HostPlan {
         self.follow(now, job, ledger);
     }
 
+    fn end_moved(&mut self, now: Time, job: JobId, _before: Time, ledger: &Ledger) {
+        self.follow(now, job, ledger);
+    }
+
     fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
         let (before, after) = (self.placement_of(job), ledger.entry(job).placement());
         if before.or(after).is_none() {

@@ -88,7 +88,7 @@ impl<A: Availability> Plan<A> {
         let missed = at > held.deadline;
         let deadline = if missed || !self.guarantee { at } else { held.deadline };
         self.reservations.set(job, at, place.clone(), deadline);
-        A::record_plan(context, job, at, place, !self.guarantee)?;
+        A::record_plan(context, job, at, place, !self.guarantee && context.keeps_promises())?;
         match (missed, self.guarantee) {
             (true, _) => context.break_promise(job, at),
             (false, false) => context.promise(job, at),
@@ -144,7 +144,8 @@ impl<A: Availability> Kept<A> {
     /// Returns the reservation of a job from the ledger, if it has one.
     fn saved(&self, job: JobId, entry: &Entry) -> Option<Reservation<A::Place>> {
         let guarantee = self.plan.guarantee;
-        let (at, place) = A::kept_start(entry, !guarantee)?;
+        let promised = !guarantee && !self.rules.plans_by_predictions();
+        let (at, place) = A::kept_start(entry, promised)?;
         let promised = entry.promise.filter(|_| guarantee);
         let deadline = promised.map_or(at, |promise| promise.best);
         let begin = entry.request.constraints.begin.unwrap_or(Time::ZERO);
@@ -222,7 +223,7 @@ impl<A: Availability> Kept<A> {
         let guarantee = *guarantee;
         let held = Reservation { job: waiting, at, place: place.clone(), deadline, begin: bounds.begin };
         self.keep(now, context.ledger(), held);
-        A::record_plan(context, job, at, &place, !guarantee)?;
+        A::record_plan(context, job, at, &place, !guarantee && context.keeps_promises())?;
         context.promise(job, deadline)
     }
 
@@ -336,6 +337,10 @@ impl<A: Availability> Kept<A> {
         match event {
             Event::Submitted(job) => self.arrived.push(job),
             Event::Overdue(job) => availability.job_overdue(now, job, ledger, freed),
+            Event::EndMoved { job, before } => {
+                self.repair = true;
+                availability.end_moved(now, job, before, ledger);
+            }
             Event::Ended(ended) => {
                 self.compress = true;
                 availability.job_ended(now, ended.job, ledger, freed);

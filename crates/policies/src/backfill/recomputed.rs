@@ -433,6 +433,11 @@ impl<A: Availability> Recomputed<A> {
                 self.job_left(ended.job);
             }
             Event::Overdue(job) => self.plan.job_overdue(now, job, ledger, freed),
+            Event::EndMoved { job, before } => {
+                self.plan.end_moved(now, job, before, ledger);
+                // A later end may move the shadow time, beyond the ends of candidates.
+                self.changes = ChangeTracker::new();
+            }
             Event::Changed(job) => {
                 self.plan.job_changed(now, job, ledger, freed);
                 self.job_left(job);

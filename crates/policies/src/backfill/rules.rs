@@ -5,6 +5,7 @@
 
 use miserly_core::Span;
 
+use crate::predict::{Book, PredictionRules};
 use crate::shared::Order;
 
 /// The jobs that have a reservation.
@@ -88,6 +89,8 @@ pub struct BackfillRules {
     /// The promised wait, in units of the wait that conservative backfilling would promise. With it, kept
     /// reservations may move later within the promise, and jobs start in the order of the queue.
     pub guarantee: Option<u32>,
+    /// The rules of predicted runtimes. `None`: jobs are planned by their estimates.
+    pub predictions: Option<PredictionRules>,
 }
 
 impl BackfillRules {
@@ -101,6 +104,7 @@ impl BackfillRules {
             hold_head: false,
             horizon: None,
             guarantee: None,
+            predictions: None,
         }
     }
 
@@ -108,6 +112,11 @@ impl BackfillRules {
     pub fn kept(order: Order) -> BackfillRules {
         let depth = ReservationDepth::All;
         BackfillRules { keep_reservations: true, ..BackfillRules::recomputed(order, depth) }
+    }
+
+    /// Whether plans use predictions, so that no promise could be kept.
+    pub fn plans_by_predictions(&self) -> bool {
+        self.predictions.is_some_and(|rules| rules.book == Book::Predicted)
     }
 
     /// Whether the head is promised its reserved start: only where no job can be inserted before the head.

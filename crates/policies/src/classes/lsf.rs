@@ -271,7 +271,11 @@ impl Policy for Lsf {
             Event::Ended(ended) => self.leave(ended, ledger),
             // The policy makes no plans, so overdue jobs have no effect. No other policy contains
             // it.
-            Event::Overdue(_) | Event::Timer | Event::Changed(_) | Event::Rebuilt => {}
+            Event::Overdue(_)
+            | Event::EndMoved { .. }
+            | Event::Timer
+            | Event::Changed(_)
+            | Event::Rebuilt => {}
         }
     }
 

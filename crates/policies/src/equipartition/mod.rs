@@ -259,7 +259,7 @@ impl Policy for Equipartition {
             }
             Event::Timer => self.timer = true,
             Event::Changed(_) => self.rebuild(now, ledger),
-            Event::Overdue(_) | Event::Rebuilt => {}
+            Event::Overdue(_) | Event::EndMoved { .. } | Event::Rebuilt => {}
         }
     }
 

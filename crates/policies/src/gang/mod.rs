@@ -303,7 +303,7 @@ impl Policy for Gang {
             }
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(_) | Event::Timer => return,
-            Event::Rebuilt => {}
+            Event::EndMoved { .. } | Event::Rebuilt => {}
         }
         self.moved = true;
     }

@@ -34,6 +34,10 @@ pub struct Needs {
     pub resizing: bool,
     /// It slices the time of processors.
     pub time_slices: bool,
+    /// It plans running jobs to end before their limits, and corrects that.
+    pub predictions: bool,
+    /// It uses the actual runtimes of jobs, which only a simulation knows.
+    pub known_runtimes: bool,
 
     /// It honours the constraints `begin` and `deadline` of a request.
     pub begin_and_deadline: bool,
@@ -58,6 +62,8 @@ impl Needs {
         checkpoints: false,
         resizing: false,
         time_slices: false,
+        predictions: false,
+        known_runtimes: false,
         begin_and_deadline: false,
         refusals: false,
         opportunistic: false,
@@ -87,7 +93,7 @@ impl Needs {
     }
 
     /// Returns every fact with its name, in order.
-    pub const fn facts(&self) -> [(&'static str, bool); 15] {
+    pub const fn facts(&self) -> [(&'static str, bool); 17] {
         [
             ("one_host", self.one_host),
             ("one_host_per_job", self.one_host_per_job),
@@ -101,6 +107,8 @@ impl Needs {
             ("checkpoints", self.checkpoints),
             ("resizing", self.resizing),
             ("time_slices", self.time_slices),
+            ("predictions", self.predictions),
+            ("known_runtimes", self.known_runtimes),
             ("begin_and_deadline", self.begin_and_deadline),
             ("refusals", self.refusals),
             ("opportunistic", self.opportunistic),

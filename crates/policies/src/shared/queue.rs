@@ -29,7 +29,7 @@ impl Waiting {
 
     /// Returns a waiting job with its position in the order of arrival.
     pub fn by_arrival(job: JobId, entry: &Entry) -> Waiting {
-        Waiting { key: Key::arrival(entry), job, procs: procs(entry), span: entry.request.planned() }
+        Waiting { key: Key::arrival(entry), job, procs: procs(entry), span: entry.planned_span() }
     }
 }
 

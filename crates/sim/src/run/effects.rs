@@ -45,6 +45,7 @@ impl Simulation {
             }
             Effect::Resized { .. } | Effect::Moved { .. } => return self.continue_run(now, job),
             Effect::OpportunisticProcs { procs, .. } => return self.run_opportunistically(now, job, procs),
+            Effect::EndMoved { .. } => return self.expect_end(now, job),
             Effect::PaceChanged { .. } => {
                 live.record_slots(now, entry(&self.system, live.queue, job));
                 return self.expect_end(now, job);

@@ -78,6 +78,8 @@ pub struct Simulation {
     round: Round,
     /// The slots that each queue uses, if its policy slices time.
     slots: Vec<UsedSlots>,
+    /// Whether policies learn the actual runtimes of jobs at their submission.
+    discloses_runtimes: bool,
     /// The work of all jobs that were submitted, processor-ticks.
     submitted_work: u128,
     /// The jobs that end in the round.
@@ -102,6 +104,7 @@ impl Simulation {
     pub fn of_queues(system: System, procs: impl Into<Procs>) -> Simulation {
         Simulation {
             slots: vec![UsedSlots::none(); system.queues().len()],
+            discloses_runtimes: false,
             submitted_work: 0,
             system,
             procs: procs.into(),
@@ -129,6 +132,12 @@ impl Simulation {
             queues => Numbering::from_pools(self.procs, queues),
         });
         self
+    }
+
+    /// Discloses the actual runtime of each job at its submission, for clairvoyant policies.
+    #[must_use]
+    pub fn with_known_runtimes(self) -> Simulation {
+        Simulation { discloses_runtimes: true, ..self }
     }
 
     /// Adds interactive work: the processors that it uses from each instant on, in order.
@@ -258,6 +267,7 @@ impl Simulation {
                 observer.submitted(now, &job.request);
             }
             let mut request = job.request.clone();
+            request.known_runtime = self.discloses_runtimes.then_some(job.runtime.0);
             let queues = self.system.queues().len();
             let queue = queue_position(request.queue, queues);
             if queues > 1 {

@@ -38,6 +38,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
             constraints: miserly_core::Constraints::NONE,
+            known_runtime: None,
         };
         Job::new(request, Span::from_ticks(runtime * ticks))
     };

@@ -2,6 +2,7 @@
 
 use super::{Point, ZOTKIN};
 use crate::backfill::{BackfillRules, ReservationDepth};
+use crate::predict;
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 
 /// `conservative`.
@@ -9,7 +10,7 @@ pub static CONSERVATIVE: PolicyDescriptor = PolicyDescriptor {
     name: "conservative",
     title: "conservative backfilling: every job has a reservation, which never moves later",
     paper: ZOTKIN,
-    promises: "every job, when it is submitted; nothing with keep_reservations=false",
+    promises: "every job, when it is submitted; nothing with keep_reservations=false or book=predicted",
     needs: Needs { calendar: true, begin_and_deadline: true, ..Needs::NONE },
     spellings: &[],
     read,
@@ -32,5 +33,6 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     } else {
         BackfillRules::recomputed(order, ReservationDepth::All)
     };
-    Ok(Box::new(Point { name: "conservative", rules }))
+    let predictions = predict::read(params)?;
+    Ok(Box::new(Point { name: "conservative", rules: BackfillRules { predictions, ..rules } }))
 }

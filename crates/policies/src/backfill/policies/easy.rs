@@ -2,6 +2,7 @@
 
 use super::{Point, QUEUE_ORDER};
 use crate::backfill::{BackfillRules, ReservationDepth};
+use crate::predict::{self, Passes, PredictionRules};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
 
 /// `easy`.
@@ -10,7 +11,7 @@ pub static EASY: PolicyDescriptor = PolicyDescriptor {
     title: "EASY backfilling: a job may start ahead of the first waiting job if it does not delay it",
     paper: "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
         et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007",
-    promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true",
+    promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true, nor with book=predicted",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[Spelling {
         name: "ns",
@@ -34,6 +35,25 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let settings = params.order_settings()?;
     let (order, candidate_order) = (settings.apply(order), settings.apply(backfill));
+    let passes = params.choice(
+        "passes",
+        &[
+            ("every", None, "after every event"),
+            (
+                "published",
+                Some(Passes::Published { fitting: candidate_order == order }),
+                "as in the files of Gaussier et al. 2015: none after a correction of a prediction alone, nor, \
+                 without an own order of candidates, after a submission that does not fit",
+            ),
+        ],
+        "every",
+        "the events after which jobs may start, with predictions",
+    )?;
+    let predictions = predict::read(params)?;
+    let predictions = predictions.map(|rules| PredictionRules { passes: passes.unwrap_or_default(), ..rules });
     let easy = BackfillRules::recomputed(order, ReservationDepth::First(1));
-    Ok(Box::new(Point { name: "easy", rules: BackfillRules { candidate_order, hold_head, ..easy } }))
+    Ok(Box::new(Point {
+        name: "easy",
+        rules: BackfillRules { candidate_order, hold_head, predictions, ..easy },
+    }))
 }

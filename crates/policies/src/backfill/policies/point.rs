@@ -3,7 +3,8 @@
 use miserly_core::{Machine, Policy};
 
 use crate::backfill::{BackfillRules, Backfilling, ReservationDepth, backfill, backfill_on_hosts};
-use crate::registry::{Params, Promises};
+use crate::predict::Predictor;
+use crate::registry::{Needs, Params, Promises};
 
 /// A point of the backfill family: the rules of a backfill policy, and its name.
 #[derive(Clone, Debug)]
@@ -28,7 +29,9 @@ impl Params for Point {
     }
 
     fn promises(&self) -> Promises {
-        if self.rules.keep_reservations {
+        if self.rules.plans_by_predictions() {
+            Promises::Nothing
+        } else if self.rules.keep_reservations {
             Promises::EveryJob
         } else if self.rules.promises_head() && self.rules.depth != ReservationDepth::First(0) {
             Promises::Head
@@ -37,8 +40,16 @@ impl Params for Point {
         }
     }
 
+    fn needs(&self, needs: Needs) -> Needs {
+        let exact = self.rules.predictions.is_some_and(|rules| rules.predictor == Predictor::Exact);
+        let constraints = needs.begin_and_deadline && !self.rules.plans_by_predictions();
+        let predictions = self.rules.predictions.is_some();
+        Needs { predictions, known_runtimes: exact, begin_and_deadline: constraints, ..needs }
+    }
+
     fn backfill(&self) -> Option<Point> {
         // Another policy runs around those only whose reservations are their promises.
-        self.rules.guarantee.is_none().then(|| self.clone())
+        let rules = &self.rules;
+        (rules.guarantee.is_none() && rules.predictions.is_none()).then(|| self.clone())
     }
 }

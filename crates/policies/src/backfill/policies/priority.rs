@@ -2,6 +2,7 @@
 
 use super::Point;
 use crate::backfill::{BackfillRules, ReservationDepth};
+use crate::predict;
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 use crate::shared::{Criterion, Order, Priority};
 
@@ -24,7 +25,9 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
             false,
             "once the first job has a reservation, later jobs cannot displace it",
         )?;
-        Ok(Box::new(Point { name: "priority-backfill", rules: rules(order, depth, hold_head) }))
+        let rules = rules(order, depth, hold_head);
+        let predictions = predict::read(params)?;
+        Ok(Box::new(Point { name: "priority-backfill", rules: BackfillRules { predictions, ..rules } }))
     },
 };
 
@@ -77,14 +80,16 @@ pub static SJF_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     ..PRIORITY_BF
 };
 
-/// Returns a policy with a fixed order, whose only parameter is the reservation depth.
+/// Returns a policy with a fixed order. Its parameters are the reservation depth and those of predictions.
 fn preset(
     name: &'static str,
     order: Order,
     hold_head: bool,
     params: &mut ParamReader<'_>,
 ) -> Result<Box<dyn Params>, PolicyError> {
-    Ok(Box::new(Point { name, rules: rules(order, depth(params)?, hold_head) }))
+    let rules = rules(order, depth(params)?, hold_head);
+    let predictions = predict::read(params)?;
+    Ok(Box::new(Point { name, rules: BackfillRules { predictions, ..rules } }))
 }
 
 /// Returns the rules with recomputed reservations of this depth, or else with kept ones.

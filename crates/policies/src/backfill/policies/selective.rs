@@ -30,6 +30,7 @@
 
 use super::{Point, QUEUE_ORDER};
 use crate::backfill::{BackfillRules, ReservationDepth};
+use crate::predict;
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 
 /// `selective-backfill`.
@@ -54,7 +55,8 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let order = params.order("order", "arrival", QUEUE_ORDER)?;
     let order = params.order_settings()?.apply(order);
-    let rules = BackfillRules::recomputed(order, depth);
+    let predictions = predict::read(params)?;
+    let rules = BackfillRules { predictions, ..BackfillRules::recomputed(order, depth) };
     Ok(Box::new(Point { name: "selective-backfill", rules }))
 }
 

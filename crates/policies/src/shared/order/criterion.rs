@@ -1,6 +1,6 @@
 //! Criteria of queue orders.
 
-use miserly_core::{Request, Span, Time, draw};
+use miserly_core::{Entry, Request, Span, Time, draw};
 
 /// The criterion that orders jobs, before any weight on the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,10 +59,10 @@ impl Criterion {
     }
 
     /// Returns the exact rank, if there is one. Smaller comes first.
-    pub(super) fn rank(self, request: &Request) -> Option<i64> {
-        let estimate = request.estimate.ticks();
+    pub(super) fn rank(self, entry: &Entry) -> Option<i64> {
+        let estimate = entry.likely_runtime().ticks();
         // No machine has more processors than an i64 counts.
-        let procs = i64::try_from(request.procs().get()).unwrap_or(i64::MAX);
+        let procs = i64::try_from(entry.request.procs().get()).unwrap_or(i64::MAX);
         Some(match self {
             Criterion::Arrival => 0,
             Criterion::Shortest => estimate,
@@ -80,9 +80,9 @@ impl Criterion {
     ///
     /// With r the estimate in seconds, at least 1, p the processors, and u the random number. The
     /// random number is in [0, 1).
-    pub(super) fn value(self, request: &Request, random: f64) -> f64 {
-        let r = request.estimate.max(SECOND).as_secs_f64();
-        let p = request.procs().get() as f64;
+    pub(super) fn value(self, entry: &Entry, random: f64) -> f64 {
+        let r = entry.likely_runtime().max(SECOND).as_secs_f64();
+        let p = entry.request.procs().get() as f64;
         match self {
             Criterion::Arrival => 0.0,
             Criterion::Shortest => 1.0 / r,

@@ -3,7 +3,7 @@
 use miserly_core::{Entry, Span};
 use miserly_formula::Interval;
 
-use super::priority::{Priority, WAIT, request_facts};
+use super::priority::{Priority, WAIT, constant_facts};
 
 /// The values of [`Priority::NAMES`] for a job, or for several jobs: between two bounds. The wait has no value yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub(crate) struct Facts([Interval; Priority::NAMES.len()]);
 impl Facts {
     /// Returns the facts of a job.
     pub(crate) fn of(entry: &Entry) -> Facts {
-        Facts(request_facts(&entry.request).map(interval))
+        Facts(constant_facts(entry).map(interval))
     }
 
     /// Extends the bounds to further jobs.

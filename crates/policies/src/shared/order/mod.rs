@@ -153,10 +153,10 @@ impl Order {
         let request = &entry.request;
         let value = match &self.by {
             By::Formula(priority) => return Direction::Largest.rank(priority.aged(now, entry, self.weight)),
-            By::Criterion(criterion) => match criterion.rank(request) {
+            By::Criterion(criterion) => match criterion.rank(entry) {
                 Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
-                Some(_) => criterion.value(request, 0.0),
-                None => criterion.value(request, self.draw.random(self.seed, request, now)),
+                Some(_) => criterion.value(entry, 0.0),
+                None => criterion.value(entry, self.draw.random(self.seed, request, now)),
             },
         };
         Direction::Largest.rank(self.weight.age(value, request.submit))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Entry, Kind, Request, Span, Time};
+use miserly_core::{Entry, Kind, Span, Time};
 use miserly_formula::presets::PRESETS;
 use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval};
 
@@ -39,7 +39,7 @@ impl Priority {
     /// The names that a formula may use, with the unit of each.
     pub const NAMES: [(&'static str, &'static str); 8] = [
         ("wait", "seconds since the submission"),
-        ("estimate", "seconds, at least 1"),
+        ("estimate", "seconds, at least 1; the prediction if the policy predicts"),
         ("procs", "requested processors"),
         ("submit", "submission, in seconds of the log"),
         ("memory", "kB of all processors together; 0 if unknown"),
@@ -127,7 +127,7 @@ impl Priority {
 
     /// Returns the values of [`Priority::NAMES`].
     fn facts(&self, now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
-        let mut facts = request_facts(&entry.request);
+        let mut facts = constant_facts(entry);
         facts[WAIT] = (now - entry.request.submit).as_secs_f64();
         facts[BYPASSED] = f64::from(self.bypassed(entry));
         facts
@@ -140,7 +140,7 @@ impl Priority {
         let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
         [
             seconds(now - request.submit),
-            seconds(request.estimate.max(SECOND)),
+            seconds(entry.likely_runtime().max(SECOND)),
             integer(request.procs().get()),
             seconds(request.submit - Time::ZERO),
             integer(request.demand.get(Kind::Memory)),
@@ -151,12 +151,13 @@ impl Priority {
     }
 }
 
-/// Returns the values of [`Priority::NAMES`] that a request determines, and 0 for the others.
-pub(super) fn request_facts(request: &Request) -> [f64; Priority::NAMES.len()] {
+/// Returns the values of [`Priority::NAMES`] that do not change while a job waits, and 0 for the others.
+pub(super) fn constant_facts(entry: &Entry) -> [f64; Priority::NAMES.len()] {
+    let request = &entry.request;
     let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
     [
         0.0,
-        request.estimate.max(SECOND).as_secs_f64(),
+        entry.likely_runtime().max(SECOND).as_secs_f64(),
         request.procs().get() as f64,
         (request.submit - Time::ZERO).as_secs_f64(),
         request.demand.get(Kind::Memory) as f64,
@@ -176,7 +177,7 @@ fn seconds(span: Span) -> Fraction {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::Resources;
+    use miserly_core::{Request, Resources};
     use miserly_formula::presets::NAMES;
 
     use super::*;

@@ -1,0 +1,160 @@
+//! The policy that predicts, around one that plans.
+
+use miserly_core::{
+    Context, Entry, Event, Expected, HostId, JobId, Ledger, Policy, Prediction, Span, State, Time, Violation,
+};
+
+use super::corrector::may_correct;
+use super::history::LastRuntimes;
+use super::{Book, Passes, PredictionRules};
+
+/// Predicted runtimes around a policy of the backfill family.
+///
+/// Before each pass of the inner policy it does three things, in this order:
+/// 1. It learns from the jobs that ended.
+/// 2. It corrects the predictions of running jobs that outlived them. The inner policy receives
+///    [`Event::EndMoved`]. A job that is past its estimate is overdue, as without predictions.
+/// 3. It predicts the runtimes of submitted jobs, once, and then hands them to the inner policy.
+///
+/// What it learned is stored by user in the ledger. With [`Book::Predicted`] the promises of the
+/// inner policy are withheld.
+///
+/// Each job costs O(log users).
+pub struct Predictive {
+    inner: Box<dyn Policy>,
+    rules: PredictionRules,
+    /// Jobs that were submitted since the last pass.
+    arrived: Vec<JobId>,
+    /// Users and runtimes of jobs that ended since the last pass, in the order of their ends.
+    ended: Vec<(u32, Span)>,
+    /// Running jobs that outlived their predictions since the last pass.
+    outlived: Vec<JobId>,
+    /// Whether anything happened since the last pass of the inner policy that calls for one.
+    due: bool,
+}
+
+impl Predictive {
+    /// Returns this policy around `inner`.
+    pub fn new(inner: Box<dyn Policy>, rules: PredictionRules) -> Predictive {
+        Predictive { inner, rules, arrived: vec![], ended: vec![], outlived: vec![], due: true }
+    }
+
+    /// Stores the runtimes of ended jobs.
+    fn learn(&mut self, context: &mut Context<'_>) {
+        for (user, runtime) in self.ended.drain(..) {
+            let mut last: LastRuntimes = context.ledger().user_state(user);
+            last.add(runtime);
+            context.set_user_state(user, &last);
+        }
+    }
+
+    /// Corrects the predictions that were too short.
+    fn correct(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        for job in std::mem::take(&mut self.outlived) {
+            let entry = context.ledger().entry(job);
+            let State::Running { expected: Expected::Overdue { since }, .. } = entry.state else { continue };
+            let Some(present) = entry.prediction else { continue };
+            let estimate = entry.request.estimate;
+            let planned = self.rules.corrector.correct(present.runtime, present.planned, estimate);
+            context.predict(job, Prediction { planned, ..present })?;
+            self.inner.event(context.now(), Event::EndMoved { job, before: since }, context.ledger());
+        }
+        Ok(())
+    }
+
+    /// Predicts the runtimes of submitted jobs, and hands them to the inner policy.
+    fn admit(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        for job in std::mem::take(&mut self.arrived) {
+            let ledger = context.ledger();
+            let request = ledger.request(job);
+            let runtime = self.rules.predictor.predict(request, ledger);
+            let planned = match self.rules.book {
+                Book::Predicted => runtime,
+                Book::Requested => request.estimate,
+            };
+            self.due |= self.calls_for_pass(ledger, job);
+            context.predict(job, Prediction { runtime, planned })?;
+            self.inner.event(context.now(), Event::Submitted(job), context.ledger());
+        }
+        Ok(())
+    }
+
+    /// Returns whether the submission of a job calls for a pass.
+    fn calls_for_pass(&self, ledger: &Ledger, job: JobId) -> bool {
+        match self.rules.passes {
+            Passes::Every | Passes::Published { fitting: false } => true,
+            Passes::Published { fitting: true } => ledger.fit_request(job).is_some(),
+        }
+    }
+
+    /// Returns whether a correction is possible: the estimate is not over.
+    fn can_correct(&self, entry: &Entry) -> bool {
+        entry.prediction.as_ref().is_some_and(|present| may_correct(present, entry.request.estimate))
+    }
+}
+
+impl Policy for Predictive {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn predicts(&self) -> bool {
+        true
+    }
+
+    fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
+        self.inner.kept_hosts(ledger)
+    }
+
+    /// Jobs that ended in the same round are still to be learned from, so they are not dropped.
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        self.arrived.clear();
+        self.due = true;
+        let outlived = |job: &JobId| {
+            let entry = ledger.entry(*job);
+            let overdue = matches!(entry.state, State::Running { expected: Expected::Overdue { .. }, .. });
+            overdue && self.can_correct(entry)
+        };
+        self.outlived = ledger.running().filter(outlived).collect();
+        self.inner.rebuild(now, ledger);
+    }
+
+    fn withdraw(&mut self, now: Time, job: JobId, ledger: &Ledger) -> bool {
+        self.inner.withdraw(now, job, ledger)
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => {
+                self.arrived.push(job);
+                return;
+            }
+            Event::Overdue(job) if self.can_correct(ledger.entry(job)) => {
+                self.outlived.push(job);
+                self.due |= self.rules.passes == Passes::Every;
+                return;
+            }
+            Event::Ended(ended) if self.rules.predictor.learns() => {
+                let entry = ledger.entry(ended.job);
+                if let (Some(user), State::Running { start, .. }) = (entry.request.user, &entry.state) {
+                    self.ended.push((user, now - *start));
+                }
+            }
+            _ => {}
+        }
+        self.due = true;
+        self.inner.event(now, event, ledger);
+    }
+
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.learn(context);
+        self.correct(context)?;
+        self.admit(context)?;
+        if !std::mem::take(&mut self.due) {
+            return Ok(());
+        }
+        let mut within = context.for_inner_policy(self.rules.book == Book::Requested);
+        self.inner.pass(&mut within)?;
+        within.wake().map_or(Ok(()), |at| context.wake_at(at))
+    }
+}
