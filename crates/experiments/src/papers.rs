@@ -90,6 +90,21 @@ pub const PAPERS: &[Paper] = &[
         ],
         machines: &[],
     },
+    Paper {
+        name: "tsafrir-2007",
+        title: "Tsafrir, Etsion, Feitelson: Backfilling Using System-Generated Predictions Rather than User Runtime Estimates, TPDS 18(6), 2007",
+        experiments: &[experiment!("tsafrir-2007", "1-predictions")],
+        machines: &[],
+    },
+    Paper {
+        name: "gaussier-2015",
+        title: "Gaussier, Glesser, Reis, Trystram: Improving Backfilling by Using Machine Learning to Predict Running Times, SC 2015",
+        experiments: &[
+            experiment!("gaussier-2015", "1-predictors"),
+            experiment!("gaussier-2015", "2-who-pays"),
+        ],
+        machines: &[],
+    },
 ];
 
 /// The paper of that name, if there is one.

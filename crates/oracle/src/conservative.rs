@@ -55,7 +55,7 @@ pub(crate) fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
 pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
     let before = std::mem::take(kept);
     let mut lifted = before.clone();
-    lifted.sort_by_key(|reservation| (reservation.start, arrival(reservation.position, world.jobs)));
+    lifted.sort_by_key(|reservation| (reservation.start, arrival(reservation.position, &world.jobs)));
     for reservation in lifted {
         let not_before = reservation.start.max(world.now);
         put(world, kept, reservation.position, not_before);
@@ -69,7 +69,7 @@ pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
 /// Gives each reservation in turn the earliest hole, except those that start now.
 fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     let positions = kept.iter().map(|reservation| reservation.position).collect();
-    for position in sorted(positions, world.jobs, order, world.now) {
+    for position in sorted(positions, &world.ranked, order, world.now) {
         let index = kept.iter().position(|reservation| reservation.position == position);
         let index = index.expect("just listed");
         let old = kept.remove(index);

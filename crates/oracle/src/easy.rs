@@ -27,7 +27,7 @@ pub(crate) fn pass(
     let head = blocked.or_else(|| world.queue(queue).first().copied())?;
     let (shadow, mut extra) = shadow(world, head);
     let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
-    for position in order::sorted(behind, world.jobs, backfill, world.now) {
+    for position in order::sorted(behind, &world.ranked, backfill, world.now) {
         if !world.fits_now(position) {
             continue;
         }

@@ -4,8 +4,9 @@ use miserly_core::{EventOrder, Time};
 
 use crate::order::arrival;
 use crate::plan::Reservation;
+use crate::predicted::Past;
 use crate::world::World;
-use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, selective, sorted};
+use crate::{NaiveJob, NaivePolicy, NaivePrediction, conservative, easy, fcfs, selective, sorted};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -22,6 +23,8 @@ pub(crate) struct Simulation<'a> {
     held: Option<usize>,
     /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
+    prediction: Option<NaivePrediction>,
+    past: Past,
 }
 
 /// The events of one round, each kind in the order of its delivery.
@@ -41,7 +44,9 @@ impl<'a> Simulation<'a> {
     ) -> Self {
         let world = World {
             procs,
-            jobs,
+            requested: jobs,
+            jobs: jobs.to_vec(),
+            ranked: jobs.to_vec(),
             now: Time::ZERO,
             waiting: Vec::new(),
             running: Vec::new(),
@@ -57,7 +62,13 @@ impl<'a> Simulation<'a> {
             deadlines: vec![Time::ZERO; jobs.len()],
             held: None,
             wake: None,
+            prediction: None,
+            past: Past::default(),
         }
+    }
+
+    pub(crate) fn predicting(self, prediction: NaivePrediction) -> Self {
+        Simulation { prediction: Some(prediction), ..self }
     }
 
     /// Runs to the end. Ends that a round causes at its own instant form the next round.
@@ -145,6 +156,8 @@ impl<'a> Simulation<'a> {
     }
 
     fn end(&mut self, position: usize) {
+        let World { requested, starts, now, .. } = &self.world;
+        self.past.add(&requested[position], starts[position].expect("it ran"), *now);
         self.world.running.retain(|running| running.position != position);
     }
 
@@ -152,11 +165,17 @@ impl<'a> Simulation<'a> {
         for running in &mut self.world.running {
             running.noticed |= running.position == position;
         }
+        if let Some(prediction) = self.prediction {
+            prediction.correct(&mut self.world, position);
+        }
     }
 
     fn submit(&mut self, position: usize) {
         self.future.retain(|&other| other != position);
         self.world.waiting.push(position);
+        if let Some(prediction) = self.prediction {
+            prediction.predict(&mut self.world, &self.past, position);
+        }
     }
 
     fn pass(&mut self, ended: bool) {

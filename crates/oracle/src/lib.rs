@@ -40,6 +40,8 @@ mod selective;
 
 mod sorted;
 
+mod predicted;
+
 mod hosts;
 
 mod pool;
@@ -67,6 +69,7 @@ pub use crate::gang::{NaiveFurther, NaiveGang, NaiveGangLife, NaivePacking, gang
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
+pub use crate::predicted::{NaiveCorrector, NaivePrediction, NaivePredictor};
 pub use crate::ratio::Ratio;
 pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
@@ -228,4 +231,18 @@ pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, event_order:
         assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);
     }
     Simulation::new(procs, jobs, policy, event_order).run()
+}
+
+/// Returns the start of every job, as [`schedule`] does, under predicted runtimes.
+///
+/// # Panics
+/// As [`schedule`].
+pub fn schedule_predicted(
+    procs: u64,
+    jobs: &[NaiveJob],
+    policy: NaivePolicy,
+    prediction: NaivePrediction,
+    event_order: EventOrder,
+) -> Vec<Time> {
+    Simulation::new(procs, jobs, policy, event_order).predicting(prediction).run()
 }

@@ -59,7 +59,7 @@ fn by_deadline(
     deadlines: &[Time],
 ) -> Option<Vec<Reservation>> {
     let mut order: Vec<usize> = others.iter().map(|reservation| reservation.position).collect();
-    order.sort_by_key(|&other| (deadlines[other], arrival(other, world.jobs)));
+    order.sort_by_key(|&other| (deadlines[other], arrival(other, &world.jobs)));
     let mut plan = vec![Reservation { position, start: world.now }];
     for other in order {
         if put(world, &mut plan, other, world.now) > deadlines[other] {

@@ -9,7 +9,12 @@ use crate::order::sorted;
 /// The machine and its jobs, each identified by its position in `jobs`.
 pub(crate) struct World<'a> {
     pub(crate) procs: u64,
-    pub(crate) jobs: &'a [NaiveJob],
+    /// The jobs as they were submitted.
+    pub(crate) requested: &'a [NaiveJob],
+    /// The same jobs with the estimates by which plans hold processors.
+    pub(crate) jobs: Vec<NaiveJob>,
+    /// The same jobs with the estimates by which orders rank them.
+    pub(crate) ranked: Vec<NaiveJob>,
     pub(crate) now: Time,
     pub(crate) waiting: Vec<usize>,
     /// In the order in which the starts were decided.
@@ -38,7 +43,7 @@ impl World<'_> {
 
     /// Returns the waiting jobs in this order.
     pub(crate) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
-        sorted(self.waiting.clone(), self.jobs, order, self.now)
+        sorted(self.waiting.clone(), &self.ranked, order, self.now)
     }
 
     /// Returns the jobs that hold processors now.

@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use libm::{log2, log10};
 
-use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy, Ratio};
+use crate::{
+    ExactFacts, NaiveCorrector, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy,
+    NaivePrediction, NaivePredictor, Ratio,
+};
 
 /// The given parameters.
 struct Given<'a> {
@@ -37,6 +40,26 @@ impl NaivePolicy {
             "selective-backfill" => Some(NaivePolicy::Selective { order, threshold: given.threshold()? }),
             _ => None,
         }
+    }
+}
+
+impl NaivePrediction {
+    /// Returns the predictions of the policy with this written form, if it has any.
+    pub fn written(text: &str) -> Option<NaivePrediction> {
+        let (_, given) = read(text, 0);
+        let predictor = match given.word("predict")? {
+            "request" => NaivePredictor::Request,
+            "last2" => NaivePredictor::LastTwo,
+            "exact" => NaivePredictor::Exact,
+            number => NaivePredictor::Scale(number.parse().ok()?),
+        };
+        let corrector = match given.word("correct") {
+            Some("increment") => NaiveCorrector::Increment,
+            Some("double") => NaiveCorrector::Double,
+            _ => NaiveCorrector::Request,
+        };
+        let orders_only = given.word("book") == Some("requested");
+        Some(NaivePrediction { predictor, corrector, orders_only })
     }
 }
 

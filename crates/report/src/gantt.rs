@@ -33,6 +33,7 @@ const MARK: usize = 5;
 ///     end,
 ///     reason: Some(StartReason::Immediate),
 ///     promised: None,
+///     reserved: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
 ///     allocations: vec![],

@@ -29,8 +29,8 @@ pub use run::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
     NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PolicyWaitDoc, PoolDoc, PoolsDoc,
-    PromisesDoc, QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
-    StepDoc, SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, WaitOfDoc, compare_tables,
-    differences, group_blocks, simulate_table, summary_blocks, verdict, wait_of_table,
+    PromisesDoc, QueueLengthDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc,
+    SlotsDoc, StepDoc, SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, WaitOfDoc,
+    compare_tables, differences, group_blocks, simulate_table, summary_blocks, verdict, wait_of_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

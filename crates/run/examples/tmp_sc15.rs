@@ -12,7 +12,12 @@ fn main() -> anyhow::Result<()> {
     };
     let order = if args[2] == "batched" { EventOrder::Batched } else { EventOrder::Sequential };
     for policy in &args[3..] {
-        let options = RunOptions { procs: Some(Procs::new(args[1].parse()?)), jobs: jobs.clone(), event_order: order, ..RunOptions::default() };
+        let options = RunOptions {
+            procs: Some(Procs::new(args[1].parse()?)),
+            jobs: jobs.clone(),
+            event_order: order,
+            ..RunOptions::default()
+        };
         let setup = RunSetup::new(Trace::open(args[0].as_ref())?, options)?;
         let spec: PolicySpec = policy.parse()?;
         let mut metrics = Metrics::new(setup.procs(), Span::ZERO);
@@ -20,7 +25,14 @@ fn main() -> anyhow::Result<()> {
         setup.simulation(&spec)?.run(&mut setup.jobs()?, &mut [&mut metrics])?;
         let s = metrics.measures.bounded_slowdown_standard.summary();
         let w = metrics.measures.wait.summary();
-        println!("{policy:60} jobs {} bsld {:.2} wait {:.2} max {:.0} {:?}", metrics.simulated(), s.mean.unwrap_or_default(), w.mean.unwrap_or_default(), w.max.unwrap_or_default(), begin.elapsed());
+        println!(
+            "{policy:60} jobs {} bsld {:.2} wait {:.2} max {:.0} {:?}",
+            metrics.simulated(),
+            s.mean.unwrap_or_default(),
+            w.mean.unwrap_or_default(),
+            w.max.unwrap_or_default(),
+            begin.elapsed()
+        );
     }
     Ok(())
 }

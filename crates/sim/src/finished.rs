@@ -29,6 +29,8 @@ pub struct Finished {
     pub reason: Option<StartReason>,
     /// The latest start of its first promise.
     pub promised: Option<Time>,
+    /// The first start that its policy promised or planned ahead.
+    pub reserved: Option<Time>,
     /// Whether that promise, or a better one after it, was broken.
     pub broken: bool,
     /// The processors of its last allocation, if processors are numbered.

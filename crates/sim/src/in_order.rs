@@ -126,6 +126,7 @@ mod tests {
             end,
             reason: Some(StartReason::Immediate),
             promised: None,
+            reserved: None,
             broken: false,
             pes: None,
             allocations: vec![],

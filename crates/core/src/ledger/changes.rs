@@ -3,8 +3,8 @@
 use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Prediction, Procs,
-    Request, Resources, Sharing, Span, Spread, Time,
+    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Prediction,
+    Procs, Request, Resources, Sharing, Span, Spread, Time,
 };
 
 /// The resources of which a placement may have less than the request, with at least one processor.

@@ -25,7 +25,11 @@ pub(crate) fn read(params: &mut ParamReader<'_>) -> Result<Option<PredictionRule
         "correct",
         &[
             ("request", Corrector::Request, "the estimate"),
-            ("increment", Corrector::Increment, "the prediction and 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h"),
+            (
+                "increment",
+                Corrector::Increment,
+                "the prediction and 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h",
+            ),
             ("double", Corrector::Double, "twice the run time"),
         ],
         "request",

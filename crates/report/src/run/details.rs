@@ -62,6 +62,22 @@ pub struct GuaranteesDoc {
     pub promised_and_waited: u64,
     /// Promised wait / actual wait of these jobs.
     pub ratio: GuaranteeRatio,
+    /// First reservations and starts.
+    pub reservations: ReservationsDoc,
+}
+
+/// First reservations against starts, over the measured jobs that had a reservation (Tsafrir, Etsion, Feitelson §6).
+///
+/// A reservation is a start that the policy promised or planned ahead: of every job under conservative backfilling, of
+/// the head of the queue under EASY.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ReservationsDoc {
+    /// Jobs that had a reservation.
+    pub jobs: u64,
+    /// Mean of the time between the first reservation and the start, in seconds.
+    pub mean_error: Option<f64>,
+    /// Share of these jobs that started after it, 0 to 1.
+    pub late: Option<f64>,
 }
 
 /// Promised wait / actual wait, over the jobs that waited and had a promised start.
@@ -162,7 +178,16 @@ impl GuaranteesDoc {
             without_wait: measured.without_wait(),
             promised_and_waited: measured.ratio.count(),
             ratio: GuaranteeRatio { median: summary.median, p80, mean: summary.mean, max: summary.max },
+            reservations: ReservationsDoc::new(measured),
         }
+    }
+}
+
+impl ReservationsDoc {
+    fn new(measured: &mut miserly_sim::Guarantees) -> ReservationsDoc {
+        let jobs = measured.reservation_error.count();
+        let late = (jobs > 0).then(|| measured.after_reservation as f64 / jobs as f64);
+        ReservationsDoc { jobs, mean_error: measured.reservation_error.summary().mean, late }
     }
 }
 

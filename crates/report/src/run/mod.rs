@@ -25,8 +25,8 @@ mod group_tables;
 mod layout;
 
 pub use details::{
-    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, SeriesDoc, UncertaintyDoc,
-    differences,
+    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, ReservationsDoc, SeriesDoc,
+    UncertaintyDoc, differences,
 };
 pub use document::{
     IdleUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc,

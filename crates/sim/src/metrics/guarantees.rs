@@ -10,19 +10,34 @@ use crate::finished::Finished;
 pub struct Guarantees {
     /// Promised wait / actual wait, over the jobs that waited and were promised a start.
     pub ratio: Distribution,
+    /// The time between the first reservation and the start, over the jobs that had a reservation
+    /// (Tsafrir, Etsion, Feitelson §6).
+    pub reservation_error: Distribution,
+    /// The number of jobs that started after their first reservation.
+    pub after_reservation: u64,
     without_wait: u64,
     jobs: u64,
 }
 
 impl Default for Guarantees {
     fn default() -> Guarantees {
-        Guarantees { ratio: Distribution::of_ratios(), without_wait: 0, jobs: 0 }
+        Guarantees {
+            ratio: Distribution::of_ratios(),
+            reservation_error: Distribution::of_spans(),
+            after_reservation: 0,
+            without_wait: 0,
+            jobs: 0,
+        }
     }
 }
 
 impl Guarantees {
     pub(super) fn add(&mut self, job: &Finished) {
         self.jobs += 1;
+        if let Some(reserved) = job.reserved {
+            self.reservation_error.add_span(job.start.max(reserved) - job.start.min(reserved));
+            self.after_reservation += u64::from(job.start > reserved);
+        }
         let wait = job.wait();
         if wait <= Span::ZERO {
             self.without_wait += 1;

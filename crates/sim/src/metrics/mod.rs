@@ -375,6 +375,7 @@ mod tests {
             end: start + runtime,
             reason: Some(StartReason::Reserved),
             promised: (number % 2 == 0).then_some(start),
+            reserved: None,
             broken: number % 4 == 0,
             pes: None,
             allocations: vec![],

@@ -61,9 +61,11 @@ impl Simulation {
             Effect::SwappedOut { .. } => live.interrupted.written(now),
             Effect::Promised { latest, .. } => {
                 live.promised.get_or_insert(latest);
+                live.reserve(now, latest);
             }
             Effect::PromiseBroken { .. } => live.broken = true,
-            Effect::Planned { .. } | Effect::Refused { .. } => {}
+            Effect::Planned { start, .. } => live.reserve(now, start),
+            Effect::Refused { .. } => {}
         }
         Ok(())
     }

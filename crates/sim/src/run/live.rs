@@ -21,6 +21,7 @@ pub(super) struct Live {
     pub(super) used_memory: Option<u64>,
     pub(super) started: Option<Started>,
     pub(super) promised: Option<Time>,
+    pub(super) reserved: Option<Time>,
     pub(super) broken: bool,
     /// Its present allocation, if processors are numbered.
     pub(super) allocated: Option<Allocated>,
@@ -71,6 +72,7 @@ impl Live {
             used_memory: job.used_memory,
             started: None,
             promised: None,
+            reserved: None,
             broken: false,
             allocated: None,
             allocations: Vec::new(),
@@ -124,6 +126,13 @@ impl Live {
         }
     }
 
+    /// Records the first start that lies ahead.
+    pub(super) fn reserve(&mut self, now: Time, start: Time) {
+        if now < start && start < Time::MAX {
+            self.reserved.get_or_insert(start);
+        }
+    }
+
     /// Puts it back into the queue. `lost` is the work that is lost, processor-ticks.
     pub(super) fn requeue(&mut self, now: Time, lost: u128, pes: &mut Option<Numbering>) {
         self.lost += lost;
@@ -160,6 +169,7 @@ impl Live {
             end,
             reason,
             promised: self.promised,
+            reserved: self.reserved,
             broken: self.broken,
             pes,
             allocations: self.allocations,

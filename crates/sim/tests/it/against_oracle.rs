@@ -1,7 +1,7 @@
 //! The policies against reference implementations, which share no code with them but the types.
 
 use miserly_core::{EventOrder, Span, Time};
-use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
+use miserly_oracle::{NaiveJob, NaivePolicy, NaivePrediction, schedule, schedule_predicted};
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::Job;
 use proptest::prelude::*;
@@ -11,7 +11,11 @@ use crate::support::{BOTH, ORDERS, Quad, SEED, crowd, jobs_for, run, some_polici
 fn naive_starts(procs: u64, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Time> {
     let jobs: Vec<NaiveJob> =
         jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
-    schedule(procs, &jobs, NaivePolicy::written(policy, SEED).expect("a naive version"), instants)
+    let naive = NaivePolicy::written(policy, SEED).expect("a naive version");
+    match NaivePrediction::written(policy) {
+        Some(prediction) => schedule_predicted(procs, &jobs, naive, prediction, instants),
+        None => schedule(procs, &jobs, naive, instants),
+    }
 }
 
 fn agree(procs: u64, quads: &[Quad], policies: &[String]) -> Result<(), TestCaseError> {

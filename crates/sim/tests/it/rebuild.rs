@@ -7,8 +7,8 @@ use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, hosts_workload, in_order, jobs_for, run, run_on,
-    some_policies, workload,
+    BOTH, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, disclosing, hosts_workload, in_order, jobs_for, run,
+    run_on, some_policies, workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.
@@ -22,7 +22,7 @@ pub(crate) fn run_replacing(
     let chosen: PolicySpec = policy.parse().unwrap();
     let build = || chosen.build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), build(), instants);
+    let mut simulation = disclosing(Simulation::new(machine.clone(), build(), instants), policy);
     let mut source = in_order(jobs).peekable();
     let mut replace = replace.iter().cycle();
     let mut observers: [&mut dyn Observer; 1] = [&mut schedule];

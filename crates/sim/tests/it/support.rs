@@ -85,6 +85,12 @@ pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: EventOrder) 
     run_on(&Machine::plain(procs), jobs, policy, instants)
 }
 
+/// Discloses runtimes to a policy that needs them.
+pub(crate) fn disclosing(simulation: Simulation, policy: &str) -> Simulation {
+    let needs = policy.parse::<PolicySpec>().unwrap().needs();
+    if needs.known_runtimes { simulation.with_known_runtimes() } else { simulation }
+}
+
 /// No run of a test needs as many.
 const MOST_ROUNDS: usize = 10_000;
 
@@ -93,7 +99,8 @@ const MOST_ROUNDS: usize = 10_000;
 pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: EventOrder) -> Schedule {
     let policy = name.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
+    let simulation = Simulation::new(machine.clone(), policy, instants).with_numbered_processors();
+    let mut simulation = disclosing(simulation, name);
     let mut source = in_order(jobs).peekable();
     let mut rounds = 0;
     while simulation.step(&mut source, &mut [&mut schedule]).unwrap().is_some() {
@@ -148,6 +155,24 @@ pub(crate) const ORDERS: [&str; 38] = [
     "order=unicep, weight=0.01",
 ];
 
+/// Policies that predict runtimes.
+const PREDICTED: [&str; 14] = [
+    "easy(predict=request)",
+    "easy(predict=last2)",
+    "easy(predict=last2, correct=increment)",
+    "easy(predict=last2, correct=double, backfill=shortest)",
+    "easy(predict=last2, backfill=lxf)",
+    "easy(predict=last2, book=requested, backfill=shortest)",
+    "easy(predict=exact, backfill=shortest)",
+    "easy(predict=2, order=shortest)",
+    "easy(predict=0, correct=double)",
+    "conservative(predict=last2)",
+    "conservative(predict=last2, correct=increment, order=shortest)",
+    "conservative(predict=last2, correct=double, keep_reservations=false)",
+    "conservative(predict=last2, book=requested, order=shortest)",
+    "selective-backfill(predict=last2, correct=increment, threshold=1.3)",
+];
+
 /// Every policy of the family with every order.
 pub(crate) fn policies() -> Vec<String> {
     let mut all = Vec::new();
@@ -166,6 +191,7 @@ pub(crate) fn policies() -> Vec<String> {
     for threshold in ["1", "1.05", "4", "20", "inf"] {
         all.push(format!("selective-backfill(threshold={threshold})"));
     }
+    all.extend(PREDICTED.map(str::to_owned));
     for guarantee in 1..=3 {
         let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest", "wfp3"];
         all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order})")));
@@ -186,8 +212,10 @@ pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// The parts of a written order that count in seconds.
-const IN_SECONDS: [&str; 13] =
-    ["weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2", "=f3", "=f4"];
+const IN_SECONDS: [&str; 14] = [
+    "predict", "weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2", "=f3",
+    "=f4",
+];
 
 /// Returns jobs for a policy, with times in ticks, where the handling of overdue jobs matters most.
 ///

@@ -50,7 +50,8 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "the events after which jobs may start, with predictions",
     )?;
     let predictions = predict::read(params)?;
-    let predictions = predictions.map(|rules| PredictionRules { passes: passes.unwrap_or_default(), ..rules });
+    let predictions =
+        predictions.map(|rules| PredictionRules { passes: passes.unwrap_or_default(), ..rules });
     let easy = BackfillRules::recomputed(order, ReservationDepth::First(1));
     Ok(Box::new(Point {
         name: "easy",

@@ -27,6 +27,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         end: start + ticks(run),
         reason: Some(StartReason::Reserved),
         promised: None,
+        reserved: None,
         broken: false,
         pes: None,
         allocations: vec![],
