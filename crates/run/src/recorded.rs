@@ -92,6 +92,7 @@ impl RecordedSchedule {
             end: start + job.runtime.0,
             reason: Some(StartReason::Reserved),
             promised: None,
+            reserved: None,
             broken: false,
             pes: None,
             allocations: Vec::new(),

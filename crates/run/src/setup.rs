@@ -103,6 +103,11 @@ impl RunSetup {
         self
     }
 
+    /// Returns the options of the run.
+    pub fn options(&self) -> &RunOptions {
+        &self.options
+    }
+
     /// Returns the processors of the machine.
     pub fn procs(&self) -> Procs {
         self.options.jobs.procs

@@ -136,7 +136,7 @@ impl Simulation {
     ///
     /// The scheduler ends a quantum in which the job does not end, and one with too little memory
     /// for it.
-    fn expect_end<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
+    pub(super) fn expect_end<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();
         let entry = ledger.entry(job);

@@ -1,5 +1,7 @@
 //! The simulation: virtual time jumps from instant to instant, and the driver schedules at each.
 
+mod continued;
+
 mod effects;
 
 mod live;
