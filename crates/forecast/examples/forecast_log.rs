@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = args.next().ok_or("give a log")?;
     let policy: PolicySpec = args.next().unwrap_or_else(|| "conservative".into()).parse()?;
     let setup = RunSetup::new(Trace::open(Path::new(&log))?, RunOptions::default())?;
-    let forecasts = forecast_log(&setup, &policy, &mut |_| {})?;
+    let forecasts =
+        forecast_log(&setup, &policy, args.next().map_or(Ok(20), |draws| draws.parse())?, &mut |_| {})?;
     let all = forecasts.audit.all();
     for (size, class) in
         forecasts.audit.classes().map(|(size, class)| (size.name(), class)).chain([("all", &all)])

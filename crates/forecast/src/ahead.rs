@@ -5,11 +5,16 @@ use std::iter;
 
 use miserly_core::{
     Driver, Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Machine, Procs, Span, State, System, Time,
+    draw,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Observer, RunError, Simulation};
 
 use crate::RuntimeModel;
+use crate::runtimes::Runtimes;
+
+/// The seed of the draws of forecasts.
+const FORECASTS: u64 = 0x666f_7265;
 
 /// A copy of the state of a system with one queue.
 #[derive(Clone, Debug)]
@@ -22,12 +27,12 @@ pub struct SystemCopy {
     pub wake: Option<Time>,
 }
 
-/// The starts of a job under two assumptions. `None`: it does not start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The simulated starts of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Points {
-    /// With likely runtimes.
-    pub likely: Option<Time>,
-    /// With requested runtimes: the worst case, if no further job is submitted.
+    /// With likely runtimes, one for each draw, ascending. A draw in which the job does not start is left out.
+    pub likely: Vec<Time>,
+    /// With requested runtimes: the worst case, if no further job is submitted. `None`: it does not start.
     pub requested: Option<Time>,
 }
 
@@ -41,30 +46,36 @@ pub(crate) struct Rules {
 }
 
 impl SystemCopy {
-    /// Returns the starts of a waiting job.
-    pub(crate) fn points(&self, rules: &Rules, job: JobId, model: &[(JobId, Span)]) -> Points {
+    /// Returns the starts of a waiting job, with this number of draws.
+    pub(crate) fn points(&self, rules: &Rules, job: JobId, model: &[(u64, Runtimes)], draws: u64) -> Points {
         let number = self.ledger.request(job).number;
-        let likely = |entry: &Entry| {
-            let found =
-                model.binary_search_by_key(&entry.admitted, |(id, _)| self.ledger.entry(*id).admitted);
-            found.map_or(entry.request.estimate, |at| model[at].1)
+        let likely = |draw_number: u64| {
+            self.start(rules, number, |entry| {
+                let found = model.binary_search_by_key(&entry.admitted, |(admitted, _)| *admitted).ok();
+                let random = draw(FORECASTS, entry.request.number, draw_number);
+                let picked = found.and_then(|at| model[at].1.pick(random));
+                picked.unwrap_or(entry.request.estimate)
+            })
         };
-        Points {
-            likely: self.start(rules, number, likely),
-            requested: match self.ledger.entry(job).promise {
-                Some(promise) => Some(promise.best),
-                None => self.start(rules, number, |entry| entry.request.estimate),
-            },
-        }
+        let mut starts: Vec<Time> = (0..draws).filter_map(likely).collect();
+        starts.sort_unstable();
+        let requested = match self.ledger.entry(job).promise {
+            Some(promise) => Some(promise.best),
+            None => self.start(rules, number, |entry| entry.request.estimate),
+        };
+        Points { likely: starts, requested }
     }
 
-    /// Returns the likely runtimes of all jobs, in the order of their admission.
-    pub(crate) fn likely_runtimes(&self, model: &RuntimeModel) -> Vec<(JobId, Span)> {
+    /// Returns the likely runtimes of all jobs, by their admission numbers, which ascend.
+    pub(crate) fn likely_runtimes(&self, model: &RuntimeModel) -> Vec<(u64, Runtimes)> {
         let ledger = &self.ledger;
-        let mut jobs: Vec<JobId> =
-            ledger.waiting().chain(ledger.running()).chain(ledger.suspended()).collect();
-        jobs.sort_unstable_by_key(|job| ledger.entry(*job).admitted);
-        jobs.into_iter().map(|job| (job, model.runtime(ledger.entry(job), self.now))).collect()
+        let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
+        let mut all: Vec<(u64, Runtimes)> = jobs
+            .map(|job| ledger.entry(job))
+            .map(|entry| (entry.admitted, model.runtimes(entry, self.now)))
+            .collect();
+        all.sort_unstable_by_key(|(admitted, _)| *admitted);
+        all
     }
 
     fn start(&self, rules: &Rules, number: JobNumber, runtime: impl FnMut(&Entry) -> Span) -> Option<Time> {

@@ -4,9 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::audit::{LEVELS, SizeClass};
 
-/// The waits, in seconds, that are added before a ratio is taken: short waits differ by chance.
-const OFFSET: u64 = 60;
-
 /// The number of outcomes of a class that are kept.
 const KEPT: usize = 400;
 
@@ -17,16 +14,61 @@ const LEAST: usize = 40;
 /// that share.
 const AIMS: [u64; LEVELS.len()] = [500_000, 805_000, 957_000];
 
-/// The change of a level after each outcome, in millionths of its error.
+/// The change of a rank after each outcome, in millionths of its error.
 const STEP: u64 = 4_000;
 
-/// The two simulated waits of a job, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waits {
-    /// With likely runtimes.
-    pub(crate) likely: u64,
-    /// With requested runtimes.
-    pub(crate) requested: u64,
+/// A step of a scale, in parts.
+const PART: u64 = 1000;
+
+/// The simulated waits of a job, as a scale on which its wait has a place.
+///
+/// Place 0 is no wait, and place `k` is the k-th draw. The last place is the wait with requested runtimes. Between them
+/// places are interpolated, and beyond the last one they grow with the ratio to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// Seconds, ascending, without the 0.
+    marks: Vec<u64>,
+}
+
+impl Scale {
+    /// Returns the scale of these draws, in seconds and ascending, and of the wait with requested runtimes.
+    pub(crate) fn new(draws: &[u64], requested: u64) -> Scale {
+        let mut marks: Vec<u64> = draws.iter().map(|draw| (*draw).min(requested)).collect();
+        marks.push(requested);
+        Scale { marks }
+    }
+
+    fn last(&self) -> u64 {
+        self.marks.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the place of a wait, in parts, relative to the number of marks.
+    fn place(&self, wait: u64) -> u64 {
+        let above = self.marks.partition_point(|mark| *mark < wait);
+        let count = self.marks.len() as u64;
+        let Some(upper) = self.marks.get(above).copied() else {
+            return PART * PART + PART * (wait - self.last()) / (self.last() + 60);
+        };
+        let lower = above.checked_sub(1).map_or(0, |below| self.marks[below]);
+        let within = if upper > lower { PART * (wait - lower) / (upper - lower) } else { PART };
+        (above as u64 * PART + within) * PART / count
+    }
+
+    /// Returns the wait at a place, in parts.
+    fn wait(&self, place: u64) -> u64 {
+        let count = self.marks.len() as u64;
+        if place > PART * PART {
+            return self.last() + (place - PART * PART) * (self.last() + 60) / PART;
+        }
+        let at = place * count / PART;
+        let (above, within) = (at / PART, at % PART);
+        let mark = |number: u64| match usize::try_from(number) {
+            Ok(0) | Err(_) => 0,
+            Ok(number) => self.marks[(number - 1).min(self.marks.len() - 1)],
+        };
+        let (lower, upper) = (mark(above), mark(above + 1));
+        lower + (upper - lower) * within / PART
+    }
 }
 
 /// A class of forecasts: from the narrowest one to that of all.
@@ -34,69 +76,53 @@ pub(crate) struct Waits {
 struct Class {
     /// The size of the job.
     size: Option<SizeClass>,
-    /// The magnitude of the requested wait.
+    /// The magnitude of the wait with requested runtimes.
     magnitude: Option<u32>,
-    /// The likely wait over the requested one, in eighths.
-    share: Option<u64>,
-}
-
-/// The outcomes of a class, as ratios in thousandths, in the order in which they became known.
-#[derive(Clone, Debug, Default)]
-struct Outcomes {
-    /// Wait over likely wait.
-    likely: VecDeque<u64>,
-    /// Wait over requested wait.
-    requested: VecDeque<u64>,
 }
 
 /// What became of earlier forecasts.
 ///
-/// A bound is a quantile of the ratios between waits and simulated waits, in the narrowest class with enough outcomes. The
-/// rank of the quantile adapts by size class (adaptive conformal inference, Gibbs and Candès 2021): a wait beyond its bound
-/// raises it, and each other one lowers it a little. So the share of kept bounds stays near its aim also if the load
-/// changes.
+/// The wait of a job has a place among its simulated waits. A bound is the wait at a place that was not exceeded by a
+/// share of the jobs, in the narrowest class with enough outcomes. That share adapts by size class (adaptive conformal
+/// inference, Gibbs and Candès 2021): a wait beyond its bound raises it, and each other one lowers it a little. So the
+/// share of kept bounds stays near its aim also if the load changes.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
-    outcomes: BTreeMap<Class, Outcomes>,
+    /// The places of waits, in the order in which they became known.
+    outcomes: BTreeMap<Class, VecDeque<u64>>,
     /// The rank of each level by size, in millionths.
     ranks: BTreeMap<SizeClass, [u64; LEVELS.len()]>,
 }
 
-impl Waits {
-    fn classes(self, size: SizeClass) -> [Class; 4] {
-        let magnitude = Some((self.requested / OFFSET + 1).ilog2());
-        let share = Some((8 * (self.likely + OFFSET) / (self.requested + OFFSET)).min(9));
-        [
-            Class { size: Some(size), magnitude, share },
-            Class { size: None, magnitude, share },
-            Class { size: None, magnitude: None, share },
-            Class { size: None, magnitude: None, share: None },
-        ]
-    }
+fn classes(size: SizeClass, scale: &Scale) -> [Class; 3] {
+    let magnitude = Some((scale.last() / 60 + 1).ilog2());
+    [
+        Class { size: Some(size), magnitude },
+        Class { size: None, magnitude },
+        Class { size: None, magnitude: None },
+    ]
 }
 
 impl Calibration {
     /// Returns the upper bounds of the wait for each of [`LEVELS`], in seconds. They ascend.
-    pub(crate) fn bounds(&self, size: SizeClass, waits: Waits) -> [u64; LEVELS.len()] {
-        let classes = waits.classes(size);
-        let known = classes
-            .iter()
-            .find_map(|class| self.outcomes.get(class).filter(|outcomes| outcomes.requested.len() >= LEAST));
-        let Some(known) = known else { return [waits.likely, waits.requested, waits.requested] };
+    pub(crate) fn bounds(&self, size: SizeClass, scale: &Scale) -> [u64; LEVELS.len()] {
         let ranks = self.ranks.get(&size).copied().unwrap_or(AIMS);
-        let by_likely = scaled(quantile(&known.likely, ranks[0]), waits.likely);
-        let median = by_likely.min(scaled(quantile(&known.requested, 900_000), waits.requested));
-        let [_, most_likely, nearly_sure] =
-            ranks.map(|rank| scaled(quantile(&known.requested, rank), waits.requested));
-        [median, most_likely.max(median), nearly_sure.max(most_likely).max(median)]
+        let known = classes(size, scale)
+            .iter()
+            .find_map(|class| self.outcomes.get(class).filter(|outcomes| outcomes.len() >= LEAST));
+        let Some(known) = known else { return AIMS.map(|aim| scale.wait(aim)) };
+        let [median, most, nearly_all] = quantiles(known, ranks).map(|place| scale.wait(place));
+        [median, most.max(median), nearly_all.max(most).max(median)]
     }
 
     /// Adds the outcome of a forecast: the wait of a job whose bounds were these.
-    pub(crate) fn add(&mut self, size: SizeClass, waits: Waits, bounds: [u64; LEVELS.len()], wait: u64) {
-        for class in waits.classes(size) {
-            let outcomes = self.outcomes.entry(class).or_default();
-            push(&mut outcomes.likely, ratio(wait, waits.likely));
-            push(&mut outcomes.requested, ratio(wait, waits.requested));
+    pub(crate) fn add(&mut self, size: SizeClass, scale: &Scale, bounds: [u64; LEVELS.len()], wait: u64) {
+        for class in classes(size, scale) {
+            let places = self.outcomes.entry(class).or_default();
+            if places.len() == KEPT {
+                places.pop_front();
+            }
+            places.push_back(scale.place(wait));
         }
         let ranks = self.ranks.entry(size).or_insert(AIMS);
         for ((rank, aim), bound) in ranks.iter_mut().zip(AIMS).zip(bounds) {
@@ -106,29 +132,14 @@ impl Calibration {
     }
 }
 
-fn push(ratios: &mut VecDeque<u64>, ratio: u64) {
-    if ratios.len() == KEPT {
-        ratios.pop_front();
-    }
-    ratios.push_back(ratio);
-}
-
-/// Returns (wait + offset) / (simulated + offset) in thousandths, rounded up.
-fn ratio(wait: u64, simulated: u64) -> u64 {
-    ((wait + OFFSET) * 1000).div_ceil(simulated + OFFSET)
-}
-
-/// Returns the wait of that ratio.
-fn scaled(ratio: u64, simulated: u64) -> u64 {
-    (ratio * (simulated + OFFSET) / 1000).saturating_sub(OFFSET)
-}
-
-/// Returns the value of this rank, in millionths, by nearest rank.
-fn quantile(values: &VecDeque<u64>, rank: u64) -> u64 {
+/// Returns the values of these ranks, in millionths, by nearest rank.
+fn quantiles(values: &VecDeque<u64>, ranks: [u64; LEVELS.len()]) -> [u64; LEVELS.len()] {
     let mut sorted: Vec<u64> = values.iter().copied().collect();
-    let place = (sorted.len() as u64 * rank).div_ceil(1_000_000).max(1) - 1;
-    let place = usize::try_from(place).unwrap_or(0).min(sorted.len() - 1);
-    *sorted.select_nth_unstable(place).1
+    sorted.sort_unstable();
+    ranks.map(|rank| {
+        let place = (sorted.len() as u64 * rank).div_ceil(1_000_000).max(1) - 1;
+        sorted[usize::try_from(place).unwrap_or(0).min(sorted.len() - 1)]
+    })
 }
 
 #[cfg(test)]
@@ -136,11 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_and_back() {
-        for (wait, simulated) in [(0, 0), (7, 3600), (3600, 7), (86_400, 86_399)] {
-            let back = scaled(ratio(wait, simulated), simulated);
-            assert!(back >= wait && back <= wait + (simulated + OFFSET) / 1000, "{wait} {simulated} {back}");
+    fn a_place_and_back() {
+        let scale = Scale::new(&[100, 100, 2000, 50_000], 40_000);
+        for wait in [0, 50, 100, 1000, 2000, 2001, 39_999, 40_000, 41_000, 400_000] {
+            let back = scale.wait(scale.place(wait));
+            assert!(back.abs_diff(wait) <= 1 + wait / 100, "{wait} {back}");
         }
+        let none = Scale::new(&[], 0);
+        assert_eq!(none.wait(none.place(0)), 0);
     }
 
     #[test]
@@ -152,9 +166,9 @@ mod tests {
             let draw = miserly_core::draw(7, 1, number);
             let requested = 600 + draw % 50_000;
             let wait = requested * (draw / 65_536 % 1000) / 1000;
-            let waits = Waits { likely: requested / 2, requested };
-            let bounds = calibration.bounds(size, waits);
-            calibration.add(size, waits, bounds, wait);
+            let scale = Scale::new(&[requested / 8, requested / 4, requested / 3], requested);
+            let bounds = calibration.bounds(size, &scale);
+            calibration.add(size, &scale, bounds, wait);
             if number >= 2000 {
                 all += 1;
                 for (kept, bound) in kept.iter_mut().zip(bounds) {

@@ -1,9 +1,9 @@
 //! Forecasts of the starts of waiting jobs, with bounds that are audited.
 //!
-//! A forecast is made when a job was submitted and did not start at once. It has a median and three upper bounds of the
-//! wait. Two simulations from the present state, with the same policy, give the points from which they are derived: one
-//! with likely runtimes ([`RuntimeModel`]), one with the requested ones. The bounds are then calibrated by what came of
-//! earlier forecasts ([`Calibration`]).
+//! A forecast is made when a job was submitted and did not start at once. It has upper bounds of the wait, of which the
+//! first one is the median. Simulations from the present state, with the same policy, give the points from which they are
+//! derived: some with likely runtimes ([`RuntimeModel`]), one with the requested ones. The bounds are then calibrated by
+//! what came of earlier forecasts ([`Calibration`]).
 //!
 //! **Architecture invariant:** a forecast uses only what was known at its instant. It works on copies of the ledger, and
 //! changes no decision.
@@ -25,4 +25,4 @@ pub use self::audit::{Audit, ClassAudit, LEVELS, Quantile, SizeClass};
 pub use self::bmbp::Bmbp;
 pub use self::calibration::Calibration;
 pub use self::replay::{ForecastError, Forecasts, JobForecast, forecast_log};
-pub use self::runtimes::RuntimeModel;
+pub use self::runtimes::{RuntimeModel, Runtimes};

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 
 use crate::ahead::{Points, Rules, SystemCopy};
 use crate::audit::{Audit, Outcome, SizeClass};
-use crate::calibration::Waits;
+use crate::calibration::Scale;
+use crate::runtimes::Runtimes;
 use crate::{Bmbp, Calibration, LEVELS, RuntimeModel};
 
 /// The number of copies of the system that are simulated together.
@@ -73,7 +74,7 @@ pub struct Forecasts {
 
 /// Runs a log under a policy and forecasts each job at its submission.
 ///
-/// `progress` receives the number of jobs that were submitted so far. The result does not depend on the number of
+/// `draws` is the number of futures with likely runtimes that are simulated for each job that waits. `progress` receives the number of jobs that were submitted so far. The result does not depend on the number of
 /// threads.
 ///
 /// # Errors
@@ -81,6 +82,7 @@ pub struct Forecasts {
 pub fn forecast_log(
     setup: &RunSetup,
     policy: &PolicySpec,
+    draws: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Forecasts, ForecastError> {
     if let Some(why) = unsuitable(&policy.needs()) {
@@ -96,7 +98,7 @@ pub fn forecast_log(
         seed: setup.options().jobs.seed,
         event_order: setup.options().event_order,
     };
-    let mut recorder = Recorder::new(&rules, progress);
+    let mut recorder = Recorder::new(&rules, draws, progress);
     let run = simulation.run(&mut setup.jobs().map_err(SetupError::from)?, &mut [&mut recorder]);
     run.map_err(SetupError::from)?;
     recorder.simulate();
@@ -140,12 +142,13 @@ struct Pending {
     position: usize,
     job: JobId,
     copy: SystemCopy,
-    likely: Vec<(JobId, Span)>,
+    likely: Vec<(u64, Runtimes)>,
 }
 
 /// Records what a forecast may use, and simulates ahead.
 struct Recorder<'a> {
     rules: &'a Rules,
+    draws: u64,
     progress: &'a mut dyn FnMut(u64),
     model: RuntimeModel,
     /// The positions of the jobs that did not start yet.
@@ -157,9 +160,10 @@ struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    fn new(rules: &'a Rules, progress: &'a mut dyn FnMut(u64)) -> Recorder<'a> {
+    fn new(rules: &'a Rules, draws: u64, progress: &'a mut dyn FnMut(u64)) -> Recorder<'a> {
         Recorder {
             rules,
+            draws,
             progress,
             model: RuntimeModel::default(),
             positions: BTreeMap::new(),
@@ -172,11 +176,11 @@ impl<'a> Recorder<'a> {
 
     /// Simulates ahead for all pending jobs.
     fn simulate(&mut self) {
-        let rules = self.rules;
+        let (rules, draws) = (self.rules, self.draws);
         let points: Vec<Points> = self
             .pending
             .par_iter()
-            .map(|pending| pending.copy.points(rules, pending.job, &pending.likely))
+            .map(|pending| pending.copy.points(rules, pending.job, &pending.likely, draws))
             .collect();
         for (pending, points) in self.pending.drain(..).zip(points) {
             self.jobs[pending.position].points = points;
@@ -201,7 +205,7 @@ impl<'a> Recorder<'a> {
                     let wait = seconds(at - noted.submit);
                     job.wait = Some(wait);
                     if !noted.at_once {
-                        calibration.add(size, noted.waits(), job.bounds, wait);
+                        calibration.add(size, &noted.scale(), job.bounds, wait);
                     }
                     baseline.entry(size).or_default().add(wait, job.bmbp);
                     if position >= measured {
@@ -216,10 +220,11 @@ impl<'a> Recorder<'a> {
 
 impl Noted {
     /// Returns the simulated waits.
-    fn waits(&self) -> Waits {
-        let wait = |start: Option<Time>| start.map(|start| seconds(start - self.submit));
-        let requested = wait(self.points.requested).or(wait(self.points.likely)).unwrap_or(0);
-        Waits { likely: wait(self.points.likely).unwrap_or(requested), requested }
+    fn scale(&self) -> Scale {
+        let wait = |start: &Time| seconds(*start - self.submit);
+        let draws: Vec<u64> = self.points.likely.iter().map(wait).collect();
+        let requested = self.points.requested.as_ref().map(wait).or(draws.last().copied()).unwrap_or(0);
+        Scale::new(&draws, requested)
     }
 
     fn forecast(&self, calibration: &Calibration, baseline: &BTreeMap<SizeClass, Bmbp>) -> JobForecast {
@@ -228,7 +233,7 @@ impl Noted {
         let most = promise.unwrap_or(u64::MAX);
         let bounds = match self.at_once {
             true => [0; LEVELS.len()],
-            false => calibration.bounds(size, self.waits()).map(|bound| bound.min(most)),
+            false => calibration.bounds(size, &self.scale()).map(|bound| bound.min(most)),
         };
         JobForecast {
             number: self.number,

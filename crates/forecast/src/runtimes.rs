@@ -8,7 +8,10 @@ use miserly_core::{Entry, Request, Span, Time, span_of_work};
 const OF_USER: usize = 64;
 
 /// The number of ended jobs of all users that are kept.
-const OF_ALL: usize = 512;
+const OF_ALL: usize = 128;
+
+/// The fewest similar jobs that tell of a runtime.
+const FEW: usize = 3;
 
 /// An ended job.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +23,25 @@ struct Past {
 
 /// The ended jobs of each user, and of all.
 ///
-/// The likely runtime of a job is the median over similar ended jobs that ran longer than it has run so far. Similar are
-/// the jobs of its user with the same size and estimate, or else with the same estimate, or else all of its user. Without
-/// any, the runtimes of all users' jobs count in proportion to their estimates.
+/// The likely runtimes of a job are those of similar ended jobs that ran longer than it has run so far. Similar are the jobs
+/// of its user with the same size and estimate, or else with the same estimate, or else all of its user. With fewer than
+/// [`FEW`] of them, the runtimes of all users' jobs count in proportion to their estimates.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeModel {
     users: BTreeMap<Option<u32>, VecDeque<Past>>,
     all: VecDeque<Past>,
+}
+
+/// The runtimes that a job may have, ascending. None is above its estimate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runtimes(Vec<Span>);
+
+impl Runtimes {
+    /// Returns one of them by a random number. `None` if there are none.
+    pub fn pick(&self, random: u64) -> Option<Span> {
+        let place = usize::try_from(random % (self.0.len().max(1) as u64)).unwrap_or(0);
+        self.0.get(place).copied()
+    }
 }
 
 impl RuntimeModel {
@@ -37,36 +52,39 @@ impl RuntimeModel {
         push(&mut self.all, past, OF_ALL);
     }
 
-    /// Returns the likely runtime of a job of the ledger, between its age and its estimate.
-    pub fn runtime(&self, entry: &Entry, now: Time) -> Span {
+    /// Returns the likely runtimes of a job of the ledger, each above its age.
+    pub fn runtimes(&self, entry: &Entry, now: Time) -> Runtimes {
         let request = &entry.request;
         let age = span_of_work(entry.done(now), request.procs());
-        let likely = self.of_user(request, age).or_else(|| self.of_all(request, age));
-        likely.unwrap_or(request.estimate).min(request.estimate)
+        let found = self.of_user(request, age).unwrap_or_else(|| self.of_all(request, age));
+        let mut runtimes: Vec<Span> =
+            found.into_iter().map(|runtime| runtime.min(request.estimate)).collect();
+        runtimes.sort_unstable();
+        Runtimes(runtimes)
     }
 
-    fn of_user(&self, request: &Request, age: Span) -> Option<Span> {
+    fn of_user(&self, request: &Request, age: Span) -> Option<Vec<Span>> {
         let past = self.users.get(&request.user)?;
         let procs = request.procs().get();
         let same = |past: &&Past| past.estimate == request.estimate;
-        let runtimes = |similar: &dyn Fn(&&Past) -> bool| {
-            let longer =
-                past.iter().filter(similar).map(|past| past.runtime).filter(|runtime| *runtime > age);
-            median(longer.collect())
+        let longer = |similar: &dyn Fn(&&Past) -> bool| {
+            let runtimes = past.iter().filter(similar).map(|past| past.runtime);
+            let longer: Vec<Span> = runtimes.filter(|runtime| *runtime > age).collect();
+            (longer.len() >= FEW).then_some(longer)
         };
-        runtimes(&|past| same(past) && past.procs == procs)
-            .or_else(|| runtimes(&same))
-            .or_else(|| runtimes(&|_| true))
+        longer(&|past| same(past) && past.procs == procs)
+            .or_else(|| longer(&same))
+            .or_else(|| longer(&|_| true))
     }
 
-    fn of_all(&self, request: &Request, age: Span) -> Option<Span> {
+    fn of_all(&self, request: &Request, age: Span) -> Vec<Span> {
         let scaled = |past: &Past| {
             let (runtime, estimate) =
                 (i128::from(past.runtime.ticks()), i128::from(past.estimate.ticks().max(1)));
             let ticks = i128::from(request.estimate.ticks()) * runtime / estimate;
             Span::from_ticks(i64::try_from(ticks).unwrap_or(i64::MAX))
         };
-        median(self.all.iter().map(scaled).filter(|runtime| *runtime > age).collect())
+        self.all.iter().map(scaled).filter(|runtime| *runtime > age).collect()
     }
 }
 
@@ -76,15 +94,6 @@ fn push(past: &mut VecDeque<Past>, job: Past, most: usize) {
         past.pop_front();
     }
     past.push_back(job);
-}
-
-/// Returns the upper median of at least two values.
-fn median(mut values: Vec<Span>) -> Option<Span> {
-    if values.len() < 2 {
-        return None;
-    }
-    let middle = values.len() / 2;
-    Some(*values.select_nth_unstable(middle).1)
 }
 
 #[cfg(test)]
@@ -99,21 +108,22 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(model: &RuntimeModel, request: Request, expect: i64) {
-        assert_eq!(model.runtime(&Entry::waiting(request, 0), Time::ZERO), Span::from_ticks(expect));
+    fn check(model: &RuntimeModel, request: Request, expect: &[i64]) {
+        let runtimes = model.runtimes(&Entry::waiting(request, 0), Time::ZERO);
+        assert_eq!(runtimes.0, expect.iter().copied().map(Span::from_ticks).collect::<Vec<_>>());
     }
 
     #[test]
     fn similar_jobs_come_first() {
         let mut model = RuntimeModel::default();
-        check(&model, request(1, 2, 100), 100);
-        for runtime in [10, 20, 30] {
+        check(&model, request(1, 2, 100), &[]);
+        for runtime in [10, 30, 20] {
             model.learn(&request(1, 2, 100), Span::from_ticks(runtime));
         }
-        check(&model, request(1, 2, 100), 20);
-        check(&model, request(1, 4, 100), 20);
-        check(&model, request(1, 4, 15), 15);
-        // Another user: a fifth of the estimate.
-        check(&model, request(2, 4, 1000), 200);
+        check(&model, request(1, 2, 100), &[10, 20, 30]);
+        check(&model, request(1, 4, 100), &[10, 20, 30]);
+        check(&model, request(1, 4, 15), &[10, 15, 15]);
+        // Another user: in proportion to the estimate.
+        check(&model, request(2, 4, 1000), &[100, 200, 300]);
     }
 }
