@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Estimates how long a job of a given size and time would wait, by policy, or asks the daemon
     WaitOf(WaitOfArgs),
+    /// Forecasts the start of each job of a log at its submission, and audits the forecasts
+    Forecast(ForecastArgs),
     /// Explains the events of one job: submission, reservations, jobs that passed it, start and its reason
     Explain(ExplainArgs),
     /// Draws the slots of the Ousterhout matrix at an instant of a run
@@ -405,6 +407,34 @@ pub(crate) struct WaitOfArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForecastArgs {
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    pub(crate) trace: PathBuf,
+
+    /// The policy, such as easy or conservative; it starts each job once
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: PolicySpec,
+
+    /// The number of futures with likely runtimes that are simulated for each job that waits
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=10_000))]
+    pub(crate) draws: u64,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Writes a .csv with a row for each job: its bounds, its promise and its wait, in seconds
+    #[arg(long, value_name = "OUT")]
+    pub(crate) jobs: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

@@ -6,6 +6,8 @@ pub(crate) mod compare;
 
 pub(crate) mod wait_of;
 
+pub(crate) mod forecast;
+
 pub(crate) mod explain;
 
 pub(crate) mod matrix;

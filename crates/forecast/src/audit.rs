@@ -63,6 +63,11 @@ impl Quantile {
         self.jobs
     }
 
+    /// Returns the number of waits within their bounds.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
     /// Returns the share of waits within their bounds, 0 to 1.
     pub fn coverage(&self) -> Option<f64> {
         self.mean(self.kept.into())

@@ -74,7 +74,8 @@ pub struct Forecasts {
 
 /// Runs a log under a policy and forecasts each job at its submission.
 ///
-/// `draws` is the number of futures with likely runtimes that are simulated for each job that waits. `progress` receives the number of jobs that were submitted so far. The result does not depend on the number of
+/// `draws` is the number of futures with likely runtimes that are simulated for each job that waits. `progress` receives
+/// the number of jobs that were submitted since the last call. The result does not depend on the number of
 /// threads.
 ///
 /// # Errors
@@ -269,7 +270,7 @@ impl Observer for Recorder<'_> {
         self.positions.insert(request.number, position);
         self.submitted.push(position);
         self.notes.push(Note::Submitted(position));
-        (self.progress)(self.jobs.len() as u64);
+        (self.progress)(1);
     }
 
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {

@@ -18,7 +18,7 @@ const POLICY: &str = "miser";
 type UnmetNeed = (fn(&Needs) -> bool, &'static str);
 
 /// Needs of policies that processes on one machine cannot meet, and the reasons.
-const UNMET: [UnmetNeed; 4] = [
+const UNMET: [UnmetNeed; 6] = [
     (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
     (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
     (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),

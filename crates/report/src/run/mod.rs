@@ -20,6 +20,8 @@ mod on_page;
 
 mod wait_of;
 
+mod forecast;
+
 mod group_tables;
 
 mod layout;
@@ -32,6 +34,7 @@ pub use document::{
     IdleUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc,
     RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
+pub use forecast::{ForecastBoundDoc, ForecastClassDoc, ForecastDoc, forecast_table};
 pub use groups::GroupDoc;
 pub use layout::TableStyle;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};

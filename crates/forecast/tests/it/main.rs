@@ -1,0 +1,145 @@
+//! Tests of forecasts on small logs.
+
+use std::fmt::Write;
+
+use miserly_core::draw;
+use miserly_forecast::{ForecastError, Forecasts, forecast_log};
+use miserly_policies::PolicySpec;
+use miserly_run::{RunOptions, RunSetup};
+use miserly_workload::Trace;
+use proptest::prelude::*;
+
+/// A job: seconds since the one before, runtime, processors, estimate over runtime, user.
+type Row = (u32, u32, u32, u32, u32);
+
+const PROCS: u32 = 8;
+
+fn rows(jobs: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
+    prop::collection::vec((0..400u32, 1..2000u32, 1..=PROCS, 1..4u32, 1..4u32), jobs)
+}
+
+/// Returns the log of these jobs, submitted from `start` on and numbered from `first`.
+fn lines(rows: &[Row], mut start: u32, first: usize) -> String {
+    let mut text = String::new();
+    for (number, (gap, runtime, procs, factor, user)) in rows.iter().enumerate() {
+        start += gap;
+        let estimate = runtime * factor;
+        let number = first + number;
+        let fields = format!("{number} {start} -1 {runtime} {procs} -1 -1 {procs} {estimate} -1 1 {user}");
+        writeln!(text, "{fields} -1 -1 -1 -1 -1 -1").unwrap();
+    }
+    text
+}
+
+fn setup(lines: &str) -> RunSetup {
+    let text = format!("; MaxProcs: {PROCS}\n{lines}");
+    RunSetup::new(Trace::memory("log", text.into_bytes()), RunOptions::default()).unwrap()
+}
+
+fn forecast(lines: &str, policy: &str) -> Result<Forecasts, ForecastError> {
+    forecast_log(&setup(lines), &policy.parse::<PolicySpec>().unwrap(), 4, &mut |_| {})
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// No forecast uses what was not known: other jobs in the future leave each forecast of the past as it is.
+    #[test]
+    fn two_futures_of_one_past(past in rows(1..60), one in rows(0..40), other in rows(0..40)) {
+        for policy in ["easy", "conservative", "easy(backfill=shortest, predict=last2)"] {
+            let now = past.iter().map(|row| row.0).sum::<u32>() + 1;
+            let of = |future: &[Row]| {
+                let log = lines(&past, 0, 1) + &lines(future, now, past.len() + 1);
+                let mut jobs = forecast(&log, policy).unwrap().jobs;
+                jobs.truncate(past.len());
+                // The wait is the outcome, which is in the future.
+                jobs.iter_mut().for_each(|job| job.wait = None);
+                jobs
+            };
+            prop_assert_eq!(of(&one), of(&other), "{}", policy);
+        }
+    }
+
+    /// A runtime that ends after the submission of a job is not known at that time.
+    #[test]
+    fn a_later_end_changes_nothing(rows in rows(2..60), longer in 1..500u32) {
+        // All jobs run beyond the last submission.
+        let span: u32 = rows.iter().map(|row| row.0).sum();
+        let log = |more: u32| {
+            let late = |row: &Row| (row.0, row.1 + span + more, row.2, 1, row.4);
+            let estimated: Vec<Row> = rows.iter().map(late).collect();
+            // The estimates are the same.
+            let most = 2000 + span + 500;
+            let text = lines(&estimated, 0, 1);
+            let with_estimate = |line: &str| {
+                let mut fields: Vec<String> = line.split(' ').map(str::to_owned).collect();
+                fields[8] = most.to_string();
+                fields.join(" ")
+            };
+            text.lines().map(with_estimate).collect::<Vec<_>>().join("\n")
+        };
+        let bounds = |text: String| {
+            let jobs = forecast(&text, "conservative").unwrap().jobs;
+            jobs.into_iter().map(|job| (job.number, job.bounds, job.promise, job.bmbp)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(bounds(log(0)), bounds(log(longer)));
+    }
+
+    #[test]
+    fn no_bound_is_later_than_the_promise(rows in rows(1..80)) {
+        for job in forecast(&lines(&rows, 0, 1), "conservative").unwrap().jobs {
+            prop_assert!(job.bounds.is_sorted());
+            prop_assert!(job.promise.is_some_and(|promise| job.bounds.iter().all(|bound| *bound <= promise)));
+            prop_assert!(job.wait <= job.promise);
+            prop_assert!(!job.at_once || job.wait == Some(0));
+        }
+    }
+}
+
+/// Bounds hold as often as they say on a long log of habits.
+#[test]
+fn bounds_hold_on_a_log_of_habits() {
+    let below = |number: u64, which, limit: u64| {
+        u32::try_from(draw(5, i64::try_from(number).unwrap(), which) % limit).unwrap()
+    };
+    let row = |number: u64| {
+        let user = below(number, 0, 6);
+        // Each user has a habit, and a request that is far above it.
+        let runtime = 200 * (user + 1) + below(number, 1, 100);
+        (below(number, 2, 330), runtime, 1 + below(number, 3, 4), 5, user)
+    };
+    let rows: Vec<Row> = (0..3000).map(row).collect();
+    let forecasts = forecast(&lines(&rows, 0, 1), "easy").unwrap();
+    let all = forecasts.audit.all();
+    assert!(all.jobs > 2500 && all.at_once < all.jobs / 2, "{all:?}");
+    for (quantile, least) in all.levels.iter().zip([0.45, 0.75, 0.93]) {
+        assert!(quantile.coverage().unwrap() >= least, "{quantile:?}");
+    }
+    // Closer than the baseline.
+    assert!(all.levels[2].pinball().unwrap() < all.bmbp.pinball().unwrap());
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let rows: Vec<Row> = (0..300)
+        .map(|number| (number * 7 % 50, 100 + number * 31 % 900, 1 + number % 8, 3, number % 5))
+        .collect();
+    let text = lines(&rows, 0, 1);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| forecast(&text, "easy").unwrap())
+    };
+    assert_eq!(on(1), on(3));
+}
+
+#[test]
+fn unsuitable_policies_are_refused() {
+    for (policy, reason) in [
+        ("ss", "it suspends jobs"),
+        ("gang", "it slices time"),
+        ("easy(predict=exact)", "it knows the actual runtimes"),
+    ] {
+        let error = forecast(&lines(&[(0, 10, 1, 1, 1)], 0, 1), policy).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}

@@ -1,0 +1,95 @@
+//! `miserly forecast`: the forecasts of a log, audited.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use miserly_core::Time;
+use miserly_forecast::{ClassAudit, Forecasts, JobForecast, Quantile, forecast_log};
+use miserly_report::{AtomicFile, ForecastBoundDoc, ForecastClassDoc, ForecastDoc, count, forecast_table};
+use miserly_workload::Estimates;
+
+use crate::args::ForecastArgs;
+use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::progress::Progress;
+use crate::run_options::{open, prepare};
+
+pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
+    if let Some(path) = &args.jobs {
+        refuse_the_input_itself(&args.trace, "--jobs", path)?;
+    }
+    let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let progress = Progress::new(setup.survey.records);
+    let forecasts = forecast_log(&setup, &args.policy, args.draws, &mut |jobs| progress.add(jobs))?;
+    drop(progress);
+    if let Some(path) = &args.jobs {
+        write_jobs(path, &forecasts.jobs).with_context(|| format!("--jobs {}", path.display()))?;
+    }
+    let document = ForecastDoc {
+        version: env!("CARGO_PKG_VERSION"),
+        trace: setup.name().to_owned(),
+        policy: args.policy.to_string(),
+        draws: args.draws,
+        jobs: forecasts.jobs.len() as u64,
+        classes: classes(&forecasts),
+    };
+    if args.json {
+        return print_json(&document);
+    }
+    let machine = format!("{} processors", count(setup.procs().get()));
+    print(&forecast_table(&document, &machine, args.table.style()))
+}
+
+/// Returns the audit of each size class, then that of all jobs.
+fn classes(forecasts: &Forecasts) -> Vec<ForecastClassDoc> {
+    let all = forecasts.audit.all();
+    let classes = forecasts.audit.classes().map(|(size, audit)| class(size.name(), audit));
+    classes.chain([class("all", &all)]).collect()
+}
+
+fn class(procs: &'static str, audit: &ClassAudit) -> ForecastClassDoc {
+    let bound = |quantile: &Quantile| bound(quantile, audit.at_once);
+    let [median, level_80, level_95] = &audit.levels;
+    ForecastClassDoc {
+        procs,
+        jobs: audit.jobs,
+        at_once: audit.at_once,
+        median: bound(median),
+        level_80: bound(level_80),
+        level_95: bound(level_95),
+        promise: bound(&audit.promise),
+        bmbp: bound(&audit.bmbp),
+        near_median: audit.near_shares(),
+    }
+}
+
+/// Returns the figures of a level. Every bound of a job that started at once is kept.
+fn bound(quantile: &Quantile, at_once: u64) -> ForecastBoundDoc {
+    let waiting = quantile.jobs().saturating_sub(at_once);
+    let kept = quantile.kept().saturating_sub(at_once);
+    ForecastBoundDoc {
+        jobs: quantile.jobs(),
+        coverage: quantile.coverage(),
+        coverage_of_waiting: (waiting > 0).then(|| kept as f64 / waiting as f64),
+        mean: quantile.mean_bound(),
+        pinball: quantile.pinball(),
+    }
+}
+
+/// Writes one row per job, in the order of submission.
+fn write_jobs(path: &Path, jobs: &[JobForecast]) -> io::Result<()> {
+    AtomicFile::write(path, |output| {
+        writeln!(output, "job_id,submission_time,procs,at_once,median,bound_80,bound_95,promise,bmbp,wait")?;
+        jobs.iter().try_for_each(|job| writeln!(output, "{}", row(job)))
+    })
+}
+
+/// Returns the row of a job. What is not known is empty.
+fn row(job: &JobForecast) -> String {
+    let known = |seconds: Option<u64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+    let [median, bound_80, bound_95] = job.bounds;
+    let (submit, at_once) = ((job.submit - Time::ZERO).as_secs_f64(), u8::from(job.at_once));
+    let [promise, bmbp, wait] = [job.promise, job.bmbp, job.wait].map(known);
+    let (number, procs) = (job.number, job.procs);
+    format!("{number},{submit},{procs},{at_once},{median},{bound_80},{bound_95},{promise},{bmbp},{wait}")
+}
