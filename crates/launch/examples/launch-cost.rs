@@ -70,7 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(group) = &group {
         println!("{launches} launches of each kind; the kernel's groups can: {:?}", group.can);
     }
-    println!("| launch of `true` | until it is told, ms: p10 | p50 | p99 | until its end, ms: p10 | p50 | p99 |");
+    println!(
+        "| launch of `true` | until it is told, ms: p10 | p50 | p99 | until its end, ms: p10 | p50 | p99 |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|");
     for (kind, times) in KINDS.iter().zip(times).filter(|(_, times)| !times.is_empty()) {
         let column = |nth: usize| {
