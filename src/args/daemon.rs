@@ -43,6 +43,16 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) verify: bool,
 
+    /// Gets its executor from the service on this socket, and is started as the user of the configuration [default: is started as
+    /// root with `user`, and starts its own]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["check", "release"])]
+    pub(crate) executor: Option<PathBuf>,
+
+    /// Serves executors to daemons with --executor on this socket, as root, and is no daemon itself
+    #[arg(long, value_name = "PATH", requires = "config", conflicts_with_all = ["executor", "check", "recover", "verify", "restore",
+        "sweep", "release"])]
+    pub(crate) serve_executor: Option<PathBuf>,
+
     /// Undoes what a daemon with `cgroup = "systemd"` left, and exits: other programs run on all processors again, and memory is kept
     /// for jobs no longer. Jobs run on. For the removal of the program; the daemon must not run
     #[arg(long, conflicts_with_all = ["check", "recover", "verify", "restore", "sweep"])]

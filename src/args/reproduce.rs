@@ -90,6 +90,12 @@ pub(crate) struct KernelArgs {
     /// The parent, with which it ends; it then has a session of its own
     #[arg(long, value_name = "PID")]
     pub(crate) parent: Option<i32>,
+    /// The folder of a guard
+    #[arg(long, value_name = "FOLDER", required_if_eq("name", "guard"))]
+    pub(crate) folder: Option<PathBuf>,
+    /// The control group of a guard
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) group: Option<PathBuf>,
 }
 
 /// The name of a program.
@@ -105,4 +111,6 @@ pub(crate) enum KernelName {
     Stamp,
     /// Uses processor time until it is killed
     Burn,
+    /// Ends the daemon and the jobs of a measurement that was killed
+    Guard,
 }

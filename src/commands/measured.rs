@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use miserly_kernels::Kernel;
-use miserly_measured::{NAME, Options, Program, ProgramTask, measure, run_program};
+use miserly_measured::{NAME, Options, Program, ProgramTask, guard, measure, run_program};
 
 use super::experiment::{print_page, summary};
 use crate::args::{KernelArgs, KernelName, ReproduceArgs};
@@ -60,6 +60,10 @@ pub(crate) fn kernel(args: &KernelArgs) -> anyhow::Result<()> {
         KernelName::Cg => ProgramTask::Kernel(Kernel::Cg, args.rounds),
         KernelName::Stamp => ProgramTask::Stamp,
         KernelName::Burn => ProgramTask::Burn,
+        KernelName::Guard => {
+            let folder = args.folder.as_deref().context("a guard has a folder")?;
+            return Ok(guard(folder, args.group.as_deref())?);
+        }
     };
     let threads = usize::try_from(args.threads)?;
     let program = Program { task, threads, cpus: args.cpus.clone(), nice: args.nice, parent: args.parent };

@@ -95,9 +95,9 @@ fn an_interrupt_ends_the_daemon_its_jobs_and_the_burners() {
     let mut measurement = lab.start("4-latency");
     let pid = Pid::from_child(&measurement);
     let children = || processes_below(measurement.id());
-    // The daemon and two burners for each processor.
+    // The daemon, the guard, and two burners for each processor.
     let burning = until("the burners run", SOON, || {
-        Some(children()).filter(|children| children.len() > 2 * cpus().len())
+        Some(children()).filter(|children| children.len() > 2 * cpus().len() + 1)
     });
     assert!(!processes::of_daemon(&lab.temporary()).is_empty(), "a daemon runs in the folder");
     kill_process(pid, Signal::INT).expect("the measurement runs");
@@ -109,7 +109,7 @@ fn an_interrupt_ends_the_daemon_its_jobs_and_the_burners() {
 }
 
 #[test]
-fn a_killed_measurement_takes_its_burners_along() {
+fn a_killed_measurement_takes_all_along() {
     if !has_two_cpus() {
         return;
     }
@@ -126,6 +126,10 @@ fn a_killed_measurement_takes_its_burners_along() {
         let is_gone = || processes::stat(burner, 3).is_none_or(|state| state == "Z").then_some(());
         until("a burner ends", SOON, is_gone);
     }
+    // The guard ends the daemon and the jobs, and then itself.
+    let left = || processes::describe(&lab.temporary());
+    until("the daemon ends", SOON, || left().is_empty().then_some(()));
+    lab.is_clean();
 }
 
 #[test]

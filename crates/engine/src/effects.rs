@@ -116,6 +116,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.to_string(),
+            queue: record.queue.to_string(),
             array: record.array,
             uid: record.uid,
             credential: record.credential.clone(),

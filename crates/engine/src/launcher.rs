@@ -70,6 +70,8 @@ pub struct Launch {
     pub submission: Arc<Submission>,
     /// The job's name.
     pub name: String,
+    /// Its queue.
+    pub queue: String,
     /// Its place in an array.
     pub array: Option<ArrayMember>,
     /// The user, by number.

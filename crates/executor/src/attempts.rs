@@ -63,7 +63,7 @@ impl Attempts {
             LaunchFailure::new(LaunchFailureKind::Temporary, &message)
         })?;
         let user = user.map(|user| JobUser {
-            no_new_privileges: self.rules.no_new_privileges,
+            no_new_privileges: self.rules.no_new_privileges(&request.queue),
             pam: self.rules.pam.clone(),
             ..user
         });

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -34,6 +34,8 @@ pub struct Started {
     pub groups: Option<GroupFacts>,
     /// One sentence for each thing that is missing.
     pub warnings: Vec<String>,
+    /// The process. It ends with the socket.
+    pub process: Child,
 }
 
 /// The reason why an executor did not begin.
@@ -56,8 +58,7 @@ pub fn start(program: &Program, settings: Settings, shim: &Program) -> Result<St
     let mut command = Command::new(program.path());
     command.arg0(NAME).env_clear().stdin(theirs.into_fd()).stdout(Stdio::null());
     fault::pass_on(&mut command);
-    // It ends with the socket, and this process ends when it does, so none waits for it.
-    drop(command.spawn()?);
+    let process = command.spawn()?;
     // It holds the other end, which has to close when the executor ends.
     drop(command);
     let file = shim.open_file()?;
@@ -65,7 +66,7 @@ pub fn start(program: &Program, settings: Settings, shim: &Program) -> Result<St
     ours.send(&request, &[file.as_fd()], SendFlags::empty())?;
     match ours.receive::<Numbered<Reply>>()? {
         Some((Numbered { body: Reply::Begun { groups, warnings }, .. }, _)) => {
-            Ok(Started { socket: ours.into_fd(), groups, warnings })
+            Ok(Started { socket: ours.into_fd(), groups, warnings, process })
         }
         Some((Numbered { body: Reply::Failed(problem), .. }, _)) => Err(StartError::Problem(problem)),
         Some(_) => Err(StartError::Problem("its first reply is another one".to_owned())),

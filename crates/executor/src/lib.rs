@@ -44,6 +44,8 @@ mod server;
 
 mod client;
 
+mod service;
+
 pub use account::overflow_user;
 pub use attempts::{AttemptId, Attempts};
 pub use client::{Client, StartError, Started, start};
@@ -54,3 +56,4 @@ pub use message::{Rules, Settings};
 pub use program::{NoProgram, Program};
 pub use seal::{Credential, Key, SealProblem};
 pub use server::{identity, main};
+pub use service::{Handover, Service, hand_over};

@@ -1,5 +1,6 @@
 //! The messages between a daemon and its executor.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,10 +34,19 @@ pub struct Settings {
 pub struct Rules {
     /// Whether programs with the set-user-ID bit give jobs no rights.
     pub no_new_privileges: bool,
+    /// The queues of which the contrary is true.
+    pub other_privileges: BTreeSet<String>,
     /// Whether each job has `/tmp`, `/dev/shm` and System V IPC of its own.
     pub private_folders: bool,
     /// The service of PAM whose modules check the account and set up the session; `None` for no PAM.
     pub pam: Option<String>,
+}
+
+impl Rules {
+    /// Returns whether programs with the set-user-ID bit give the jobs of a queue no rights.
+    pub fn no_new_privileges(&self, queue: &str) -> bool {
+        self.no_new_privileges != self.other_privileges.contains(queue)
+    }
 }
 
 /// A message with the number of its request.

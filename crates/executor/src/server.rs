@@ -35,12 +35,13 @@ const LONGEST: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The sources of the parts that a daemon and its executor have in common.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("message.rs"),
     include_str!("launch.rs"),
     include_str!("failure.rs"),
     include_str!("channel.rs"),
     include_str!("server.rs"),
+    include_str!("service.rs"),
 ];
 
 /// Implements the program `miserly-executor`, which only a daemon calls. Standard input is its end of the socket pair.

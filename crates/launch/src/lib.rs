@@ -84,7 +84,7 @@ pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts};
 pub use identity::Identity;
 pub use launch::launch;
 pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
-pub use probe::{Unenforced, leaves_idle, unenforced, usable_cpus};
+pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;

@@ -163,12 +163,19 @@ pub fn usable_cpus() -> io::Result<Vec<u32>> {
     Ok(cpus::affinity(None)?)
 }
 
+/// Whether a job can leave the idle class, once it is known.
+static LEAVES: OnceLock<bool> = OnceLock::new();
+
+/// Takes the answer of another process, whose shims these are, for [`leaves_idle`]. An answer that is known stays.
+pub fn assume_leaves_idle(leaves: bool) {
+    let _ = LEAVES.set(leaves);
+}
+
 /// Returns whether a job can leave the idle class, tried in a short-lived thread at the first call.
 ///
 /// This requires root, `CAP_SYS_NICE`, or a nice limit of 20. The answer stays that of the first call: a daemon may give up
 /// rights that its shims have.
 pub fn leaves_idle() -> bool {
-    static LEAVES: OnceLock<bool> = OnceLock::new();
     *LEAVES.get_or_init(try_to_leave_idle)
 }
 

@@ -24,7 +24,11 @@ pub mod daemon;
 
 pub mod recover;
 
+pub mod executor_service;
+
 pub mod separation;
+
+mod syscall_filter;
 
 mod folder;
 

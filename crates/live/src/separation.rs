@@ -24,6 +24,7 @@ use crate::config::Configuration;
 use crate::folder::{self, FolderError, Use};
 use crate::process::JobGroups;
 use crate::server::Access;
+use crate::syscall_filter;
 use crate::users;
 
 /// The files of a daemon in the folder of its state. The executor's are not among them.
@@ -60,6 +61,18 @@ pub enum SeparationError {
     /// It is root.
     #[error("user = {0:?}: this user has the rights of root; give another one")]
     Root(String),
+    /// There is none, and an executor has one.
+    #[error("an executor of its own needs `user` in the configuration")]
+    NoUser,
+    /// The service of the executor is not root.
+    #[error("only root can serve executors, which have its rights")]
+    ServiceOfOther,
+    /// A daemon that gets its executor from a service is another user, or root.
+    #[error("user = {0:?}: a daemon with --executor is started as this user: write User={0} in its unit")]
+    NotUser(String),
+    /// The configuration cannot be read.
+    #[error("{0}")]
+    Configuration(String),
     /// Others are in its group, who could read what jobs run.
     #[error(
         "user = {0:?}: the user needs a group of the same name as first group, and no other user may be in it"
@@ -108,7 +121,7 @@ pub enum SeparationError {
     },
 }
 
-fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> SeparationError {
+pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> SeparationError {
     move |error| SeparationError::System { what: what.into(), error }
 }
 
@@ -123,7 +136,7 @@ pub fn separate(configuration: &Configuration, exe: &Path) -> Result<Option<Sepa
     if !geteuid().is_root() {
         return Err(SeparationError::NotRoot(name.clone()));
     }
-    let user = user(name)?;
+    let user = daemon_user(name)?;
     prepare_state(&configuration.state, &user)?;
     prepare_socket(&configuration.socket, configuration.access, &user)?;
     let program = Program::beside(exe, "miserly-executor", &miserly_executor::identity())?;
@@ -143,7 +156,7 @@ pub fn separate(configuration: &Configuration, exe: &Path) -> Result<Option<Sepa
 }
 
 /// Returns the daemon's user, whose first group is its own.
-fn user(name: &str) -> Result<User, SeparationError> {
+pub(crate) fn daemon_user(name: &str) -> Result<User, SeparationError> {
     let looked_up = |error: nix::Error| system(format!("cannot look up user {name}"))(error.into());
     let user = User::from_name(name).map_err(looked_up)?;
     let user = user.ok_or_else(|| SeparationError::Unknown(name.to_owned()))?;
@@ -156,7 +169,7 @@ fn user(name: &str) -> Result<User, SeparationError> {
     Ok(user)
 }
 
-fn settings(configuration: &Configuration, user: &User) -> Settings {
+pub(crate) fn settings(configuration: &Configuration, user: &User) -> Settings {
     Settings {
         state: configuration.state.clone(),
         uid: user.uid.as_raw(),
@@ -169,7 +182,7 @@ fn settings(configuration: &Configuration, user: &User) -> Settings {
 }
 
 /// Makes the folder of the state one in which the daemon's user creates files, and cannot replace those of root.
-fn prepare_state(state: &Path, user: &User) -> Result<(), SeparationError> {
+pub(crate) fn prepare_state(state: &Path, user: &User) -> Result<(), SeparationError> {
     let group = user.gid.as_raw();
     let path = folder::open(state, Use::SharedState { group })?;
     for name in STATE_FILES {
@@ -190,7 +203,7 @@ fn prepare_state(state: &Path, user: &User) -> Result<(), SeparationError> {
 /// Gives the folder of the socket to the daemon's user.
 ///
 /// A folder of root's is given away only if it has nothing but the files of the socket.
-fn prepare_socket(socket: &Path, access: Access, user: &User) -> Result<(), SeparationError> {
+pub(crate) fn prepare_socket(socket: &Path, access: Access, user: &User) -> Result<(), SeparationError> {
     let Some(path) = socket.parent() else { return Ok(()) };
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user.uid.as_raw()) {
         return Ok(());
@@ -237,14 +250,28 @@ fn give_up_rights(user: &User) -> Result<(), SeparationError> {
         unistd::setresuid(uid, uid, uid)
     };
     become_user().map_err(|error| system(format!("cannot become {}", user.name))(error.into()))?;
+    remove_rights(user)
+}
+
+/// Gives up what a process of this user could have of root's rights, and the system calls that a daemon does not need.
+pub(crate) fn remove_rights(user: &User) -> Result<(), SeparationError> {
+    check_threads()?;
     let none = CapabilitySet::empty();
     let remove_rest = || {
         set_no_new_privs(true)?;
         clear_ambient_capability_set()?;
+        let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+        if (effective | permitted | inheritable).is_empty() {
+            // A unit may forbid the call.
+            return Ok(());
+        }
         set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
     };
     remove_rest().map_err(|error| system("cannot give up capabilities")(error.into()))?;
-    check_rights(uid, gid)
+    if let Err(error) = syscall_filter::apply() {
+        tracing::warn!("the daemon can make all system calls of an ordinary user: {error}");
+    }
+    check_rights(user.uid, user.gid)
 }
 
 /// Checks that this process has no other thread. One that has just ended is listed for a moment.
@@ -272,7 +299,10 @@ fn check_rights(uid: Uid, gid: Gid) -> Result<(), SeparationError> {
         return left("its user");
     }
     if [groups.real, groups.effective, groups.saved] != [gid; 3]
-        || unistd::getgroups().map_err(|error| system("cannot read the groups")(error.into()))? != [gid]
+        || unistd::getgroups()
+            .map_err(|error| system("cannot read the groups")(error.into()))?
+            .iter()
+            .any(|other| *other != gid)
     {
         return left("its groups");
     }
@@ -301,10 +331,10 @@ mod tests {
 
     #[test]
     fn root_and_users_in_the_group_of_others_are_refused() {
-        assert!(matches!(user("root"), Err(SeparationError::Root(_))));
-        assert!(matches!(user("no-such-user"), Err(SeparationError::Unknown(_))));
+        assert!(matches!(daemon_user("root"), Err(SeparationError::Root(_))));
+        assert!(matches!(daemon_user("no-such-user"), Err(SeparationError::Unknown(_))));
         // Its group has another name.
-        assert!(matches!(user("nobody"), Err(SeparationError::SharedGroup(_))));
+        assert!(matches!(daemon_user("nobody"), Err(SeparationError::SharedGroup(_))));
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub struct QueueFile {
     pub default_memory: Option<Spanned<Value>>,
     /// For the daemon: whether its jobs have their processors for themselves, also while these are idle.
     pub strict: Option<Spanned<Value>>,
+    /// For the daemon: whether programs with the set-user-ID bit give its jobs no rights.
+    pub no_new_privileges: Option<Spanned<Value>>,
 }
 
 impl QueueFile {
@@ -111,6 +113,7 @@ impl QueueFile {
             max_time: None,
             default_memory: None,
             strict: None,
+            no_new_privileges: None,
         }
     }
 
@@ -122,6 +125,7 @@ impl QueueFile {
             ("max-time", &self.max_time),
             ("default-memory", &self.default_memory),
             ("strict", &self.strict),
+            ("no-new-privileges", &self.no_new_privileges),
         ];
         fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))
     }

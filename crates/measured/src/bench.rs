@@ -13,6 +13,7 @@ use crate::checks::{Checks, Mechanism};
 use crate::daemon::{Daemon, read_record};
 use crate::disturbance::Disturbance;
 use crate::error::MeasureError;
+use crate::guard;
 use crate::options::{Options, Site};
 use crate::processes::{self, ChildId, Scope};
 use crate::program::{Record, exact};
@@ -103,9 +104,8 @@ impl<'a> Bench<'a> {
         note: &'a dyn Fn(&str),
     ) -> Result<Bench<'a>, MeasureError> {
         let scope = Scope::new().map_err(MeasureError::io("a temporary folder"))?;
-        if let Some(group) = &options.cgroup {
-            Scope::own_group(group);
-        }
+        let own_group = options.cgroup.as_deref().filter(|group| Scope::own_group(group));
+        guard::start(&options.exe, &scope.folder, own_group).map_err(MeasureError::io("the guard"))?;
         let expected =
             |kernel: Kernel| (kernel, kernel.run(options.rounds(kernel), 1).figures.map(exact).to_vec());
         let expected = Kernel::ALL.map(expected).to_vec();

@@ -42,7 +42,10 @@ mod measure;
 
 mod error;
 
+mod guard;
+
 pub use error::MeasureError;
+pub use guard::guard;
 pub use measure::{Measured, measure};
 pub use options::{NAME, Options, PARTS, TITLE};
 pub use processes::clean_up;

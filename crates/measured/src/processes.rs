@@ -108,11 +108,13 @@ impl Scope {
         Ok(Scope { folder })
     }
 
-    /// Removes a control group at the end of the open scope, if it does not exist yet.
-    pub(crate) fn own_group(group: &Path) {
-        if !group.exists() {
+    /// Removes a control group at the end of the open scope, if it does not exist yet. Returns whether it does.
+    pub(crate) fn own_group(group: &Path) -> bool {
+        let is_own = !group.exists();
+        if is_own {
             open().groups.push(group.to_owned());
         }
+        is_own
     }
 }
 
@@ -195,7 +197,7 @@ fn names(pid: Pid, text: &OsStr) -> bool {
 }
 
 /// Removes a control group with the groups below it. A group with processes stays.
-fn remove_groups(group: &Path) {
+pub(crate) fn remove_groups(group: &Path) {
     let below = fs::read_dir(group).into_iter().flatten().flatten().map(|entry| entry.path());
     below.filter(|path| path.is_dir()).for_each(|path| remove_groups(&path));
     let _ = fs::remove_dir(group);

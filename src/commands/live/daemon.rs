@@ -5,6 +5,7 @@ use miserly_api::client::named_socket;
 use miserly_engine::{AccountName, QueueUsers};
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
+use miserly_live::executor_service;
 use miserly_live::separation::separate;
 use miserly_live::server::Access;
 use miserly_live::store::{Recovery, UsedBackup};
@@ -32,10 +33,17 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         }
         return Ok(());
     }
+    if let Some(path) = &args.serve_executor {
+        log();
+        match executor_service::serve(path, || configuration_again(args), EXE.as_ref())? {}
+    }
     let configuration = configuration(args)?;
     log();
     // First of all: neither the state nor a request is read with the rights of root.
-    let separated = separate(&configuration, EXE.as_ref())?;
+    let separated = match &args.executor {
+        Some(path) => Some(executor_service::take(&configuration, path)?),
+        None => separate(&configuration, EXE.as_ref())?,
+    };
     if args.recover {
         recovered(miserly_live::recover::recover(&configuration.state)?);
     }

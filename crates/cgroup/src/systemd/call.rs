@@ -5,7 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::SystemdError;
+use rustix::process::geteuid;
+
+use super::{SystemdError, is_of_machine};
 
 const SERVICE: &str = "org.freedesktop.systemd1";
 const MANAGER: [&str; 2] = ["/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
@@ -150,7 +152,12 @@ impl Call {
         let mut command = Command::new("busctl");
         // Nothing of the caller's environment can lead to another program or another bus.
         command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
-        command.args(["--system", "--no-pager", "--auto-start=no", "--allow-interactive-authorization=no"]);
+        if is_of_machine() {
+            command.arg("--system");
+        } else {
+            command.arg("--user").env("XDG_RUNTIME_DIR", format!("/run/user/{}", geteuid().as_raw()));
+        }
+        command.args(["--no-pager", "--auto-start=no", "--allow-interactive-authorization=no"]);
         command.arg(format!("--timeout={LIMIT}")).args(self.arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(SystemdError::NoClient)?;

@@ -64,6 +64,12 @@ pub enum SystemdError {
     NoneLeft,
 }
 
+/// Returns whether a process of root asks the service manager of the machine. Others ask the one of their user, which manages the
+/// groups below that of the user only.
+fn is_of_machine() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Returns whether systemd manages this machine.
 pub fn is_running() -> bool {
     std::path::Path::new("/run/systemd/system").exists()

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::call::{self, Property};
-use super::{SystemdError, is_running};
+use super::{SystemdError, is_of_machine, is_running};
 use crate::tree::folder_of;
 use crate::{Group, Tree};
 
@@ -17,6 +17,8 @@ const JOBS: &str = "miserly-jobs.scope";
 /// The scope of all shims. It is beside services, so that shims never wait for jobs and never run on their processors.
 const SHIMS: &str = "miserly-shims.scope";
 const SHIMS_SLICE: &str = "system.slice";
+/// The same for the service manager of a user.
+const SHIMS_SLICE_OF_USER: &str = "app.slice";
 /// The controllers that jobs use.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "memory", "pids", "io"];
 /// The leaf of the process that keeps the scope of jobs.
@@ -40,7 +42,8 @@ impl Scopes {
             return Err(SystemdError::NotRunning);
         }
         let jobs = scope(JOBS, JOBS_SLICE, "Jobs of miserly", &CONTROLLERS)?;
-        let shims = scope(SHIMS, SHIMS_SLICE, "Supervisors of miserly's jobs", &[])?;
+        let slice = if is_of_machine() { SHIMS_SLICE } else { SHIMS_SLICE_OF_USER };
+        let shims = scope(SHIMS, slice, "Supervisors of miserly's jobs", &[])?;
         // A group with processes cannot give controllers to its children.
         let keeper = jobs.create(KEEPER)?;
         for process in jobs.processes()? {
@@ -84,6 +87,8 @@ impl Scopes {
                 call::manager("StopUnit", &[name, "replace"])?;
             }
         }
+        // Its folder goes with it, and so does what the kernel wanted in it for partitions. Without a daemon there was none.
+        let _ = call::manager("StopUnit", &[JOBS_SLICE, "replace"]);
         Ok(true)
     }
 }

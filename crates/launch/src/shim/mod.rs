@@ -1,8 +1,8 @@
 //! The process that supervises a job from its launch to the record of its end.
 //!
-//! Three programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
+//! Up to four programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
 //! has no parent that must reap it. The second is the shim. The third prepares itself and becomes
-//! the command. Between a fork and an exec, therefore, only ordinary programs run.
+//! the command. The fourth closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
 //!
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.
@@ -35,6 +35,8 @@ mod user;
 
 mod private_folders;
 
+mod pam_session;
+
 mod program;
 
 use std::env;
@@ -55,6 +57,7 @@ use crate::{fault, sys};
 const STAGE: &str = "MISERLY_SHIM";
 const SUPERVISOR: &str = "supervisor";
 const COMMAND: &str = "command";
+const SESSION: &str = "session";
 
 /// Implements `shim DIR`, where `DIR` is the folder of an attempt.
 ///
@@ -66,6 +69,7 @@ pub fn run(dir: &Path) -> ExitCode {
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {
         None => spawn_shim(dir).map_err(|error| error.to_string()),
         Some(COMMAND) => exec::become_command(dir),
+        Some(SESSION) => pam_session::close().map_err(|error| error.to_string()),
         Some(_) => supervisor::supervise(dir),
     };
     match done {

@@ -15,6 +15,7 @@ use super::claim::{self, ClaimedAttempt};
 use super::job_cgroup::JobCgroup;
 use super::job_processes::{JobProcesses, set_session_nice};
 use super::main_process::{MainProcess, Permission, SetupFailure, SetupMessage};
+use super::pam_session;
 use super::pending_end::PendingEnd;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
@@ -150,6 +151,12 @@ impl Supervisor {
             }
             self.accept();
             self.receive_commands();
+        }
+        if self.main.is_permitted
+            && let Err(error) =
+                pam_session::begin_close(self.attempt.folder.path(), self.attempt.spec.user.as_ref())
+        {
+            super::log(&format_args!("the session of PAM is not closed: {error}"));
         }
         Ok(())
     }

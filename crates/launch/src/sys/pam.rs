@@ -15,6 +15,7 @@ const SUCCESS: c_int = 0;
 const CONVERSATION_ERROR: c_int = 19;
 const SILENT: c_int = 0x8000;
 const ESTABLISH_CRED: c_int = 0x0002;
+const DELETE_CRED: c_int = 0x0004;
 const DATA_SILENT: c_int = 0x4000_0000;
 
 /// `struct pam_conv`.
@@ -39,6 +40,7 @@ pub struct Pam {
     check_account: WithFlags,
     set_credentials: WithFlags,
     open_session: WithFlags,
+    close_session: WithFlags,
     environment: Environment,
     describe: Describe,
     end: WithFlags,
@@ -79,6 +81,7 @@ impl Pam {
                 check_account: transmute::<*mut c_void, WithFlags>(find(c"pam_acct_mgmt")?),
                 set_credentials: transmute::<*mut c_void, WithFlags>(find(c"pam_setcred")?),
                 open_session: transmute::<*mut c_void, WithFlags>(find(c"pam_open_session")?),
+                close_session: transmute::<*mut c_void, WithFlags>(find(c"pam_close_session")?),
                 environment: transmute::<*mut c_void, Environment>(find(c"pam_getenvlist")?),
                 describe: transmute::<*mut c_void, Describe>(find(c"pam_strerror")?),
                 end: transmute::<*mut c_void, WithFlags>(find(c"pam_end")?),
@@ -96,8 +99,8 @@ impl Pam {
 
     /// Checks an account and opens a session for this process. Returns the variables that the modules set.
     ///
-    /// Resource limits and groups that a module sets apply to this process. The session is not closed: the process becomes
-    /// the command.
+    /// Resource limits and groups that a module sets apply to this process. The process becomes the command, so another one
+    /// closes the session.
     ///
     /// # Errors
     /// A module refuses the account or the session, with its text.
@@ -108,6 +111,18 @@ impl Pam {
             ("PAM refuses its session: ", self.open_session, SILENT),
         ];
         self.run(user, &steps, DATA_SILENT)
+    }
+
+    /// Closes a session that another process has opened. What its modules kept in that process is not known here.
+    ///
+    /// # Errors
+    /// A module fails, with its text.
+    pub(crate) fn close_session(&self, user: &str) -> io::Result<()> {
+        let steps = [
+            ("PAM does not close the session: ", self.close_session, SILENT),
+            ("PAM does not delete the credentials: ", self.set_credentials, DELETE_CRED | SILENT),
+        ];
+        self.run(user, &steps, SUCCESS).map(drop)
     }
 
     /// Takes steps for a user: the words before the text of a failure, the function, and its flags. Returns the variables.

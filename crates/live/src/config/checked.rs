@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use miserly_core::{Kind, Span};
 use miserly_executor::Rules;
+use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Pools, Queue as Part, Week, duration, kilobytes, parse, value_or_default};
 use miserly_units::memory;
 use rustix::process::getuid;
@@ -76,7 +77,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         access: value_or_default(file.access.as_ref(), "access", &ACCESS)?,
         user,
         allow_root: file.allow_root.unwrap_or(false),
-        rules: rules(file)?,
+        rules: rules(file, &queues)?,
         cpus,
         topology: machine.topology.clone(),
         whole_cores,
@@ -97,11 +98,13 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
 }
 
 /// Returns the rules for jobs of other users.
-fn rules(file: &File) -> Result<Rules, Problem> {
+fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
+    let of_queue = |queue: &Spanned<QueueFile>| queue.get_ref().no_new_privileges.as_ref().map(Spanned::span);
     let written = [
         ("private-folders", file.private_folders.as_ref().map(Spanned::span)),
         ("no-new-privileges", file.no_new_privileges.as_ref().map(Spanned::span)),
         ("pam", file.pam.as_ref().map(Spanned::span)),
+        ("no-new-privileges", file.queues.iter().find_map(of_queue)),
     ];
     let mut written = written.into_iter().filter_map(|(field, span)| span.map(|span| (field, span)));
     if file.user.is_none()
@@ -118,8 +121,11 @@ fn rules(file: &File) -> Result<Rules, Problem> {
         let problem = format!("{:?} is no name of a service: a file in /etc/pam.d", service.get_ref());
         return Err(of_field(service, "pam", &problem));
     }
+    let no_new_privileges = is_on(&file.no_new_privileges);
+    let others = queues.iter().filter(|queue| queue.no_new_privileges == Some(!no_new_privileges));
     Ok(Rules {
-        no_new_privileges: is_on(&file.no_new_privileges),
+        no_new_privileges,
+        other_privileges: others.map(|queue| queue.name.clone()).collect(),
         private_folders: is_on(&file.private_folders),
         pam: file.pam.as_ref().map(|service| service.get_ref().clone()),
     })

@@ -95,7 +95,7 @@ const DAEMON: [Field; 25] = [
     field(
         "no-new-privileges",
         "true or false",
-        "Whether programs with the set-user-ID bit, such as `sudo`, give jobs no rights. Only with `user`.",
+        "Whether programs with the set-user-ID bit, such as `sudo`, give jobs no rights. A queue may differ. Only with `user`.",
         Is("true"),
     ),
     field(
@@ -103,7 +103,7 @@ const DAEMON: [Field; 25] = [
         "name of a service",
         "The service of PAM. Its account modules are asked at each submission and at each start; its session modules \
          set limits and variables of each job. \
-         Its session is not closed, so it must not have `pam_systemd`. Only with `user`.",
+         It must not have `pam_systemd`, which moves the job to another group. Only with `user`.",
         Described("none: jobs have the limits of the daemon"),
     ),
     field(
@@ -229,7 +229,7 @@ const POOL: [Field; 3] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 12] = [
+const QUEUE: [Field; 13] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -288,6 +288,12 @@ const QUEUE: [Field; 12] = [
         "Whether a job in its window has its processors for itself also while they are idle \
          ([daemon.md](../daemon.md#strict-queues)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
         Is("false"),
+    ),
+    field(
+        "no-new-privileges",
+        "true or false",
+        "Whether programs with the set-user-ID bit, such as `sudo`, give its jobs no rights. Only with `user`.",
+        Described("that of the whole file"),
     ),
 ];
 

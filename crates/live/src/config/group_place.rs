@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use miserly_core::Kind;
 use miserly_machine_file::Week;
+use rustix::process::getuid;
 use toml::{Spanned, Value};
 
 use super::Machine;
@@ -33,15 +34,24 @@ pub enum GroupPlace {
 impl GroupPlace {
     /// Returns the place that a file names, if it names one.
     pub(super) fn checked(file: &File) -> Result<Option<GroupPlace>, Problem> {
-        let confine = file.confine.as_ref().map(Spanned::get_ref).copied();
-        if file.cgroup.as_ref().is_some_and(|written| written.get_ref() == SYSTEMD) {
-            return Ok(Some(GroupPlace::Systemd { confine: confine.unwrap_or(true) }));
+        let in_systemd = file.cgroup.as_ref().is_some_and(|written| written.get_ref() == SYSTEMD);
+        let of_root = file.user.is_some() || getuid().is_root();
+        let problem = match (in_systemd, of_root) {
+            (false, _) => Some("it needs cgroup = \"systemd\""),
+            (true, false) => Some("only a daemon that root starts can do it"),
+            (true, true) => None,
+        };
+        if let Some(problem) = problem {
+            if let Some(written) = file.confine.as_ref().filter(|written| *written.get_ref()) {
+                return Err(of_field(written, "confine", &problem));
+            }
+            if let Some(written) = strict(file) {
+                return Err(of_field(written, "strict", &problem));
+            }
         }
-        if let Some(written) = file.confine.as_ref().filter(|written| *written.get_ref()) {
-            return Err(of_field(written, "confine", &"it needs cgroup = \"systemd\""));
-        }
-        if let Some(written) = strict(file) {
-            return Err(of_field(written, "strict", &"it needs cgroup = \"systemd\""));
+        if in_systemd {
+            let confine = file.confine.as_ref().map(Spanned::get_ref).copied();
+            return Ok(Some(GroupPlace::Systemd { confine: confine.unwrap_or(of_root) }));
         }
         Ok(folder(file.cgroup.as_ref(), "cgroup")?.map(GroupPlace::Folder))
     }

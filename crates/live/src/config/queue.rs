@@ -6,6 +6,7 @@ use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::{Needs, PolicySpec};
 use miserly_units::duration;
+use toml::{Spanned, Value};
 
 use super::accounts;
 use super::checked::time;
@@ -51,6 +52,8 @@ pub struct Queue {
     pub users: Option<QueueUsers>,
     /// Whether its jobs have their processors for themselves, also while these are idle.
     pub strict: bool,
+    /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
+    pub no_new_privileges: Option<bool>,
 }
 
 impl Queue {
@@ -65,7 +68,8 @@ impl Queue {
             most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
             users: accounts::users(written),
-            strict: strict(written)?,
+            strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
+            no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
             name: part.name,
             pool: part.week,
         };
@@ -92,9 +96,12 @@ impl Queue {
     }
 }
 
-fn strict(written: &QueueFile) -> Result<bool, Problem> {
-    let Some(written) = &written.strict else { return Ok(false) };
-    written.get_ref().as_bool().ok_or_else(|| of_field(written, "strict", &"it is true or false"))
+/// Returns the value of a field that is true or false, if it is there.
+fn flag(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<bool>, Problem> {
+    let value = |written: &Spanned<Value>| {
+        written.get_ref().as_bool().ok_or_else(|| of_field(written, field, &"it is true or false"))
+    };
+    written.map(value).transpose()
 }
 
 /// Returns the memory of a job without a memory request, kilobytes.

@@ -231,13 +231,28 @@ fn jobs_of_systemd_have_the_machine_without_the_daemons_limits() {
 }
 
 #[test]
+fn a_queue_may_let_programs_gain_rights() {
+    let rules = |text: &str| parse(&format!("user = 'miserly'\n{text}")).unwrap().rules;
+    let queue = |text: &str| format!("[[queue]]\nname = 'a'\n{text}");
+    let none = rules(&queue("no-new-privileges = true"));
+    assert!(none.no_new_privileges("a") && none.other_privileges.is_empty());
+    let one = rules(&queue("no-new-privileges = false"));
+    assert!(!one.no_new_privileges("a") && one.no_new_privileges("b"));
+    let all_but_one = rules(&format!("no-new-privileges = false\n{}", queue("no-new-privileges = true")));
+    assert!(all_but_one.no_new_privileges("a") && !all_but_one.no_new_privileges("b"));
+    refused(&queue("no-new-privileges = true"), "3: no-new-privileges: it has a meaning only with `user`");
+    refused(&format!("user = 'miserly'\n{}", queue("no-new-privileges = 1")), "it is true or false");
+}
+
+#[test]
 fn something_is_left_for_other_programs() {
-    let place = |text: &str| parse(text).unwrap().cgroup;
+    // Only root's daemon confines other programs.
+    let place = |text: &str| parse(&format!("user = 'miserly'\n{text}")).unwrap().cgroup;
     assert_eq!(place("cgroup = 'systemd'"), Some(GroupPlace::Systemd { confine: true }));
     assert_eq!(place("cgroup = '/a'"), Some(GroupPlace::Folder("/a".into())));
-    let all = "cgroup = 'systemd'\n[pool]\ncpus = 16";
-    refused(all, "3: pool.cpus: all 16 online processors are in the pool");
-    assert!(place(&format!("confine = false\n{all}")).is_some());
+    let all = "cgroup = 'systemd'\nuser = 'miserly'\n[pool]\ncpus = 16";
+    refused(all, "4: pool.cpus: all 16 online processors are in the pool");
+    assert!(parse(&format!("confine = false\n{all}")).unwrap().cgroup.is_some());
     refused(&format!("confine = false\n{all}\n[[queue]]\nname = 'a'\nstrict = true"), "pool.cpus: all 16");
     refused("cgroup = 'systemd'\n[pool]\nmemory = '60GiB'", "pool.memory: jobs would have");
     refused("confine = true\ncgroup = '/a'", "confine: it needs cgroup");

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_cgroup::format_cpus;
+use miserly_cgroup::systemd::Confinement;
 use miserly_engine::{Action, Attempt};
 use miserly_launch::BootTime;
 
@@ -38,9 +39,15 @@ impl Confiner {
         let (changes, all) = mpsc::channel();
         let thread = thread::Builder::new().name("confiner".to_owned()).stack_size(256 * 1024);
         thread.spawn(move || {
+            // `status` names these, and jobs have them in their records.
+            let known = Confinement.unconfined();
             let set = |busy: &BTreeSet<u32>| {
                 let busy: Vec<u32> = busy.iter().copied().collect();
-                executor.confine(&busy)
+                let set = executor.confine(&busy);
+                let mut unmanaged = Confinement.unconfined();
+                unmanaged.retain(|group| !known.contains(group));
+                notes.set_unmanaged(unmanaged);
+                set
             };
             run(&all, set, &notes, AGAIN);
         })?;

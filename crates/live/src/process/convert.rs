@@ -23,6 +23,7 @@ pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> La
         attempt: id(attempt),
         submission: Box::new((*launch.submission).clone()),
         credential: launch.credential.as_ref().map(|credential| credential.content().to_owned()),
+        queue: launch.queue.clone(),
         array: launch.array.map(Into::into),
         append: launch.append,
         memory: launch.memory,

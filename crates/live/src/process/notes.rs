@@ -22,6 +22,8 @@ struct Notes {
     no_shim_program: OnceLock<String>,
     /// The reason why other programs are not kept off the processors of jobs, although they should be.
     confinement: Mutex<Option<String>>,
+    /// The groups with programs that systemd does not manage, and that were not there at the start.
+    unmanaged: Mutex<Vec<String>>,
     /// The opportunistic jobs that are parked because memory is short.
     parked: Mutex<BTreeSet<i64>>,
 }
@@ -57,6 +59,15 @@ impl LauncherNotes {
         *present = failure;
     }
 
+    /// Sets the groups of programs that systemd does not manage and that came after the start, and logs changes.
+    pub(super) fn set_unmanaged(&self, groups: Vec<String>) {
+        let mut present = self.0.unmanaged.lock().unwrap_or_else(PoisonError::into_inner);
+        if *present != groups && !groups.is_empty() {
+            tracing::warn!("{UNCONFINED}: {}", unmanaged(&groups));
+        }
+        *present = groups;
+    }
+
     /// Sets the attempts that are parked because memory is short.
     pub(super) fn set_parked(&self, attempts: &BTreeSet<Attempt>) {
         *self.parked() = attempts.iter().map(|attempt| attempt.job).collect();
@@ -88,8 +99,14 @@ impl LauncherNotes {
         };
         let present = self.0.confinement.lock().unwrap_or_else(PoisonError::into_inner);
         let unconfined = present.as_ref().map(|why| format!("{UNCONFINED}: {why}"));
-        short.into_iter().chain(large).chain(unconfined).chain(parked).collect()
+        let groups = self.0.unmanaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let unmanaged = (!groups.is_empty()).then(|| format!("{UNCONFINED}: {}", unmanaged(&groups)));
+        short.into_iter().chain(large).chain(unconfined).chain(unmanaged).chain(parked).collect()
     }
+}
+
+fn unmanaged(groups: &[String]) -> String {
+    format!("systemd does not manage the groups {}, which came after the daemon's start", groups.join(", "))
 }
 
 #[cfg(test)]
