@@ -304,7 +304,8 @@ impl<A: Availability> Recomputed<A> {
             self.hold_head(rank);
             context.set_job_state(head, &HeldHead(true))?;
         }
-        A::record_plan(context, head, at, place, self.rules.promises_head())?;
+        let promised = self.rules.promises_head() && context.keeps_promises();
+        A::record_plan(context, head, at, place, promised)?;
         if !self.rules.promises_head() {
             return Ok(());
         }
