@@ -197,8 +197,8 @@ fn arrays_are_submitted_at_one_instant() {
         log.jobs.chunk_by(same).filter(|array| array.len() >= least).count()
     };
     // A quarter of a log scale is above 300^(3/4) = 72.
-    let (all, long) = (arrays(10), arrays(72));
-    assert!(all > 50 && long * 5 > all, "{all} arrays of 10 or more, {long} of 72 or more");
+    let (all, longer) = (arrays(10), arrays(72));
+    assert!(all > 50 && longer * 5 > all, "{all} arrays of 10 or more, {longer} of 72 or more");
     assert!(arrays(301) == 0, "no array is longer than the longest");
     let load = load(&log.jobs, model.procs).unwrap();
     assert!((load / model.load - 1.0).abs() < 0.05, "{load}");
