@@ -104,7 +104,7 @@ fn replanned<A: Availability>(
     plan.take(now, job, &place);
     let others = by_deadline.iter().filter(|held| held.job.job != job.job);
     let moves = others.map(|held| {
-        let (at, place) = plan.first_start(ledger, &held.job, now, Time::MAX)?;
+        let (at, place) = plan.start_from(ledger, &held.job, now, Time::MAX, None)?;
         plan.take(at, &held.job, &place);
         (at <= held.deadline).then_some((held.job.job, at, place))
     });

@@ -227,8 +227,15 @@ impl ChangingIndex {
         let others = walk.steps.peek().map(|Reverse((rank, _))| *rank);
         let Some(limit) = others.or_else(|| left().map(|(_, rank)| *rank).min()) else { return };
         let limit = from.map_or(limit, |from| limit.max(from));
-        walk.compare(left().filter(|(_, rank)| **rank <= limit).map(|(member, rank)| (*rank, member)));
-        if let Some(rest) = left().map(|(_, rank)| *rank).filter(|rank| *rank > limit).min() {
+        let mut rest = None;
+        walk.compare(left().filter_map(|(member, &rank)| {
+            if rank <= limit {
+                return Some((rank, member));
+            }
+            rest = Some(rest.map_or(rank, |rest: i64| rest.min(rank)));
+            None
+        }));
+        if let Some(rest) = rest {
             walk.steps.push(Reverse((rest, Step::OpenAgain(index))));
         }
     }

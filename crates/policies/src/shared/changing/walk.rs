@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use miserly_core::JobId;
-
 use super::Moment;
 use super::chunk::Member;
 use crate::shared::order::{Facts, Key};
@@ -22,7 +20,7 @@ pub struct Walk {
     pub(super) ready: BinaryHeap<Reverse<(Key, usize)>>,
     pub(super) jobs: Vec<Candidate>,
     /// The job whose key was computed last.
-    computed: Option<(JobId, Key)>,
+    computed: Option<(Waiting, Key)>,
 }
 
 /// A job of a walk.
@@ -66,18 +64,11 @@ impl Walk {
     /// Computes the key of a job, and makes it ready.
     pub(super) fn ready(&mut self, at: &Moment<'_>, index: usize, after: Option<&Key>) {
         let waiting = self.jobs[index].waiting;
-        let facts = |job: JobId| (at.ledger.request(job).submit, Facts::of(at.ledger.entry(job)));
-        let alike = |job: JobId| {
-            let ((submit, mine), (other, theirs)) = (facts(waiting.job), facts(job));
-            submit == other && mine.are_alike(&theirs)
-        };
-        let key = match self.computed {
-            Some((job, key)) if at.ledger.get(job).is_some() && alike(job) => {
-                waiting.key.with_primary_of(&key)
-            }
+        let key = match &self.computed {
+            Some((other, key)) if are_alike(at, &waiting, other) => waiting.key.with_primary_of(key),
             _ => at.key(waiting.job),
         };
-        self.computed = Some((waiting.job, key));
+        self.computed = Some((waiting, key));
         self.ready_behind(index, key, after);
     }
 
@@ -109,4 +100,13 @@ impl Walk {
             self.ready_behind(index, key, after);
         }
     }
+}
+
+/// Returns whether two jobs of the ledger have the same rank at any time.
+fn are_alike(at: &Moment<'_>, one: &Waiting, other: &Waiting) -> bool {
+    if (one.procs, one.span) != (other.procs, other.span) {
+        return false;
+    }
+    let Some((one, other)) = at.ledger.get(one.job).zip(at.ledger.get(other.job)) else { return false };
+    one.request.submit == other.request.submit && Facts::of(one).are_alike(&Facts::of(other))
 }
