@@ -351,7 +351,10 @@ fn models_that_make_no_log() {
          plus_one_weight, short_mean, long_mean, long_base, long_slope, run_order, run_max, users, repeat_after_end, \
          array_chance, array_max, estimate_max",
     );
-    check("workload generate --set array_chance=2", "feitelson96: array_chance is 2; it must be between 0 and 1");
+    check(
+        "workload generate --set array_chance=2",
+        "feitelson96: array_chance is 2; it must be between 0 and 1",
+    );
     check(
         "workload generate --set array_chance=1 --repeat-after-end",
         "feitelson96: array_chance is 1; it must be 0 with repeat_after_end",
