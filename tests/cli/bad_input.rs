@@ -348,7 +348,16 @@ fn models_that_make_no_log() {
         "workload generate --set weight=1",
         "feitelson96 has no parameter \"weight\"; it has jobs, procs, load, seed, size_order, small_max, small_weight, \
          interesting_from, power_of_two_weight, square_weight, multiple_of_ten_weight, full_machine_weight, \
-         plus_one_weight, short_mean, long_mean, long_base, long_slope, run_order, run_max, users, repeat_after_end",
+         plus_one_weight, short_mean, long_mean, long_base, long_slope, run_order, run_max, users, repeat_after_end, \
+         array_chance, array_max, estimate_max",
+    );
+    check(
+        "workload generate --set array_chance=2",
+        "feitelson96: array_chance is 2; it must be between 0 and 1",
+    );
+    check(
+        "workload generate --set array_chance=1 --repeat-after-end",
+        "feitelson96: array_chance is 1; it must be 0 with repeat_after_end",
     );
     check("workload generate --model sud --set users=1", "--set: sud has no parameters beyond its options");
     check("workload generate --model sud --repeat-after-end", "--repeat-after-end: sud repeats no jobs");

@@ -121,6 +121,18 @@ pub trait Availability: Clone + Debug + Send {
         place: Option<&Self::Place>,
     ) -> Option<(Time, Self::Place)>;
 
+    /// Returns the earliest start in `from..until`, as [`start_from`](Availability::start_from) without a
+    /// place. It may remember what it found out, for the jobs behind.
+    fn first_start(
+        &mut self,
+        ledger: &Ledger,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+    ) -> Option<(Time, Self::Place)> {
+        self.start_from(ledger, job, from, until, None)
+    }
+
     /// Returns whether the job fits at no time, even on an idle machine without capacity loss.
     fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool;
 

@@ -221,7 +221,7 @@ impl Availability for CountPlan {
         freed: &FreedProcs,
     ) -> Option<(Time, ())> {
         let (at, job) = (reservation.at, &reservation.job);
-        let found = self.profile.earliest_within(from, freed.until, at, job.span, job.procs);
+        let found = self.profile.earliest_again(from, freed.until, at, job.span, job.procs);
         found.map(|at| (at, ()))
     }
 
@@ -234,6 +234,17 @@ impl Availability for CountPlan {
         _place: Option<&()>,
     ) -> Option<(Time, ())> {
         let found = self.profile.earliest_within(from, until, Time::MAX, job.span, job.procs);
+        found.or((until == Time::MAX).then_some(Time::MAX)).map(|at| (at, ()))
+    }
+
+    fn first_start(
+        &mut self,
+        _ledger: &Ledger,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+    ) -> Option<(Time, ())> {
+        let found = self.profile.earliest_again(from, until, Time::MAX, job.span, job.procs);
         found.or((until == Time::MAX).then_some(Time::MAX)).map(|at| (at, ()))
     }
 

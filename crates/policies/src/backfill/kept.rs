@@ -210,8 +210,8 @@ impl<A: Availability> Kept<A> {
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
         let waiting = Waiting::by_arrival(job, entry);
         let until = bounds.until(waiting.span);
-        let Plan { availability, guarantee, .. } = &self.plan;
-        let found = availability.start_from(context.ledger(), &waiting, bounds.begin, until, None);
+        let Plan { availability, guarantee, .. } = &mut self.plan;
+        let found = availability.first_start(context.ledger(), &waiting, bounds.begin, until);
         let Some((at, place)) = found else {
             let never = availability.never_fits(context.ledger(), bounds.begin, &waiting);
             return context.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });

@@ -37,6 +37,8 @@ enum Step {
     Lift(usize),
     /// Let time pass.
     Advance(i64),
+    /// Search where former searches left off: (not before, until, limit, span, processors), all ahead of now.
+    Again(i64, i64, i64, i64, u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -44,6 +46,10 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0i64..80, 1i64..20, 1..=PROCS).prop_map(|(ahead, span, procs)| Step::Reserve(ahead, span, procs)),
         4 => any::<usize>().prop_map(Step::Lift),
         1 => (0i64..4).prop_map(Step::Advance),
+        // Few widths and lengths: jobs that are alike.
+        12 => (0i64..20, 1i64..80, 1i64..80, 0i64..4, 0..4u32).prop_map(|(ahead, until, limit, span, procs)| {
+            Step::Again(ahead, until, limit, 5 * span + 1, 5 * procs + 1)
+        }),
     ]
 }
 
@@ -81,6 +87,16 @@ proptest! {
                     }
                 }
                 Step::Lift(_) => {}
+                Step::Again(ahead, until, limit, span, procs) => {
+                    let from = now + ahead;
+                    let [until, limit] = [until, limit].map(|by| from + by);
+                    let found =
+                        profile.earliest_again(time(from), time(until), time(limit), Span::from_ticks(span), procs);
+                    let fits = |start: i64| {
+                        (start..limit.min(start + span)).all(|tick| naive.at(tick) >= i64::from(procs))
+                    };
+                    prop_assert_eq!(found.map(Time::ticks), (from..until.min(limit)).find(|start| fits(*start)));
+                }
                 Step::Advance(by) => {
                     now += by;
                     profile.advance(time(now));

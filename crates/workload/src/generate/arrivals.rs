@@ -9,13 +9,17 @@ use crate::swf::SECONDS_MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobRun {
     pub(super) procs: u32,
-    /// Runtime and estimate in seconds.
+    /// Runtime in seconds.
     pub(super) runtime: u64,
+    /// Estimate in seconds.
+    pub(super) estimate: u64,
     /// Number of submissions.
     pub(super) length: u32,
     pub(super) user: u32,
     /// Executable, if the model distinguishes the programs of runs.
     pub(super) executable: Option<u64>,
+    /// Whether all its jobs are submitted at one instant.
+    pub(super) together: bool,
 }
 
 /// The requested size and load of the log.
@@ -48,7 +52,7 @@ impl JobRun {
         GeneratedJob {
             submit,
             runtime: self.runtime,
-            estimate: self.runtime,
+            estimate: self.estimate,
             procs: self.procs,
             memory: None,
             user: self.user,
@@ -59,25 +63,30 @@ impl JobRun {
     }
 }
 
-/// Generates one stream in which each repetition is an arrival. `gaps` are the interarrival times
-/// in any unit.
+/// Generates one stream in which each repetition is an arrival, or a whole array of jobs. `gap`
+/// returns the interarrival times in any unit.
 pub(super) fn on_one_stream(
     target: LoadTarget,
     mut runs: impl FnMut() -> JobRun,
     mut gap: impl FnMut() -> f64,
 ) -> Result<Vec<GeneratedJob>, GenerateError> {
     let mut jobs = Vec::with_capacity(target.jobs);
+    // The arrival of each job.
+    let mut arrival_of = Vec::with_capacity(target.jobs);
+    let mut arrivals = 0;
     while jobs.len() < target.jobs {
         let run = runs();
-        let left = target.jobs - jobs.len();
-        jobs.extend(std::iter::repeat_n(run.made(0.0), left.min(run.length as usize)));
+        let count = (target.jobs - jobs.len()).min(run.length as usize);
+        jobs.extend(std::iter::repeat_n(run.made(0.0), count));
+        arrival_of.extend((0..count).map(|again| arrivals + if run.together { 0 } else { again }));
+        arrivals += if run.together { 1 } else { count };
     }
     let span = target.span(work(&jobs))?;
-    let arrivals = cumulated(jobs.len(), &mut gap);
+    let arrivals = cumulated(arrivals, &mut gap);
     let last = arrivals.last().copied().unwrap_or(0.0);
     let scale = if last > 0.0 { span / last } else { 0.0 };
-    for (job, arrival) in jobs.iter_mut().zip(arrivals) {
-        job.submit = whole_seconds(arrival * scale);
+    for (job, arrival) in jobs.iter_mut().zip(arrival_of) {
+        job.submit = whole_seconds(arrivals[arrival] * scale);
     }
     Ok(jobs)
 }

@@ -5,6 +5,8 @@ use super::log::{GeneratedLog, SiteHeader};
 use super::random::{Discrete, Stream, harmonic};
 use super::{GenerateError, Model, Shape};
 
+mod arrays;
+
 mod sizes;
 
 mod parameters;
@@ -102,6 +104,19 @@ pub struct Feitelson96 {
     /// Otherwise it is an arrival of the Poisson stream. Its line then names the previous job
     /// (fields 17 and 18). The paper leaves this open. Default no.
     pub repeat_after_end: bool,
+    /// Probability that a run is an array: all its jobs are submitted at one instant. Default 0.
+    ///
+    /// The paper's model has no arrays. Logs of later machines have thousands of identical jobs that
+    /// one user submits at once, and deep queues behind them.
+    pub array_chance: f64,
+    /// Longest array. Default 1000, decided here.
+    ///
+    /// The logarithms of the lengths are uniform.
+    pub array_max: u32,
+    /// Greatest estimate of a run, in runtimes. Default 1: exact estimates, as in the paper.
+    ///
+    /// The ratio is uniform from 1 on. All jobs of a run have the same estimate.
+    pub estimate_max: f64,
 }
 
 impl Default for Feitelson96 {
@@ -128,6 +143,9 @@ impl Default for Feitelson96 {
             run_max: 402,
             users: 64,
             repeat_after_end: false,
+            array_chance: 0.0,
+            array_max: 1000,
+            estimate_max: 1.0,
         }
     }
 }
@@ -139,6 +157,8 @@ mod purpose {
     pub(super) const LENGTHS: u64 = 3;
     pub(super) const USERS: u64 = 4;
     pub(super) const ARRIVALS: u64 = 5;
+    pub(super) const ARRAYS: u64 = 6;
+    pub(super) const ESTIMATES: u64 = 7;
 }
 
 impl Feitelson96 {
@@ -163,12 +183,22 @@ impl Feitelson96 {
         let size = Discrete::new(self.procs, |size| self.size_weight(size));
         let length = Discrete::new(self.run_max, |length| harmonic(length, self.run_order));
         let user = Discrete::new(self.users, |_| 1.0);
+        let (mut arrays, mut estimates) = (stream(purpose::ARRAYS), stream(purpose::ESTIMATES));
         let mut programs = 1..;
         move || {
             let procs = size.draw(&mut sizes);
             let runtime = self.runtime(procs, &mut runtimes);
             let (length, user) = (length.draw(&mut lengths), user.draw(&mut users));
-            JobRun { procs, runtime, length, user, executable: programs.next() }
+            let array = self.array_length(&mut arrays);
+            JobRun {
+                procs,
+                runtime,
+                estimate: self.estimate(runtime, &mut estimates),
+                length: array.unwrap_or(length),
+                user,
+                executable: programs.next(),
+                together: array.is_some(),
+            }
         }
     }
 
@@ -187,7 +217,14 @@ impl Model for Feitelson96 {
     }
 
     fn parameters(&self) -> Vec<(&'static str, String)> {
-        self.clone().slots().into_iter().map(|(name, slot)| (name, slot.to_string())).collect()
+        let used = |name: &str| match name {
+            "array_chance" | "array_max" => self.array_chance > 0.0,
+            "estimate_max" => self.estimate_max > 1.0,
+            _ => true,
+        };
+        let mut model = self.clone();
+        let slots = model.slots().into_iter().filter(|(name, _)| used(name));
+        slots.map(|(name, slot)| (name, slot.to_string())).collect()
     }
 
     fn validate(&self) -> Result<(), GenerateError> {

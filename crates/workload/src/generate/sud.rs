@@ -75,7 +75,9 @@ impl Sud {
         let size = Discrete::new(self.shape.procs, weight);
         move || {
             let procs = size.draw(&mut sizes);
-            JobRun { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1, executable: None }
+            let runtime = runtime(runtimes.uniform());
+            let (length, user, executable) = (1, 1, None);
+            JobRun { procs, runtime, estimate: runtime, length, user, executable, together: false }
         }
     }
 

@@ -150,7 +150,11 @@ impl Chunk {
     /// Computes a bound on the rank of each member, if there is none for now.
     pub(super) fn bound_members(&mut self, at: &Moment<'_>, bounds: &mut Bounds) {
         if self.least_ranks.is_empty() {
-            let ranks = self.members.iter().map(|member| member.least_rank(at, bounds.until)).collect();
+            let mut ranks: Vec<i64> = Vec::with_capacity(self.members.len());
+            for (index, member) in self.members.iter().enumerate() {
+                let alike = index > 0 && member.is_alike(&self.members[index - 1]);
+                ranks.push(if alike { ranks[index - 1] } else { member.least_rank(at, bounds.until) });
+            }
             self.bound(ranks, bounds);
         }
     }
@@ -162,6 +166,12 @@ impl Chunk {
 }
 
 impl Member {
+    /// Returns whether this job and the other one have the same rank at any time.
+    pub(super) fn is_alike(&self, other: &Member) -> bool {
+        let same = |member: &Member| (member.waiting.procs, member.waiting.span, member.submit);
+        same(self) == same(other) && self.facts.are_alike(&other.facts)
+    }
+
     /// Returns a bound on the rank from now on until this time.
     pub(super) fn least_rank(&self, at: &Moment<'_>, until: Time) -> i64 {
         let until = until.max(at.now);

@@ -156,28 +156,20 @@ impl ChangingIndex {
             self.begin(at, walk, room);
         }
         loop {
-            let least = walk.steps.peek().map_or(i64::MAX, |Reverse((rank, _))| *rank);
-            if let Some(Reverse((key, job))) = walk.ready.peek()
-                && (key.primary() < least || walk.steps.is_empty())
-            {
-                let waiting = Waiting { key: *key, ..walk.jobs[*job] };
-                if Some(key) > after && room.admits(waiting.procs, waiting.span) {
+            if let Some(waiting) = walk.first_ready() {
+                let fits = room.admits(waiting.procs, waiting.span);
+                if fits && Some(&waiting.key) > after {
                     // It is passed by the next call, if that is behind it.
                     return Some(waiting);
                 }
-                walk.ready.pop();
+                walk.pass_ready(after, fits);
                 continue;
             }
             let Reverse((rank, step)) = walk.steps.pop()?;
             match step {
                 Step::Open(chunk) => self.open(at, walk, chunk, None, room),
                 Step::OpenAgain(chunk) => self.open(at, walk, chunk, Some(rank), room),
-                Step::Compare(job) => {
-                    let key = at.key(walk.jobs[job].job);
-                    if Some(&key) > after {
-                        walk.ready.push(Reverse((key, job)));
-                    }
-                }
+                Step::Compare(job) => walk.ready(at, job, after),
             }
         }
     }
@@ -225,10 +217,7 @@ impl ChangingIndex {
         if from.is_none() {
             let fitting = || chunk.members.iter().filter(|member| fits(member));
             if fitting().count() < FEW {
-                for member in fitting() {
-                    walk.compare(member.least_rank(at, at.now), member.waiting);
-                }
-                return;
+                return walk.compare(fitting().map(|member| (member.least_rank(at, at.now), member)));
             }
             chunk.tighten(at, bounds, tight);
         }
@@ -239,13 +228,13 @@ impl ChangingIndex {
         let Some(limit) = others.or_else(|| left().map(|(_, rank)| *rank).min()) else { return };
         let limit = from.map_or(limit, |from| limit.max(from));
         let mut rest = None;
-        for (member, rank) in left() {
-            if *rank > limit {
-                rest = Some(rest.map_or(*rank, |rest: i64| rest.min(*rank)));
-            } else {
-                walk.compare(*rank, member.waiting);
+        walk.compare(left().filter_map(|(member, &rank)| {
+            if rank <= limit {
+                return Some((rank, member));
             }
-        }
+            rest = Some(rest.map_or(rank, |rest: i64| rest.min(rank)));
+            None
+        }));
         if let Some(rest) = rest {
             walk.steps.push(Reverse((rest, Step::OpenAgain(index))));
         }

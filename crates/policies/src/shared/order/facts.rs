@@ -15,6 +15,12 @@ impl Facts {
         Facts(constant_facts(entry).map(interval))
     }
 
+    /// Returns whether both are the facts of one job each, and the same: the jobs have the same rank at equal waits.
+    pub(crate) fn are_alike(&self, other: &Facts) -> bool {
+        let exact = |(mine, theirs): (&Interval, &Interval)| mine == theirs && !mine.is_any();
+        self.0.iter().zip(&other.0).all(exact)
+    }
+
     /// Extends the bounds to further jobs.
     pub(crate) fn extend(&mut self, other: &Facts) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
@@ -30,8 +36,8 @@ impl Facts {
     }
 }
 
-/// Returns the interval of a value. Seconds beyond the limit were rounded twice.
+/// Returns the interval of a value. Seconds beyond the limit were rounded twice, and may be those of several spans.
 fn interval(value: f64) -> Interval {
-    const LIMIT: f64 = 9e9;
+    const LIMIT: f64 = 4e9;
     if value.abs() <= LIMIT { Interval::of(value) } else { Interval::ANY }
 }

@@ -175,6 +175,11 @@ impl Key {
         self.primary
     }
 
+    /// Returns the key of a job with this position in the order of arrival, and with the first part of this key.
+    pub(crate) fn with_primary_of(self, other: &Key) -> Key {
+        Key { primary: other.primary, ..self }
+    }
+
     /// Returns the job's position in the order of arrival.
     pub fn arrival(entry: &Entry) -> Key {
         let request = &entry.request;

@@ -2,6 +2,8 @@
 
 mod chunk;
 
+mod no_holes;
+
 mod search;
 
 use std::ops::ControlFlow;
@@ -9,6 +11,7 @@ use std::ops::ControlFlow;
 use miserly_core::{Span, Time};
 
 use self::chunk::{CHUNK, Chunk};
+use self::no_holes::NoHoles;
 use self::search::Search;
 use super::staircase::ProfileStaircase;
 
@@ -38,6 +41,8 @@ pub struct Profile {
     chunks: Vec<Chunk>,
     /// Times before this one are past and no longer represented.
     now: i64,
+    /// What [`earliest_again`](Profile::earliest_again) found out.
+    no_holes: NoHoles,
 }
 
 /// A breakpoint: its chunk, and its index in the chunk.
@@ -55,7 +60,8 @@ impl Profile {
     pub fn new(procs: u32) -> Profile {
         // The registry checks a lower limit.
         let free = i32::try_from(procs.min(Profile::MOST)).unwrap_or(i32::MAX);
-        Profile { chunks: vec![Chunk::new(vec![i64::MIN], vec![free])], now: i64::MIN }
+        let chunks = vec![Chunk::new(vec![i64::MIN], vec![free])];
+        Profile { chunks, now: i64::MIN, no_holes: NoHoles::default() }
     }
 
     /// Forgets the time before `now`.
@@ -84,6 +90,7 @@ impl Profile {
     /// Gives `procs` processors back in `from..to`.
     pub fn give(&mut self, from: Time, to: Time, procs: u32) {
         self.add(from, to, signed(procs));
+        self.no_holes.given(from);
     }
 
     /// Returns the number of free processors at `time`. A negative count is 0. O(log n).
@@ -155,6 +162,31 @@ impl Profile {
             first = 0;
         }
         search.start.map(Time::from_ticks)
+    }
+
+    /// The same as [`earliest_within`](Profile::earliest_within), with the knowledge of former calls.
+    ///
+    /// A job as wide and as long as one before, or more so, is searched for only where that one was not,
+    /// until processors are given back there. So a run of identical jobs costs one search.
+    pub fn earliest_again(
+        &mut self,
+        not_before: Time,
+        until: Time,
+        limit: Time,
+        span: Span,
+        procs: u32,
+    ) -> Option<Time> {
+        let until = until.min(limit);
+        let from = self.no_holes.skip(not_before, limit, span, procs);
+        if from >= until {
+            return None;
+        }
+        let found = self.earliest_within(from, until, limit, span, procs);
+        let none_before = found.unwrap_or(until);
+        if none_before > from {
+            self.no_holes.note(not_before, none_before, limit, span, procs);
+        }
+        found
     }
 
     /// Returns the processors that stay free from `now` on, with the span for each width.

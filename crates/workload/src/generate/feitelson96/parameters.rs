@@ -15,7 +15,7 @@ pub(super) enum ParameterSlot<'a> {
 
 impl Feitelson96 {
     /// Returns all parameters in the order of the header.
-    pub(super) fn slots(&mut self) -> [(&'static str, ParameterSlot<'_>); 21] {
+    pub(super) fn slots(&mut self) -> [(&'static str, ParameterSlot<'_>); 24] {
         use ParameterSlot::{Count, Flag, Jobs, Number};
         [
             ("jobs", Jobs(&mut self.jobs)),
@@ -39,6 +39,9 @@ impl Feitelson96 {
             ("run_max", Count(&mut self.run_max)),
             ("users", Count(&mut self.users)),
             ("repeat_after_end", Flag(&mut self.repeat_after_end)),
+            ("array_chance", Number(&mut self.array_chance)),
+            ("array_max", Count(&mut self.array_max)),
+            ("estimate_max", Number(&mut self.estimate_max)),
         ]
     }
 
@@ -96,7 +99,16 @@ mod tests {
 
     #[test]
     fn what_the_header_tells_can_be_set() {
-        let other = Feitelson96 { jobs: 77, size_order: 1.25, users: 3, seed: 9, ..Feitelson96::default() };
+        let other = Feitelson96 {
+            jobs: 77,
+            size_order: 1.25,
+            users: 3,
+            seed: 9,
+            array_chance: 0.5,
+            array_max: 9,
+            estimate_max: 3.5,
+            ..Feitelson96::default()
+        };
         let mut model = Feitelson96 { repeat_after_end: true, ..Feitelson96::default() };
         for (name, value) in other.parameters() {
             model.set(name, &value).unwrap();

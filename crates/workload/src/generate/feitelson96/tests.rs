@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::describe::{FEW_RUNS, Interest, Verdict};
-use crate::generate::log::load;
+use crate::generate::log::{GeneratedJob, load};
 use crate::{Description, ProcsField, describe};
 
 fn described(model: &Feitelson96) -> Description {
@@ -186,4 +186,45 @@ fn one_job_has_no_load() {
         assert_eq!(log.jobs.len(), 1);
         assert!(log.comments.last().unwrap().contains("undefined"));
     }
+}
+
+#[test]
+fn arrays_are_submitted_at_one_instant() {
+    let model = Feitelson96 { jobs: 20_000, array_chance: 0.1, array_max: 300, ..Feitelson96::default() };
+    let log = model.generate().unwrap();
+    let arrays = |least: usize| {
+        let same = |a: &GeneratedJob, b: &GeneratedJob| (a.executable, a.submit) == (b.executable, b.submit);
+        log.jobs.chunk_by(same).filter(|array| array.len() >= least).count()
+    };
+    // A quarter of a log scale is above 300^(3/4) = 72.
+    let (all, longer) = (arrays(10), arrays(72));
+    assert!(all > 50 && longer * 5 > all, "{all} arrays of 10 or more, {longer} of 72 or more");
+    assert!(arrays(301) == 0, "no array is longer than the longest");
+    let load = load(&log.jobs, model.procs).unwrap();
+    assert!((load / model.load - 1.0).abs() < 0.05, "{load}");
+}
+
+#[test]
+fn jobs_of_a_run_have_one_estimate() {
+    let model = Feitelson96 { estimate_max: 5.0, ..Feitelson96::default() };
+    let exact = Feitelson96 { estimate_max: 1.0, ..model.clone() };
+    let (log, exact) = (model.generate().unwrap().jobs, exact.generate().unwrap().jobs);
+    let ratio = |job: &GeneratedJob| job.estimate as f64 / job.runtime as f64;
+    let mean = log.iter().map(ratio).sum::<f64>() / log.len() as f64;
+    assert!((2.8..3.2).contains(&mean), "{mean}");
+    assert!(log.iter().all(|job| (job.runtime..=5 * job.runtime).contains(&job.estimate)));
+    let pairs = || log.windows(2).filter(|pair| pair[0].executable == pair[1].executable);
+    assert!(pairs().count() > 1000 && pairs().all(|pair| pair[0].estimate == pair[1].estimate));
+    // The rest of the log is the same.
+    let other = log.iter().map(|job| GeneratedJob { estimate: job.runtime, ..*job });
+    assert!(other.eq(exact));
+}
+
+#[test]
+fn a_header_without_arrays_does_not_name_them() {
+    let names = |model: Feitelson96| model.parameters().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let plain = names(Feitelson96::default());
+    assert_eq!(plain.last(), Some(&"repeat_after_end"));
+    let arrays = names(Feitelson96 { array_chance: 0.5, ..Feitelson96::default() });
+    assert_eq!(arrays[plain.len()..], ["array_chance", "array_max"]);
 }

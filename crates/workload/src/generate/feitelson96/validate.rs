@@ -16,7 +16,8 @@ impl Feitelson96 {
     pub(super) fn check_parameters(&self) -> Result<(), GenerateError> {
         self.check_counts()?;
         self.check_sizes()?;
-        self.check_runtimes()
+        self.check_runtimes()?;
+        self.check_arrays()
     }
 
     fn check_counts(&self) -> Result<(), GenerateError> {
@@ -57,6 +58,19 @@ impl Feitelson96 {
         ensure(probable(self.long_base), "long_base", self.long_base, "between 0 and 1")?;
         let largest = self.long_base + self.long_slope;
         ensure(probable(largest), "long_slope", self.long_slope, "between 0 and 1 once long_base is added")
+    }
+}
+
+impl Feitelson96 {
+    fn check_arrays(&self) -> Result<(), GenerateError> {
+        let chance = self.array_chance;
+        ensure((0.0..=1.0).contains(&chance), "array_chance", chance, "between 0 and 1")?;
+        let alone = !self.repeat_after_end || chance <= 0.0;
+        ensure(alone, "array_chance", chance, "0 with repeat_after_end")?;
+        let longest = self.array_max;
+        ensure((1..=PROCS_MAX).contains(&longest), "array_max", longest, "between 1 and 10000000")?;
+        let ratio = self.estimate_max;
+        ensure((1.0..=1000.0).contains(&ratio), "estimate_max", ratio, "between 1 and 1000")
     }
 }
 
