@@ -86,7 +86,10 @@ impl PeSet {
 
     /// Returns the ranges that are in both sets, ascending.
     fn common(&self, other: &PeSet) -> impl Iterator<Item = (u32, u32)> {
-        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        let near = |set: &PeSet, other: &PeSet| set.between(other, 0);
+        let mine = self.ranges.get(near(self, other)).unwrap_or_default();
+        let theirs = other.ranges.get(near(other, self)).unwrap_or_default();
+        let (mut mine, mut theirs) = (mine.iter().peekable(), theirs.iter().peekable());
         std::iter::from_fn(move || {
             loop {
                 let (&&(low, high), &&(its_low, its_high)) = (mine.peek()?, theirs.peek()?);
@@ -119,6 +122,9 @@ impl PeSet {
     pub fn remove_all(&mut self, other: &PeSet) {
         let touched = self.between(other, 0);
         let Some(mine) = self.ranges.get(touched.clone()).filter(|mine| !mine.is_empty()) else { return };
+        if !self.intersects(other) {
+            return;
+        }
         let mut rest = Vec::with_capacity(mine.len() + other.ranges.len());
         push_difference(&mut rest, mine, &other.ranges);
         self.ranges.splice(touched, rest);

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Entry, JobId, Ledger, PeSet, Span, State, Time};
 
+use super::job_sets::Known;
+use super::rank::Rank;
 use super::{Suspension, pe_allocator};
 
 /// For each suspended job that needs its own processors, a running job on them that it may not
@@ -76,7 +78,7 @@ impl Blockers {
         (ledger, now): (&Ledger, Time),
         rules: &Suspension,
         job: JobId,
-        running: &[JobId],
+        running: &[Known],
     ) -> bool {
         let entry = ledger.entry(job);
         let own = pe_allocator::own(entry);
@@ -111,23 +113,28 @@ fn blocker(
     rules: &Suspension,
     entry: &Entry,
     own: &PeSet,
-    running: &[JobId],
+    running: &[Known],
 ) -> Option<Blocked> {
-    let there = |job: &&JobId| {
-        let other = ledger.entry(**job);
+    let there = |known: &&Known| {
+        let other = ledger.entry(known.job);
         runs(other) && pe_allocator::pes(other).is_some_and(|pes| pes.intersects(own))
     };
-    let there: Vec<JobId> = running.iter().filter(there).copied().collect();
-    let blocked = |by: JobId, until: Time, beyond: bool| {
-        let by = Blocker { job: by, admitted: ledger.entry(by).admitted, beyond };
+    let blocked = |by: &Known, until: Time, beyond: bool| {
+        let by = Blocker { job: by.job, admitted: by.admitted, beyond };
         Some(Blocked { by, until })
     };
-    if let Some(by) = there.iter().find(|job| is_beyond(now, rules, ledger.entry(**job))) {
-        return blocked(*by, Time::MAX, true);
-    }
     let criterion = rules.criterion;
-    let rank = |job: &JobId| criterion.rank(ledger.entry(*job), now);
-    let (bar, by) = there.iter().map(|job| (rank(job), *job)).max_by(|one, other| one.0.cmp(&other.0))?;
+    let mut most_urgent: Option<(Rank, &Known)> = None;
+    for known in running.iter().filter(there) {
+        let rank = known.rank(criterion, now);
+        if rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger.entry(known.job), rank)) {
+            return blocked(known, Time::MAX, true);
+        }
+        if most_urgent.is_none_or(|(most, _)| rank >= most) {
+            most_urgent = Some((rank, known));
+        }
+    }
+    let (bar, by) = most_urgent?;
     if criterion.entitles(criterion.rank(entry, now), bar) {
         return None;
     }

@@ -18,12 +18,14 @@ mod slices;
 
 mod transfer;
 
+mod victim;
+
 mod view;
 
 use miserly_core::{Context, Event, JobId, Ledger, Policy, Span, StartReason, Time, Violation};
 
 use self::blockers::Blockers;
-use self::job_sets::JobSets;
+use self::job_sets::{JobSets, Known};
 pub use self::limits::Limits;
 use self::limits::SlowdownStats;
 use self::pe_allocator::PeAllocator;
@@ -33,7 +35,7 @@ pub use self::rank::Criterion;
 use self::rank::Rank;
 pub use self::slices::Slices;
 pub use self::transfer::Transfer;
-use self::view::{View, most_urgent_first};
+use self::view::{Ranked, View, most_urgent_first};
 
 /// The rules of suspension.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,10 +84,11 @@ pub struct Moving {
 /// Ranks of waiting jobs grow until they entitle the jobs to suspend others. The ranks determine
 /// the earliest such time. There is a pass at the next multiple of the period, and none before.
 ///
-/// A pass examines all jobs once, and once more after each suspension. Each time is O((w + r) log
-/// (w + r) + w q) for w idle jobs of q widths, and r running jobs. A suspended job whose blocker
-/// has moved examines each running job. Each start on free choice of processors examines those of
-/// all suspended jobs ([`PeChoice::Spare`]).
+/// A pass examines all jobs once, and once more after each suspension. Each time is O(w log w + r +
+/// r q) for w idle jobs of q widths, and r running jobs, which are kept in order. A suspended job
+/// whose blocker has moved examines each running job. Each start on free choice of processors
+/// examines those of all suspended jobs ([`PeChoice::Spare`]), and sorts these jobs only if too few
+/// processors are left beside theirs.
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
@@ -101,79 +104,83 @@ impl Selective {
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
         let allocator = PeAllocator::new(rules.moving);
         let (blockers, stats) = (Blockers::default(), SlowdownStats::default());
-        Selective { name, rules, allocator, sets: JobSets::default(), blockers, stats }
+        let sets = JobSets::empty(rules.moving.transfer);
+        Selective { name, rules, allocator, sets, blockers, stats }
     }
 
     /// Serves the jobs, the most urgent first, until one of them suspends others.
-    ///
-    /// Returns whether that happened: then other jobs may fit.
-    fn sweep(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
-        let mut view = View::new(&self.rules, &self.allocator, &self.sets.running, context);
-        for (rank, _, job) in most_urgent_first(self.runnable(context, &mut view)) {
-            if let Some(pes) = view.place(&self.allocator, context, job) {
+    fn sweep(&mut self, context: &mut Context<'_>) -> Result<Sweep, Violation> {
+        let unblocked = self.unblocked((context.ledger(), context.now()));
+        let mut view = View::new(&self.rules, &self.allocator, &mut self.sets, context);
+        let mut moved = false;
+        for (rank, _, job) in most_urgent_first(self.runnable(context, &mut view, &unblocked)) {
+            let ledger = context.ledger();
+            if let Some(pes) = view.place(&self.allocator, ledger, job, &self.sets.idle) {
                 let reason = self.reason(context, job, rank);
                 self.allocator.start_or_resume(context, job, pes.clone(), reason)?;
                 view.take(&self.allocator, context.ledger(), &pes);
-                self.now_runs(job);
-            } else if let Some((victims, pes)) = view.victims(&self.allocator, context, job, rank) {
+                self.now_runs(context.ledger(), job);
+                moved = true;
+            } else if let Some((victims, pes)) =
+                view.victims(&self.allocator, ledger, (job, rank), &self.sets.idle)
+            {
                 let reason = self.reason(context, job, rank);
                 self.allocator.start_over_victims(context, job, &victims, pes, reason)?;
-                self.sets.set_suspended(victims);
+                self.sets.set_suspended(context.ledger(), &victims);
                 if !self.allocator.claims(job) {
-                    self.now_runs(job);
+                    self.now_runs(context.ledger(), job);
                 }
-                return Ok(true);
+                return Ok(Sweep::Suspended);
             }
         }
-        Ok(false)
+        Ok(if moved { Sweep::Started } else { Sweep::Quiet(Look { unblocked, view }) })
     }
 
     /// Returns the jobs that can possibly run, with their ranks and admission numbers.
-    fn runnable(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+    fn runnable(&self, context: &Context<'_>, view: &mut View, unblocked: &[Unblocked]) -> Vec<Ranked> {
         let (ledger, now) = (context.ledger(), context.now());
         let mut able = vec![];
-        for (job, returns) in self.unblocked((ledger, now)) {
-            let entry = ledger.entry(job);
-            let rank = self.rules.criterion.rank(entry, now);
-            if returns || view.may_help(ledger, job, rank) {
-                able.push((rank, entry.admitted, job));
+        for &Unblocked { idle, returns } in unblocked {
+            let known = &self.sets.idle[idle];
+            let rank = known.rank(self.rules.criterion, now);
+            if returns || view.may_help(ledger, known.job, rank) {
+                able.push((rank, known.admitted, known.job));
             }
         }
         able
     }
 
-    /// Returns the idle jobs that no running job blocks, each with whether it must return to its own
-    /// processors.
-    fn unblocked(&mut self, (ledger, now): (&Ledger, Time)) -> Vec<(JobId, bool)> {
-        let Selective { rules, allocator, sets: JobSets { idle, running }, blockers, .. } = self;
+    /// Returns the idle jobs that no running job blocks.
+    fn unblocked(&mut self, (ledger, now): (&Ledger, Time)) -> Vec<Unblocked> {
+        let Selective { rules, allocator, sets: JobSets { idle, running, .. }, blockers, .. } = self;
         let settled = allocator.unpreemptable(ledger);
         blockers.refresh((ledger, now), rules);
         let mut unblocked = vec![];
-        for job in idle.iter().copied() {
+        for (at, &Known { job, suspended, .. }) in idle.iter().enumerate() {
             if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
                 continue;
             }
-            let returns = allocator.must_return(ledger, ledger.entry(job));
+            let returns = suspended && allocator.must_return(ledger, ledger.entry(job));
             let kept = || pe_allocator::returns_to(ledger, job, &settled);
             if !returns || (!kept() && !blockers.find((ledger, now), rules, job, running)) {
-                unblocked.push((job, returns));
+                unblocked.push(Unblocked { idle: at, returns });
             }
         }
         unblocked
     }
 
-    fn now_runs(&mut self, job: JobId) {
+    fn now_runs(&mut self, ledger: &Ledger, job: JobId) {
         self.blockers.forget(job);
-        self.sets.set_running(job);
+        self.sets.set_running(ledger, job);
     }
 
     /// Returns the start reason of a job: backfilled if a more urgent one still waits.
     fn reason(&self, context: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
         let (ledger, now) = (context.ledger(), context.now());
-        let ahead = |other: &JobId| {
-            *other != job
-                && self.allocator.is_schedulable(ledger, *other)
-                && self.rules.criterion.rank(ledger.entry(*other), now) > rank
+        let ahead = |other: &Known| {
+            other.job != job
+                && other.rank(self.rules.criterion, now) > rank
+                && self.allocator.is_schedulable(ledger, other.job)
         };
         if self.sets.idle.iter().any(ahead) {
             StartReason::Backfilled
@@ -185,31 +192,64 @@ impl Selective {
     }
 
     /// Requests a wake-up at the next time at which a pass can have an effect without an event.
-    fn request_wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+    ///
+    /// `look` has the present jobs that are not blocked, if they are known.
+    fn request_wake(&mut self, context: &mut Context<'_>, look: Option<Look>) -> Result<(), Violation> {
         let period = self.rules.period;
-        let by_waiting = period.and_then(|period| Some(multiple(self.next_entitlement(context)?, period)));
+        let by_waiting =
+            period.and_then(|period| Some(multiple(self.next_entitlement(context, look)?, period)));
         let transfers = self.allocator.next_swap_out().into_iter().chain(self.allocator.next_swap_in());
         by_waiting.into_iter().chain(transfers).try_for_each(|at| context.wake_at(at))
     }
 
     /// Returns the earliest time at which a job will be entitled to enough processors.
-    fn next_entitlement(&mut self, context: &Context<'_>) -> Option<Time> {
+    fn next_entitlement(&mut self, context: &Context<'_>, look: Option<Look>) -> Option<Time> {
         let (ledger, now) = (context.ledger(), context.now());
-        let unblocked = self.unblocked((ledger, now));
+        let (unblocked, mut view) = match look {
+            Some(Look { unblocked, view }) => (unblocked, Some(view)),
+            None => (self.unblocked((ledger, now)), None),
+        };
         let Selective { rules, allocator, sets, blockers, .. } = self;
-        let mut view = None;
+        let mut next = Time::MAX;
         // A job that returns and that no job blocks does not become able by waiting.
-        let without_own = unblocked.into_iter().filter(|(_, returns)| !returns);
-        let entitled = without_own.filter_map(|(job, _)| {
-            let view = view.get_or_insert_with(|| View::new(rules, allocator, &sets.running, context));
-            let bar = view.bar(ledger, job)?;
-            rules.criterion.entitled_at(ledger.entry(job), now, bar).filter(|at| *at > now)
-        });
+        for Unblocked { idle, .. } in unblocked.into_iter().filter(|job| !job.returns) {
+            let view = view.get_or_insert_with(|| View::new(rules, allocator, sets, context));
+            let job = sets.idle[idle].job;
+            let Some(bar) = view.bar(ledger, job) else { continue };
+            let entitled = rules.criterion.entitled_at(ledger.entry(job), now, bar);
+            next = entitled.filter(|at| *at > now).map_or(next, |at| at.min(next));
+        }
         let settled = allocator.unpreemptable(ledger);
         // A pass follows when the processors are no longer settled.
         let mut due = blockers.due().filter(|(_, job)| !pe_allocator::returns_to(ledger, *job, &settled));
-        entitled.chain(due.next().map(|(at, _)| at)).min()
+        let due = due.next().map_or(Time::MAX, |(at, _)| at);
+        Some(due.min(next)).filter(|at| *at < Time::MAX)
     }
+}
+
+/// An idle job that no running job blocks.
+#[derive(Clone, Copy, Debug)]
+struct Unblocked {
+    /// Its position among the idle jobs.
+    idle: usize,
+    /// Whether it must return to its own processors.
+    returns: bool,
+}
+
+/// What a sweep saw that changed nothing.
+struct Look {
+    unblocked: Vec<Unblocked>,
+    view: View,
+}
+
+/// The effect of a sweep.
+enum Sweep {
+    /// A job suspended others, so other jobs may fit.
+    Suspended,
+    /// Jobs started or resumed, and none was suspended.
+    Started,
+    /// None.
+    Quiet(Look),
 }
 
 /// Returns the first multiple of a period that is not before `at`.
@@ -231,7 +271,7 @@ impl Policy for Selective {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.allocator.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.sets = JobSets::new(ledger);
+        self.sets.rebuild(ledger);
         if let Some(limits) = &mut self.rules.limits {
             limits.learn_from(ledger);
         }
@@ -239,7 +279,7 @@ impl Policy for Selective {
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.sets.insert_idle(job),
+            Event::Submitted(job) => self.sets.insert_idle(ledger, job),
             Event::Ended(ended) => {
                 if self.rules.limits.as_ref().is_some_and(|limits| limits.means.is_none()) {
                     self.stats.note(ledger.entry(ended.job), now);
@@ -258,9 +298,14 @@ impl Policy for Selective {
         }
         self.allocator.finish_swap_outs(context)?;
         for job in self.allocator.serve_claims(context)? {
-            self.now_runs(job);
+            self.now_runs(context.ledger(), job);
         }
-        while self.sweep(context)? {}
-        self.request_wake(context)
+        loop {
+            match self.sweep(context)? {
+                Sweep::Suspended => {}
+                Sweep::Started => return self.request_wake(context, None),
+                Sweep::Quiet(look) => return self.request_wake(context, Some(look)),
+            }
+        }
     }
 }

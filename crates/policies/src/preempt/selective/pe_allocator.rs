@@ -5,7 +5,7 @@ use miserly_core::{
     State, Time, Violation,
 };
 
-use super::Moving;
+use super::{Moving, PeChoice, pe_choice};
 
 /// The only host of a machine that these policies run on.
 pub(super) const HOST: HostId = HostId(0);
@@ -32,8 +32,7 @@ impl PeAllocator {
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        let all = all_pes(ledger);
-        let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| all.contains_all(pes));
+        let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| are_there(ledger, pes));
         let leaves = |job: JobId| match ledger.entry(job).state {
             State::Suspended { holds: Holds::All { until }, .. } => Some((until, job)),
             _ => None,
@@ -50,6 +49,16 @@ impl PeAllocator {
         self.claimants.retain(|claimant| *claimant != job);
         self.swapping_out.retain(|(_, leaving)| *leaving != job);
         self.swapping_in.retain(|(_, coming)| *coming != job);
+    }
+
+    /// Returns the jobs with a claim.
+    pub(super) fn claimants(&self) -> impl Iterator<Item = JobId> {
+        self.claimants.iter().copied()
+    }
+
+    /// Returns the jobs that are being swapped out.
+    pub(super) fn swapping_out(&self) -> impl Iterator<Item = JobId> {
+        self.swapping_out.iter().map(|(_, job)| *job)
     }
 
     pub(super) fn claims(&self, job: JobId) -> bool {
@@ -144,14 +153,14 @@ impl PeAllocator {
 
     /// Returns processors among `available` on which a job could run now, or `None`.
     ///
-    /// `suspended` returns the suspended jobs, the most urgent first. It is called only if
-    /// necessary.
-    pub(super) fn place<'s>(
+    /// `choose` returns those of a job without fixed processors. It is called only if there are
+    /// enough.
+    pub(super) fn place(
         &self,
         ledger: &Ledger,
         job: JobId,
         available: &PeSet,
-        suspended: impl FnOnce() -> &'s [JobId],
+        choose: impl FnOnce() -> Option<PeSet>,
     ) -> Option<PeSet> {
         let entry = ledger.entry(job);
         if !self.has_rest(ledger, job) {
@@ -160,28 +169,34 @@ impl PeAllocator {
         match own(entry).filter(|_| self.must_return(ledger, entry)) {
             Some(own) => available.contains_all(own).then(|| own.clone()),
             None if available.count() < entry.request.procs() => None,
-            None => self.choose(ledger, entry.request.procs(), available, suspended()),
+            None => choose(),
         }
     }
 
     /// Returns `procs` of these processors for a job without fixed processors.
     ///
-    /// Considers the processors to which the `returning` jobs have to return.
+    /// Considers the processors to which the `returning` jobs have to return. `by_urgency` returns
+    /// these jobs, the most urgent first. It is called only if the order matters.
     pub(super) fn choose(
         &self,
         ledger: &Ledger,
         procs: Procs,
         of: &PeSet,
-        returning: &[JobId],
+        returning: impl Iterator<Item = JobId>,
+        by_urgency: impl FnOnce() -> Vec<JobId>,
     ) -> Option<PeSet> {
-        let returning = returning.iter().filter(|_| !self.moving.migrates);
-        let returning = returning.filter_map(|job| pes(ledger.entry(*job)));
-        self.moving.place.choose(of, procs, returning)
+        let Moving { migrates, place, .. } = self.moving;
+        if migrates || place == PeChoice::Lowest {
+            return place.choose(of, procs, std::iter::empty());
+        }
+        let pes_of = |job| pes(ledger.entry(job));
+        pe_choice::unwanted(of, procs, returning.filter_map(pes_of))
+            .or_else(|| place.choose(of, procs, by_urgency().into_iter().filter_map(pes_of)))
     }
 
     /// Returns whether a job must return to its own processors, which the machine must still have.
     pub(super) fn must_return(&self, ledger: &Ledger, entry: &Entry) -> bool {
-        !self.moving.migrates && own(entry).is_some_and(|own| all_pes(ledger).contains_all(own))
+        !self.moving.migrates && own(entry).is_some_and(|own| are_there(ledger, own))
     }
 
     /// Starts or resumes a job on these processors, which are free.
@@ -256,9 +271,10 @@ fn in_order(ledger: &Ledger, mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs
 }
 
-/// Returns the processors of the machine.
-fn all_pes(ledger: &Ledger) -> PeSet {
-    PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX))
+/// Returns whether the machine has all of these processors.
+fn are_there(ledger: &Ledger, pes: &PeSet) -> bool {
+    let procs = ledger.machine().capacity().cpus_count();
+    pes.ranges().last().is_none_or(|(_, highest)| Procs::new(u64::from(*highest)) < procs)
 }
 
 /// Returns the processors that a job had when it was suspended.
@@ -277,6 +293,11 @@ pub(super) fn returns_to(ledger: &Ledger, job: JobId, pes: &PeSet) -> bool {
 /// Returns the processors that a job runs on, or leaves.
 pub(super) fn pes(entry: &Entry) -> Option<&PeSet> {
     entry.placement().and_then(Placement::pes)
+}
+
+/// Returns whether a job runs, keeps its processors for now, and is not being swapped in.
+pub(super) fn works(entry: &Entry, now: Time) -> bool {
+    matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now
 }
 
 /// Returns the processors that an idle job has a claim on.

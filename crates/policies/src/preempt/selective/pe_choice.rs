@@ -49,8 +49,28 @@ impl PeChoice {
     }
 }
 
+/// Returns the `count` lowest of these processors to which no job returns, if there are as many.
+///
+/// [`PeChoice::Spare`] chooses them then, and the order of the jobs does not matter.
+pub(super) fn unwanted<'p>(
+    from: &PeSet,
+    count: Procs,
+    returning: impl Iterator<Item = &'p PeSet>,
+) -> Option<PeSet> {
+    let mut left = from.clone();
+    for pes in returning {
+        left.remove_all(pes);
+        if left.is_empty() {
+            break;
+        }
+    }
+    left.take_lowest(count)
+}
+
 #[cfg(test)]
 mod tests {
+    use miserly_core::draw;
+
     use super::*;
 
     fn choose(place: PeChoice, count: u64) -> Option<String> {
@@ -68,5 +88,22 @@ mod tests {
         assert_eq!(spare(9), "0-2 4-9");
         assert_eq!(choose(PeChoice::Spare, 11), None);
         assert_eq!(choose(PeChoice::Lowest, 3).unwrap(), "0-2");
+    }
+
+    #[test]
+    fn unwanted_processors_are_those_of_the_choice() {
+        let mut found = 0;
+        for nth in 0..2_000 {
+            let low = |number| u32::try_from(draw(13, nth, number) % 40).unwrap();
+            let set = |number| PeSet::from_ranges(&[(low(number), low(number + 1))]);
+            let free = PeSet::from_ranges(&[(low(0), 20 + low(1)), (low(2), low(3))]);
+            let returning: Vec<PeSet> = (0..draw(13, nth, 4) % 5).map(|job| set(5 + 2 * job)).collect();
+            let count = Procs::new(1 + draw(13, nth, 20) % 12);
+            if let Some(unwanted) = unwanted(&free, count, returning.iter().rev()) {
+                found += 1;
+                assert_eq!(PeChoice::Spare.choose(&free, count, returning.iter()), Some(unwanted));
+            }
+        }
+        assert!((500..1_900).contains(&found), "{found} of 2000");
     }
 }

@@ -1,5 +1,7 @@
 //! Immediate service as in the slides: a slice at once for each arriving job, then EASY.
 
+use std::borrow::Cow;
+
 use miserly_core::{
     Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Span, StartReason, State, Time,
     Violation,
@@ -9,8 +11,9 @@ use super::Moving;
 use super::job_sets::JobSets;
 use super::pe_allocator::{self, PeAllocator};
 use super::rank::{current_slowdown, ran};
-use super::view::{Victim, by_rank, enough, need_of_leavers, room};
-use crate::shared::Key;
+use super::victim::{Victim, by_rank, enough};
+use super::view::{need_of_leavers, room};
+use crate::shared::{Key, QueueIndex, Staircase, Waiting};
 
 /// Immediate service: a slice for every arriving job, by suspending others (slide "Immediate
 /// Service", after Chiang and Vernon).
@@ -26,15 +29,18 @@ use crate::shared::Key;
 /// other than processors has no reservation. Suspended jobs may hold these, and they have to resume
 /// before. Every job's first slice is protected, even if the job did not suspend others for it.
 ///
-/// O((w + r) log (w + r)) for w idle jobs and r running ones, once a pass and once more for each
-/// arrival. A start on free choice of processors examines those of all suspended jobs
-/// ([`PeChoice::Spare`](super::PeChoice::Spare)).
+/// The queue is walked once a pass, and once more for each arrival. After the first job that does not
+/// fit, a chunk of jobs that are wider than the free processors costs O(1). The reservation is made
+/// only if a later job could start: O(r log r) for r running jobs. A start on free choice of
+/// processors examines those of all suspended jobs ([`PeChoice::Spare`](super::PeChoice::Spare)).
 pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
     allocator: PeAllocator,
     sets: JobSets,
+    /// The idle jobs in the order of arrival.
+    queue: QueueIndex,
     /// Jobs that arrived since the last pass.
     new: Vec<JobId>,
 }
@@ -49,45 +55,74 @@ struct Reservation {
     on: PeSet,
 }
 
+/// The first job of the queue that does not fit.
+enum Head {
+    /// The job, whose reservation is not known because no later job could start so far.
+    Job(JobId),
+    /// Its reservation.
+    Reserved(Reservation),
+}
+
 /// Processors that are held, and the expected end of that.
-type Occupied = (Time, PeSet);
+type Occupied<'l> = (Time, Cow<'l, PeSet>);
 
 impl Slices {
     /// Returns a policy with slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
         let allocator = PeAllocator::new(moving);
-        Slices { name, slice, moving, allocator, sets: JobSets::default(), new: vec![] }
-    }
-
-    /// Returns the idle jobs without claim or swap-out, in the order of arrival.
-    fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
-        let waits = |job: &JobId| self.allocator.is_schedulable(ledger, *job);
-        in_order_of_arrival(ledger, self.sets.idle.iter().copied().filter(waits))
+        let sets = JobSets::empty(moving.transfer);
+        Slices { name, slice, moving, allocator, sets, queue: QueueIndex::new(), new: vec![] }
     }
 
     /// Starts the queue's jobs as EASY does.
     fn pass_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut available = self.allocator.available(context.ledger());
-        let suspended = in_order_of_arrival(context.ledger(), context.ledger().suspended());
-        let mut reserved: Option<Reservation> = None;
-        for job in self.queue(context.ledger()) {
-            let Some(pes) = self.room(context, job, &available, &suspended, reserved.as_mut()) else {
-                if reserved.is_none() && self.allocator.has_rest(context.ledger(), job) {
-                    reserved = Some(self.reserve(context, job, &available));
+        let mut head: Option<Head> = None;
+        let mut last: Option<Key> = None;
+        while let Some(Waiting { key, job, .. }) = self.next(last, head.is_some(), &available) {
+            last = Some(key);
+            if !self.allocator.is_schedulable(context.ledger(), job) {
+                continue;
+            }
+            let Some(pes) = self.room(context, job, &available, head.as_mut()) else {
+                if head.is_none() && self.allocator.has_rest(context.ledger(), job) {
+                    head = Some(Head::Job(job));
                 }
                 continue;
             };
             let comes_now = context.ledger().request(job).submit == context.now();
-            let reason = match reserved {
+            let reason = match head {
                 Some(_) => StartReason::Backfilled,
                 None if comes_now => StartReason::Immediate,
                 None => StartReason::Reserved,
             };
             available.remove_all(&pes);
             self.allocator.start_or_resume(context, job, pes, reason)?;
-            self.sets.set_running(job);
+            self.now_runs(context.ledger(), job);
         }
         Ok(())
+    }
+
+    /// Returns the next job of the queue after this one.
+    ///
+    /// Behind the head, only jobs count that are no wider than the available processors.
+    fn next(&self, last: Option<Key>, behind: bool, available: &PeSet) -> Option<Waiting> {
+        let most = if behind { u32::try_from(available.count()).unwrap_or(u32::MAX) } else { u32::MAX };
+        let room = Staircase::of_shadow(most, Span::ZERO, most);
+        self.queue.next_admitted(last.as_ref(), &room).filter(|_| most > 0)
+    }
+
+    fn now_runs(&mut self, ledger: &Ledger, job: JobId) {
+        self.queue.remove(&Key::arrival(ledger.entry(job)));
+        self.sets.set_running(ledger, job);
+    }
+
+    fn insert_idle(&mut self, job: JobId, entry: &Entry) {
+        let mut waiting = Waiting::by_arrival(job, entry);
+        if let Some(own) = pe_allocator::own(entry) {
+            waiting.procs = u32::try_from(own.count()).unwrap_or(u32::MAX);
+        }
+        self.queue.insert(waiting);
     }
 
     /// Returns processors on which a job can run now without delaying the first job of the queue.
@@ -96,24 +131,53 @@ impl Slices {
         context: &Context<'_>,
         job: JobId,
         available: &PeSet,
-        suspended: &[JobId],
-        reserved: Option<&mut Reservation>,
+        head: Option<&mut Head>,
     ) -> Option<PeSet> {
         let (ledger, now) = (context.ledger(), context.now());
-        let Some(first) = reserved else { return self.allocator.place(ledger, job, available, || suspended) };
+        let place = |of: &PeSet| self.place(ledger, job, of);
+        let Some(head) = head else { return place(available) };
+        let now_on = place(available)?;
+        if let Head::Job(first) = *head {
+            *head = Head::Reserved(self.reserve(context, first, available));
+        }
+        let Head::Reserved(first) = head else { return None };
         let entry = ledger.entry(job);
         let procs = entry.request.procs();
         let end = now + self.moving.transfer.swap_in_time(entry) + entry.left(now, procs);
         if end <= first.at {
-            return self.allocator.place(ledger, job, available, || suspended);
+            return Some(now_on);
+        }
+        if first.on.is_empty() {
+            first.extra = first.extra.checked_sub(procs)?;
+            return Some(now_on);
         }
         let mut elsewhere = available.clone();
         elsewhere.remove_all(&first.on);
-        let pes = self.allocator.place(ledger, job, &elsewhere, || suspended)?;
-        if first.on.is_empty() {
-            first.extra = first.extra.checked_sub(procs)?;
-        }
-        Some(pes)
+        place(&elsewhere)
+    }
+
+    /// Returns processors among these on which a job can run now.
+    fn place(&self, ledger: &Ledger, job: JobId, available: &PeSet) -> Option<PeSet> {
+        let procs = ledger.request(job).procs();
+        self.allocator
+            .place(ledger, job, available, || self.choose(ledger, procs, available, self.suspended()))
+    }
+
+    fn suspended(&self) -> impl Iterator<Item = JobId> + Clone {
+        self.sets.idle.iter().filter(|known| known.suspended).map(|known| known.job)
+    }
+
+    /// Returns `procs` of these processors for a job without fixed processors, beside these jobs
+    /// that return to their own.
+    fn choose(
+        &self,
+        ledger: &Ledger,
+        procs: Procs,
+        of: &PeSet,
+        returning: impl Iterator<Item = JobId> + Clone,
+    ) -> Option<PeSet> {
+        let jobs = returning.clone();
+        self.allocator.choose(ledger, procs, of, jobs, || in_order_of_arrival(ledger, returning))
     }
 
     /// Returns the reservation of the first job of the queue, if no job is suspended for it.
@@ -140,22 +204,25 @@ impl Slices {
     }
 
     /// Returns the held and claimed processors, each set with its expected end.
-    fn occupied(&self, ledger: &Ledger, now: Time) -> Vec<Occupied> {
+    fn occupied<'l>(&self, ledger: &'l Ledger, now: Time) -> Vec<Occupied<'l>> {
         let mut claimed = PeSet::empty();
         let mut occupied = vec![];
-        for job in self.sets.idle.iter().filter(|job| self.allocator.claims(**job)) {
-            let entry = ledger.entry(*job);
+        for job in self.allocator.claimants() {
+            let entry = ledger.entry(job);
             let (Some(start), Some(pes)) = (entry.planned, pe_allocator::claim(entry)) else { continue };
             claimed.insert_all(pes);
             let end = start.max(now)
                 + self.moving.transfer.swap_in_time(entry)
                 + entry.left(now, entry.request.procs());
-            occupied.push((end, pes.clone()));
+            occupied.push((end, Cow::Borrowed(pes)));
         }
-        let holds = self.sets.running.iter().chain(&self.sets.idle).map(|job| ledger.entry(*job));
+        let running = self.sets.running.iter().map(|known| known.job);
+        let holds = running.chain(self.allocator.swapping_out()).map(|job| ledger.entry(job));
         for (end, pes) in holds.filter_map(|entry| holds_until(entry, now)) {
-            let mut pes = pes.clone();
-            pes.remove_all(&claimed);
+            let mut pes = Cow::Borrowed(pes);
+            if pes.intersects(&claimed) {
+                pes.to_mut().remove_all(&claimed);
+            }
             occupied.push((end, pes));
         }
         occupied
@@ -165,22 +232,23 @@ impl Slices {
     fn serve(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (context.ledger(), context.now());
         let need = need_of_leavers(ledger, job);
-        let victims = self.sets.running.iter().filter_map(|job| self.victim(ledger, now, *job));
+        let victims = self.sets.running.iter().filter_map(|known| self.victim(ledger, now, known.job));
         let victims = by_rank(victims.collect());
         let free = room(&self.allocator, ledger, &self.allocator.available(ledger));
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
         let available = self.allocator.available_without(ledger, &victims);
-        let leave = victims.iter().copied();
-        let returning = in_order_of_arrival(ledger, ledger.suspended().chain(leave));
+        let returning = self.suspended().chain(victims.iter().copied());
         let procs = ledger.request(job).procs();
-        let Some(pes) = self.allocator.choose(ledger, procs, &available, &returning) else {
+        let Some(pes) = self.choose(ledger, procs, &available, returning) else {
             return Ok(());
         };
         self.allocator.start_over_victims(context, job, &victims, pes, StartReason::Quantum)?;
-        self.sets.set_suspended(victims);
+        let ledger = context.ledger();
+        self.sets.set_suspended(ledger, &victims);
+        victims.into_iter().for_each(|victim| self.insert_idle(victim, ledger.entry(victim)));
         if !self.allocator.claims(job) {
-            self.sets.set_running(job);
+            self.now_runs(ledger, job);
         }
         Ok(())
     }
@@ -188,8 +256,7 @@ impl Slices {
     /// Returns a running job as a victim, if it has had its slice.
     fn victim(&self, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
         let entry = ledger.entry(job);
-        let works = matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now;
-        (works && ran(entry, now) >= self.slice).then(|| Victim {
+        (pe_allocator::works(entry, now) && ran(entry, now) >= self.slice).then(|| Victim {
             rank: current_slowdown(entry, now),
             admitted: entry.admitted,
             job,
@@ -228,17 +295,21 @@ impl Policy for Slices {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.allocator.rebuild(now, ledger);
-        self.sets = JobSets::new(ledger);
+        self.sets.rebuild(ledger);
+        self.queue.clear();
+        ledger.waiting().chain(ledger.suspended()).for_each(|job| self.insert_idle(job, ledger.entry(job)));
     }
 
-    fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
+    fn event(&mut self, _now: Time, event: Event, ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.sets.insert_idle(job);
+                self.sets.insert_idle(ledger, job);
+                self.insert_idle(job, ledger.entry(job));
                 self.new.push(job);
             }
             Event::Ended(ended) => {
                 self.allocator.forget(ended.job);
+                self.queue.remove(&Key::arrival(ledger.entry(ended.job)));
                 self.sets.remove(ended.job);
             }
             _ => {}
@@ -248,11 +319,11 @@ impl Policy for Slices {
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         self.allocator.finish_swap_outs(context)?;
         for job in self.allocator.serve_claims(context)? {
-            self.sets.set_running(job);
+            self.now_runs(context.ledger(), job);
         }
         self.pass_queue(context)?;
         for job in std::mem::take(&mut self.new) {
-            if self.sets.idle.contains(&job) {
+            if self.sets.idle.iter().any(|known| known.job == job) {
                 self.serve(context, job)?;
                 // Other jobs may fit on the remaining processors.
                 self.pass_queue(context)?;

@@ -1,24 +1,19 @@
 //! The possible starts and suspensions of one pass.
 
-use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, State, Time};
+use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, Time};
 
 use super::Suspension;
+use super::job_sets::{JobSets, Known};
 use super::pe_allocator::{self, PeAllocator};
-use super::rank::Rank;
-
-/// A job that may be suspended by jobs of sufficient rank.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Victim {
-    pub(super) rank: Rank,
-    pub(super) admitted: u64,
-    pub(super) job: JobId,
-    /// The resources that it frees.
-    pub(super) gives: Resources,
-}
+use super::rank::{Criterion, Rank};
+use super::victim::{Victim, enough};
 
 /// The free processors and the running jobs at one pass.
 pub(super) struct View {
-    rules: Suspension,
+    criterion: Criterion,
+    /// Whether a job may suspend only jobs of up to twice its width.
+    half_width: bool,
+    now: Time,
     available: PeSet,
     /// The number of these processors, and the free resources other than processors.
     free: Resources,
@@ -29,37 +24,61 @@ pub(super) struct View {
     ///
     /// The key also records whether victims may have any width.
     bars: Vec<((bool, Procs), Option<Rank>)>,
-    /// The suspended jobs that return to processors that were free at the first use, the most urgent
-    /// first.
-    suspended: Option<Vec<JobId>>,
 }
+
+/// A job with its rank and its admission number.
+pub(super) type Ranked = (Rank, u64, JobId);
 
 impl View {
     pub(super) fn new(
         rules: &Suspension,
         allocator: &PeAllocator,
-        running: &[JobId],
+        sets: &mut JobSets,
         context: &Context<'_>,
     ) -> View {
         let (ledger, now) = (context.ledger(), context.now());
-        let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
+        let Suspension { criterion, half_width, ref limits, .. } = *rules;
+        let victims = sets.victims((ledger, now), criterion, |entry, rank| {
+            limits.as_ref().is_some_and(|limits| limits.protect(entry, rank))
+        });
         let available = allocator.available(ledger);
         let free = room(allocator, ledger, &available);
-        View { rules: rules.clone(), available, free, victims, bars: vec![], suspended: None }
+        View { criterion, half_width, now, available, free, victims, bars: vec![] }
     }
 
     /// Returns processors on which a job could run now.
     pub(super) fn place(
-        &mut self,
+        &self,
         allocator: &PeAllocator,
-        context: &Context<'_>,
+        ledger: &Ledger,
         job: JobId,
+        idle: &[Known],
     ) -> Option<PeSet> {
-        let View { rules, available, suspended, .. } = self;
-        allocator.place(context.ledger(), job, available, || {
-            suspended
-                .get_or_insert_with(|| by_urgency(rules, context, available, context.ledger().suspended()))
+        allocator.place(ledger, job, &self.available, || {
+            let procs = ledger.request(job).procs();
+            self.choose(allocator, ledger, procs, &self.available, self.suspended(idle))
         })
+    }
+
+    /// Returns the suspended ones of the idle jobs.
+    fn suspended<'k>(&self, idle: &'k [Known]) -> impl Iterator<Item = Ranked> + Clone + use<'k> {
+        let (criterion, now) = (self.criterion, self.now);
+        let suspended = idle.iter().filter(|known| known.suspended);
+        suspended.map(move |known| (known.rank(criterion, now), known.admitted, known.job))
+    }
+
+    /// Returns `procs` of these processors for a job without fixed processors, beside these jobs
+    /// that return to their own.
+    fn choose(
+        &self,
+        allocator: &PeAllocator,
+        ledger: &Ledger,
+        procs: Procs,
+        of: &PeSet,
+        returning: impl Iterator<Item = Ranked> + Clone,
+    ) -> Option<PeSet> {
+        let jobs = returning.clone().map(|(.., job)| job);
+        allocator.choose(ledger, procs, of, jobs, || by_urgency(ledger, of, returning))
     }
 
     /// Removes these processors from the free ones.
@@ -72,7 +91,7 @@ impl View {
     /// Returns whether a job without fixed processors fits, or is entitled to enough at this rank.
     pub(super) fn may_help(&mut self, ledger: &Ledger, job: JobId, rank: Rank) -> bool {
         need(ledger, job).fits_in(&self.free)
-            || self.bar(ledger, job).is_some_and(|bar| self.rules.criterion.entitles(rank, bar))
+            || self.bar(ledger, job).is_some_and(|bar| self.criterion.entitles(rank, bar))
     }
 
     /// Returns the highest rank among the victims for this job, which has no fixed processors.
@@ -97,8 +116,15 @@ impl View {
     }
 
     fn bar_for(&self, need: &Resources, procs: Procs, any_width: bool) -> Option<Rank> {
-        let mut had = self.free;
         let may = |victim: &&Victim| any_width || self.narrow_enough(procs, victim);
+        if *need == Resources::cpus(need.cpus_count()) {
+            let mut had = self.free.cpus_count();
+            return self.victims.iter().filter(may).find_map(|victim| {
+                had = had.saturating_add(victim.gives.cpus_count());
+                (need.cpus_count() <= had).then_some(victim.rank)
+            });
+        }
+        let mut had = self.free;
         self.victims.iter().filter(may).find_map(|victim| {
             had = had.plus(&victim.gives);
             need.fits_in(&had).then_some(victim.rank)
@@ -106,7 +132,7 @@ impl View {
     }
 
     fn narrow_enough(&self, procs: Procs, victim: &Victim) -> bool {
-        !self.rules.half_width || procs.saturating_add(procs) >= victim.gives.cpus_count()
+        !self.half_width || procs.saturating_add(procs) >= victim.gives.cpus_count()
     }
 
     /// Returns the victims on these processors, if suspending them frees all of these processors.
@@ -129,13 +155,12 @@ impl View {
     pub(super) fn victims(
         &self,
         allocator: &PeAllocator,
-        context: &Context<'_>,
-        job: JobId,
-        rank: Rank,
+        ledger: &Ledger,
+        (job, rank): (JobId, Rank),
+        idle: &[Known],
     ) -> Option<(Vec<JobId>, PeSet)> {
-        let ledger = context.ledger();
         let entry = ledger.entry(job);
-        let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
+        let entitled = |victim: &Victim| self.criterion.entitles(rank, victim.rank);
         let own = pe_allocator::own(entry).filter(|_| allocator.must_return(ledger, entry));
         let victims = if let Some(own) = own {
             let there = self.on(ledger, own)?;
@@ -151,16 +176,16 @@ impl View {
             let may = |victim: &&Victim| entitled(victim) && narrow(victim);
             enough(self.free, &need, self.victims.iter().filter(may))?
         };
-        let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        let pes = allocator.available_without(ledger, &victims);
+        let leave = victims.iter().map(|victim| (victim.rank, victim.admitted, victim.job));
+        let jobs: Vec<JobId> = victims.iter().map(|victim| victim.job).collect();
+        let pes = allocator.available_without(ledger, &jobs);
         let pes = if let Some(own) = own {
             pes.contains_all(own).then(|| own.clone())?
         } else {
-            let leave = victims.iter().copied();
-            let returning = by_urgency(&self.rules, context, &pes, ledger.suspended().chain(leave));
-            allocator.choose(ledger, entry.request.procs(), &pes, &returning)?
+            let returning = self.suspended(idle).chain(leave);
+            self.choose(allocator, ledger, entry.request.procs(), &pes, returning)?
         };
-        Some((victims, pes))
+        Some((jobs, pes))
     }
 }
 
@@ -183,70 +208,15 @@ pub(super) fn room(allocator: &PeAllocator, ledger: &Ledger, available: &PeSet) 
     allocator.free_rest(ledger).with_cpus(available.count())
 }
 
-/// Returns the first victims until the need is met, without those that turn out to be unnecessary.
-///
-/// Unnecessary victims are removed from the end.
-pub(super) fn enough<'v>(
-    free: Resources,
-    need: &Resources,
-    mut from: impl Iterator<Item = &'v Victim>,
-) -> Option<Vec<Victim>> {
-    let mut had = free;
-    let mut chosen = vec![];
-    while !need.fits_in(&had) {
-        let victim = *from.next()?;
-        had = had.plus(&victim.gives);
-        chosen.push(victim);
-    }
-    let mut needed: Vec<Victim> = vec![];
-    for victim in chosen.into_iter().rev() {
-        let fewer = had.less(&victim.gives);
-        if need.fits_in(&fewer) {
-            had = fewer;
-        } else {
-            needed.push(victim);
-        }
-    }
-    Some(needed)
-}
-
 /// Returns the jobs that return to some of these processors, the most urgent first.
-fn by_urgency(
-    rules: &Suspension,
-    context: &Context<'_>,
-    among: &PeSet,
-    jobs: impl Iterator<Item = JobId>,
-) -> Vec<JobId> {
-    let (ledger, now) = (context.ledger(), context.now());
-    let ranked = jobs
-        .map(|job| (job, ledger.entry(job)))
-        .filter(|(_, entry)| pe_allocator::pes(entry).is_some_and(|pes| pes.intersects(among)))
-        .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))
-        .collect();
-    most_urgent_first(ranked).into_iter().map(|(.., job)| job).collect()
+fn by_urgency(ledger: &Ledger, among: &PeSet, jobs: impl Iterator<Item = Ranked>) -> Vec<JobId> {
+    let there = jobs
+        .filter(|(.., job)| pe_allocator::pes(ledger.entry(*job)).is_some_and(|pes| pes.intersects(among)));
+    most_urgent_first(there.collect()).into_iter().map(|(.., job)| job).collect()
 }
 
 /// Returns ranked jobs by decreasing rank, then by admission number.
-pub(super) fn most_urgent_first(mut ranked: Vec<(Rank, u64, JobId)>) -> Vec<(Rank, u64, JobId)> {
+pub(super) fn most_urgent_first(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
     ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
     ranked
-}
-
-/// Returns victims by increasing rank, then by admission number.
-pub(super) fn by_rank(mut victims: Vec<Victim>) -> Vec<Victim> {
-    victims.sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
-    victims
-}
-
-/// Returns a running job as a victim, if it may be suspended.
-fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
-    let entry = ledger.entry(job);
-    let State::Running { released: false, .. } = entry.state else { return None };
-    if entry.progress.at > now {
-        return None;
-    }
-    let rank = rules.criterion.rank(entry, now);
-    let protected = rules.limits.as_ref().is_some_and(|limits| limits.protect(entry, rank));
-    let gives = rules.moving.transfer.frees(entry);
-    (!protected).then_some(Victim { rank, admitted: entry.admitted, job, gives })
 }
