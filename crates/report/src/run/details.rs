@@ -76,7 +76,7 @@ pub struct ReservationsDoc {
     pub jobs: u64,
     /// Mean of the time between the first reservation and the start, in seconds.
     pub mean_error: Option<f64>,
-    /// Share of these jobs that started after it, 0 to 1.
+    /// Jobs that started after it, as a share of all measured jobs, 0 to 1.
     pub late: Option<f64>,
 }
 
@@ -186,8 +186,11 @@ impl GuaranteesDoc {
 impl ReservationsDoc {
     fn new(measured: &mut miserly_sim::Guarantees) -> ReservationsDoc {
         let jobs = measured.reservation_error.count();
-        let late = (jobs > 0).then(|| measured.after_reservation as f64 / jobs as f64);
-        ReservationsDoc { jobs, mean_error: measured.reservation_error.summary().mean, late }
+        ReservationsDoc {
+            jobs,
+            mean_error: measured.reservation_error.summary().mean,
+            late: measured.after_reservation(),
+        }
     }
 }
 

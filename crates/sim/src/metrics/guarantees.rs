@@ -13,8 +13,7 @@ pub struct Guarantees {
     /// The time between the first reservation and the start, over the jobs that had a reservation
     /// (Tsafrir, Etsion, Feitelson §6).
     pub reservation_error: Distribution,
-    /// The number of jobs that started after their first reservation.
-    pub after_reservation: u64,
+    after_reservation: u64,
     without_wait: u64,
     jobs: u64,
 }
@@ -44,6 +43,12 @@ impl Guarantees {
         } else if let Some(promised) = job.promised {
             self.ratio.add_ratio((promised - job.request.submit).ticks() as f64 / wait.ticks() as f64);
         }
+    }
+
+    /// Returns the jobs that started after their first reservation as a share of all jobs, 0 to 1, or
+    /// `None` without jobs.
+    pub fn after_reservation(&self) -> Option<f64> {
+        (self.jobs > 0).then(|| self.after_reservation as f64 / self.jobs as f64)
     }
 
     /// Returns the share of jobs that did not wait, 0 to 1, or `None` without jobs.
