@@ -93,7 +93,10 @@ pub const PAPERS: &[Paper] = &[
     Paper {
         name: "tsafrir-2007",
         title: "Tsafrir, Etsion, Feitelson: Backfilling Using System-Generated Predictions Rather than User Runtime Estimates, TPDS 18(6), 2007",
-        experiments: &[experiment!("tsafrir-2007", "1-predictions")],
+        experiments: &[
+            experiment!("tsafrir-2007", "1-predictions"),
+            experiment!("tsafrir-2007", "2-reservations"),
+        ],
         machines: &[],
     },
     Paper {

@@ -190,6 +190,6 @@ mod tests {
         quantile.add(95, 100, 120);
         quantile.add(95, 100, 80);
         assert_eq!(quantile.coverage(), Some(0.5));
-        assert_eq!(quantile.pinball(), Some((0.95 * 20.0 + 0.05 * 20.0) / 2.0));
+        assert_eq!(quantile.pinball(), Some(10.0));
     }
 }

@@ -1,4 +1,4 @@
-//! The baseline of forecasts: Brevik, Nurmi, Wolski, "Predicting bounds on queuing delay" (PPoPP 2006).
+//! The baseline of forecasts: Brevik, Nurmi, Wolski, "Predicting bounds on queuing delay" (2006).
 
 use std::collections::VecDeque;
 

@@ -232,9 +232,10 @@ impl Noted {
         let size = SizeClass::new(self.procs);
         let promise = self.promise.map(|promise| seconds(promise - self.submit));
         let most = promise.unwrap_or(u64::MAX);
-        let bounds = match self.at_once {
-            true => [0; LEVELS.len()],
-            false => calibration.bounds(size, &self.scale()).map(|bound| bound.min(most)),
+        let bounds = if self.at_once {
+            [0; LEVELS.len()]
+        } else {
+            calibration.bounds(size, &self.scale()).map(|bound| bound.min(most))
         };
         JobForecast {
             number: self.number,

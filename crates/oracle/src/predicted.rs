@@ -67,7 +67,7 @@ impl NaivePrediction {
             NaivePredictor::Exact => job.runtime.0,
             NaivePredictor::Scale(times) => Span::from_ticks(estimate.ticks() * times),
             NaivePredictor::LastTwo => past.last_two(user).map_or(estimate, |(last, before)| {
-                estimate.min(Span::from_ticks((last + before) / 2 * 1_000_000))
+                estimate.min(Span::from_ticks(i64::midpoint(last, before) * 1_000_000))
             }),
         }
     }

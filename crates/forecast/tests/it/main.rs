@@ -26,18 +26,18 @@ fn lines(rows: &[Row], mut start: u32, first: usize) -> String {
         let estimate = runtime * factor;
         let number = first + number;
         let fields = format!("{number} {start} -1 {runtime} {procs} -1 -1 {procs} {estimate} -1 1 {user}");
-        writeln!(text, "{fields} -1 -1 -1 -1 -1 -1").unwrap();
+        writeln!(text, "{fields} -1 -1 -1 -1 -1 -1").expect("in memory");
     }
     text
 }
 
 fn setup(lines: &str) -> RunSetup {
     let text = format!("; MaxProcs: {PROCS}\n{lines}");
-    RunSetup::new(Trace::memory("log", text.into_bytes()), RunOptions::default()).unwrap()
+    RunSetup::new(Trace::memory("log", text.into_bytes()), RunOptions::default()).expect("a log")
 }
 
 fn forecast(lines: &str, policy: &str) -> Result<Forecasts, ForecastError> {
-    forecast_log(&setup(lines), &policy.parse::<PolicySpec>().unwrap(), 4, &mut |_| {})
+    forecast_log(&setup(lines), &policy.parse::<PolicySpec>().expect("a policy"), 4, &mut |_| {})
 }
 
 proptest! {
@@ -53,7 +53,9 @@ proptest! {
                 let mut jobs = forecast(&log, policy).unwrap().jobs;
                 jobs.truncate(past.len());
                 // The wait is the outcome, which is in the future.
-                jobs.iter_mut().for_each(|job| job.wait = None);
+                for job in &mut jobs {
+                    job.wait = None;
+                }
                 jobs
             };
             prop_assert_eq!(of(&one), of(&other), "{}", policy);

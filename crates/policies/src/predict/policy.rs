@@ -86,11 +86,6 @@ impl Predictive {
             Passes::Published { fitting: true } => ledger.fit_request(job).is_some(),
         }
     }
-
-    /// Returns whether a correction is possible: the estimate is not over.
-    fn can_correct(&self, entry: &Entry) -> bool {
-        entry.prediction.as_ref().is_some_and(|present| may_correct(present, entry.request.estimate))
-    }
 }
 
 impl Policy for Predictive {
@@ -113,7 +108,7 @@ impl Policy for Predictive {
         let outlived = |job: &JobId| {
             let entry = ledger.entry(*job);
             let overdue = matches!(entry.state, State::Running { expected: Expected::Overdue { .. }, .. });
-            overdue && self.can_correct(entry)
+            overdue && can_correct(entry)
         };
         self.outlived = ledger.running().filter(outlived).collect();
         self.inner.rebuild(now, ledger);
@@ -129,7 +124,7 @@ impl Policy for Predictive {
                 self.arrived.push(job);
                 return;
             }
-            Event::Overdue(job) if self.can_correct(ledger.entry(job)) => {
+            Event::Overdue(job) if can_correct(ledger.entry(job)) => {
                 self.outlived.push(job);
                 self.due |= self.rules.passes == Passes::Every;
                 return;
@@ -157,4 +152,9 @@ impl Policy for Predictive {
         self.inner.pass(&mut within)?;
         within.wake().map_or(Ok(()), |at| context.wake_at(at))
     }
+}
+
+/// Returns whether a correction is possible: the estimate is not over.
+fn can_correct(entry: &Entry) -> bool {
+    entry.prediction.as_ref().is_some_and(|present| may_correct(present, entry.request.estimate))
 }

@@ -1,6 +1,5 @@
 //! Hypothetical futures: a simulation that continues a system.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 
 use miserly_core::{Entry, JobId, Procs, Span, StartReason, State, System, Time, span_of_work};
@@ -21,39 +20,26 @@ impl Simulation {
         system: System,
         procs: impl Into<Procs>,
         now: Time,
-        mut runtime: impl FnMut(&Entry) -> Span,
+        runtime: impl FnMut(&Entry) -> Span,
     ) -> Result<Simulation, RunError<Infallible>> {
+        let jobs = jobs_of(&system, now, runtime);
         let mut simulation = Simulation::of_queues(system, procs);
+        let handles = jobs.iter().map(|(job, _)| job.index() + 1).max().unwrap_or(0);
+        simulation.live.resize_with(handles, || None);
         let mut running = Vec::new();
-        let mut found: HashMap<u32, (usize, Live)> = HashMap::new();
-        for (queue, driver) in simulation.system.queues().iter().enumerate() {
-            let ledger = driver.ledger();
-            for job in ledger.waiting().chain(ledger.running()).chain(ledger.suspended()) {
-                let entry = ledger.entry(job);
-                let done = span_of_work(entry.done(now), entry.request.procs());
-                let runtime = runtime(entry).max(done + Span::TICK);
-                let mut live = Live::new(Job::new(entry.request.clone(), runtime), queue, entry.admitted);
-                if let State::Running { start, .. } | State::Suspended { start, .. } = entry.state {
-                    let reason = StartReason::Reserved;
-                    live.started = Some(Started { at: start, reason, rank: 0, due: Due::End });
-                    running.push((start, entry.admitted, job));
-                }
-                found.insert(job.0, (queue, live));
-            }
+        for (job, live) in jobs {
+            running.extend(live.started.as_ref().map(|started| (started.at, live.admission, job)));
+            simulation.live[job.index()] = Some(live);
         }
-        let handles = found.keys().max().map_or(0, |most| most + 1);
-        for handle in 0..handles {
-            let live = found.remove(&handle).map(|(_, live)| live);
-            if live.is_none() {
-                simulation.unused.push(JobId(handle));
-            }
-            simulation.live.push(live);
-        }
+        simulation.unused = (0..)
+            .map(JobId)
+            .zip(&simulation.live)
+            .filter(|(_, live)| live.is_none())
+            .map(|(job, _)| job)
+            .collect();
         running.sort_unstable();
         for (_, _, job) in running {
-            if let Some(started) =
-                simulation.live[job.index()].as_mut().and_then(|live| live.started.as_mut())
-            {
+            if let Some(Live { started: Some(started), .. }) = &mut simulation.live[job.index()] {
                 started.rank = simulation.starts;
                 simulation.starts += 1;
             }
@@ -61,4 +47,24 @@ impl Simulation {
         }
         Ok(simulation)
     }
+}
+
+/// Returns the jobs of a system with these runtimes.
+fn jobs_of(system: &System, now: Time, mut runtime: impl FnMut(&Entry) -> Span) -> Vec<(JobId, Live)> {
+    let mut jobs = Vec::new();
+    for (queue, driver) in system.queues().iter().enumerate() {
+        let ledger = driver.ledger();
+        for job in ledger.waiting().chain(ledger.running()).chain(ledger.suspended()) {
+            let entry = ledger.entry(job);
+            let done = span_of_work(entry.done(now), entry.request.procs());
+            let runtime = runtime(entry).max(done + Span::TICK);
+            let mut live = Live::new(Job::new(entry.request.clone(), runtime), queue, entry.admitted);
+            if let State::Running { start, .. } | State::Suspended { start, .. } = entry.state {
+                let (reason, due) = (StartReason::Reserved, Due::End);
+                live.started = Some(Started { at: start, reason, rank: 0, due });
+            }
+            jobs.push((job, live));
+        }
+    }
+    jobs
 }

@@ -246,7 +246,9 @@ impl Slices {
         self.allocator.start_over_victims(context, job, &victims, pes, StartReason::Quantum)?;
         let ledger = context.ledger();
         self.sets.set_suspended(ledger, &victims);
-        victims.into_iter().for_each(|victim| self.insert_idle(victim, ledger.entry(victim)));
+        for victim in victims {
+            self.insert_idle(victim, ledger.entry(victim));
+        }
         if !self.allocator.claims(job) {
             self.now_runs(ledger, job);
         }

@@ -56,7 +56,7 @@ impl View {
     ) -> Option<PeSet> {
         allocator.place(ledger, job, &self.available, || {
             let procs = ledger.request(job).procs();
-            self.choose(allocator, ledger, procs, &self.available, self.suspended(idle))
+            choose(allocator, ledger, procs, &self.available, self.suspended(idle))
         })
     }
 
@@ -65,20 +65,6 @@ impl View {
         let (criterion, now) = (self.criterion, self.now);
         let suspended = idle.iter().filter(|known| known.suspended);
         suspended.map(move |known| (known.rank(criterion, now), known.admitted, known.job))
-    }
-
-    /// Returns `procs` of these processors for a job without fixed processors, beside these jobs
-    /// that return to their own.
-    fn choose(
-        &self,
-        allocator: &PeAllocator,
-        ledger: &Ledger,
-        procs: Procs,
-        of: &PeSet,
-        returning: impl Iterator<Item = Ranked> + Clone,
-    ) -> Option<PeSet> {
-        let jobs = returning.clone().map(|(.., job)| job);
-        allocator.choose(ledger, procs, of, jobs, || by_urgency(ledger, of, returning))
     }
 
     /// Removes these processors from the free ones.
@@ -183,7 +169,7 @@ impl View {
             pes.contains_all(own).then(|| own.clone())?
         } else {
             let returning = self.suspended(idle).chain(leave);
-            self.choose(allocator, ledger, entry.request.procs(), &pes, returning)?
+            choose(allocator, ledger, entry.request.procs(), &pes, returning)?
         };
         Some((jobs, pes))
     }
@@ -219,4 +205,17 @@ fn by_urgency(ledger: &Ledger, among: &PeSet, jobs: impl Iterator<Item = Ranked>
 pub(super) fn most_urgent_first(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
     ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
     ranked
+}
+
+/// Returns `procs` of these processors for a job without fixed processors, beside these jobs
+/// that return to their own.
+fn choose(
+    allocator: &PeAllocator,
+    ledger: &Ledger,
+    procs: Procs,
+    of: &PeSet,
+    returning: impl Iterator<Item = Ranked> + Clone,
+) -> Option<PeSet> {
+    let jobs = returning.clone().map(|(.., job)| job);
+    allocator.choose(ledger, procs, of, jobs, || by_urgency(ledger, of, returning))
 }
