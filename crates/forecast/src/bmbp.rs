@@ -99,10 +99,10 @@ mod tests {
             bmbp.add(wait, None);
         }
         assert!(bmbp.bound().is_some_and(|bound| bound < 100));
-        for _ in 0..3 {
-            bmbp.add(1000, bmbp.bound());
+        for wait in [1000, 2000, 3000] {
+            bmbp.add(wait, bmbp.bound());
         }
         assert_eq!(bmbp.sorted.len(), 59);
-        assert_eq!(bmbp.bound(), Some(1000));
+        assert_eq!(bmbp.bound(), Some(3000));
     }
 }
