@@ -108,7 +108,7 @@ fn bounds_hold_on_a_log_of_habits() {
         let user = below(number, 0, 6);
         // Each user has a habit, and a request that is far above it.
         let runtime = 200 * (user + 1) + below(number, 1, 100);
-        (below(number, 2, 330), runtime, 1 + below(number, 3, 4), 5, user)
+        (below(number, 2, 560), runtime, 1 + below(number, 3, 4), 5, user)
     };
     let rows: Vec<Row> = (0..3000).map(row).collect();
     let forecasts = forecast(&lines(&rows, 0, 1), "easy").unwrap();
