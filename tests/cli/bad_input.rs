@@ -216,7 +216,7 @@ fn policies_that_there_are_not() {
     refused("easy(order=wait/estimate)", "policy easy: put the formula in quotes: order='wait/estimate'");
     refused(
         "easy(oder=widest)",
-        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed, passes, predict, correct, book",
     );
     refused(
         "fcfs(backfill=widest)",
@@ -397,7 +397,7 @@ fn jobs_and_commands_that_there_are_not() {
     assert!(tips.contains("tip: a similar subcommand exists: 'workload import'"), "{tips}");
     check(
         "reproduce feitelson-1997",
-        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996, miser-1999",
+        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996, tsafrir-2007, gaussier-2015, miser-1999",
     );
     check(
         "reproduce zotkin --only none",
