@@ -13,6 +13,8 @@ mod machine;
 mod pools;
 mod sweeps;
 
+mod forecast;
+
 mod workload;
 
 mod import;
