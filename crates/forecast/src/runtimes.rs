@@ -10,7 +10,7 @@ const OF_USER: usize = 64;
 /// The number of ended jobs of all users that are kept.
 const OF_ALL: usize = 128;
 
-/// The fewest similar jobs that tell of a runtime.
+/// The fewest similar jobs from which a runtime is drawn.
 const FEW: usize = 3;
 
 /// An ended job.
@@ -25,7 +25,7 @@ struct Past {
 ///
 /// The likely runtimes of a job are those of similar ended jobs that ran longer than it has run so far. Similar are the jobs
 /// of its user with the same size and estimate, or else with the same estimate, or else all of its user. With fewer than
-/// [`FEW`] of them, the runtimes of all users' jobs count in proportion to their estimates.
+/// three of them, the runtimes of all users' jobs count in proportion to their estimates.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeModel {
     users: BTreeMap<Option<u32>, VecDeque<Past>>,
