@@ -74,7 +74,9 @@ impl NaivePrediction {
 
     /// Predicts the runtime of a submitted job. Plans and orders read it in place of the estimate.
     pub(crate) fn predict(&self, world: &mut World<'_>, past: &Past, position: usize) {
-        let predicted = self.first(&world.requested[position], past);
+        let job = &world.requested[position];
+        let least = job.request.estimate.min(Span::from_ticks(1_000_000));
+        let predicted = self.first(job, past).max(least);
         world.ranked[position].request.estimate = predicted;
         if !self.orders_only {
             world.jobs[position].request.estimate = predicted;

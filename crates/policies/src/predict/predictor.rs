@@ -4,6 +4,9 @@ use miserly_core::{Ledger, Request, Span};
 
 use super::history::LastRuntimes;
 
+/// The shortest prediction, unless the estimate is shorter.
+const SHORTEST: Span = Span::from_ticks(1_000_000);
+
 /// The source of the first prediction of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predictor {
@@ -39,7 +42,14 @@ impl Predictor {
     }
 
     /// Returns the predicted runtime of a job that was just submitted.
+    ///
+    /// It is at least one second, or the estimate if that is shorter. While a job is overdue, jobs with kept
+    /// reservations are planned again after each span of the shortest one.
     pub(super) fn predict(self, request: &Request, ledger: &Ledger) -> Span {
+        self.unbounded(request, ledger).max(SHORTEST.min(request.estimate))
+    }
+
+    fn unbounded(self, request: &Request, ledger: &Ledger) -> Span {
         match self {
             Predictor::Request => request.estimate,
             Predictor::LastTwo => {
