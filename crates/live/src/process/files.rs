@@ -3,8 +3,6 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::AsRawFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The limit before it was raised.
@@ -44,29 +42,42 @@ impl Descriptors {
     }
 
     /// Returns whether a further launch would leave too few descriptors.
-    ///
-    /// The kernel assigns the lowest free number. They are counted only if that number is not small,
-    /// since a count takes time for each of them.
     pub(super) fn are_short(self) -> bool {
-        let Ok(lowest) = eventfd(0, EventfdFlags::CLOEXEC) else { return true };
-        let is_small = u64::try_from(lowest.as_raw_fd()).is_ok_and(|number| number < self.most / 2);
-        !is_small && count().is_none_or(|count| count >= self.most)
+        count().is_none_or(|count| count >= self.most)
     }
 }
 
-/// Returns the number of descriptors in use, with two of this function and its caller. Returns `None`
-/// if there is none for the count.
+/// Returns the number of descriptors in use. Returns `None` if they cannot be counted.
+///
+/// Since version 6.2 of the kernel the size of the folder is their number. Older kernels say 0, and
+/// the entries are counted.
 fn count() -> Option<u64> {
-    u64::try_from(fs::read_dir("/proc/self/fd").ok()?.count()).ok()
+    let folder = "/proc/self/fd";
+    match fs::metadata(folder).ok()?.len() {
+        0 => u64::try_from(fs::read_dir(folder).ok()?.count()).ok(),
+        size => Some(size),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
     fn descriptors_are_short_when_too_many_are_in_use() {
         assert!(!Descriptors::new().are_short());
         assert!(Descriptors { most: 3 }.are_short());
+    }
+
+    /// A free number below those in use hides no shortage.
+    #[test]
+    fn descriptors_are_counted_whatever_their_numbers_are() {
+        let low = File::open("/proc/self/stat").expect("it opens");
+        let high: Vec<File> = (0..40).map(|_| low.try_clone().expect("a descriptor")).collect();
+        drop(low);
+        assert!(Descriptors { most: 40 }.are_short());
+        drop(high);
     }
 }
