@@ -5,6 +5,7 @@ use crate::exact::ExactProgram;
 use crate::fraction::Fraction;
 use crate::integers;
 use crate::interval::{self, Interval};
+use crate::linear::{self, Linear};
 use crate::op::Op;
 use crate::parser::parse;
 use crate::program::Program;
@@ -131,6 +132,22 @@ impl Formula {
     pub fn bounds(&self, values: &[Interval]) -> Interval {
         assert_eq!(values.len(), self.names.len(), "one interval for each name");
         interval::run(&self.steps, values)
+    }
+
+    /// Returns whether the formula is at most linear in this name: the name is neither multiplied with itself, nor an
+    /// operand of a function, nor a divisor.
+    pub fn is_linear_in(&self, name: usize) -> bool {
+        linear::is_linear(&self.steps, name)
+    }
+
+    /// Returns the formula as a function of this name, if it [is linear](Formula::is_linear_in); else without a limit.
+    /// The value of the name itself is ignored. Allocates nothing.
+    ///
+    /// # Panics
+    /// The number of intervals differs from the number of names.
+    pub fn linear(&self, name: usize, values: &[Interval]) -> Linear {
+        assert_eq!(values.len(), self.names.len(), "one interval for each name");
+        linear::run(&self.steps, name, |index| values[index]).unwrap_or(Linear::ANY)
     }
 
     /// Returns whether the formula mentions the name with this index.

@@ -59,6 +59,11 @@ impl Interval {
         self == Interval::ANY
     }
 
+    /// Returns the greatest distance of a value from 0.
+    pub(crate) fn magnitude(self) -> f64 {
+        self.least.abs().max(self.most.abs())
+    }
+
     /// Returns the smallest interval that contains both.
     #[must_use]
     pub fn hull(self, other: Interval) -> Interval {
@@ -84,11 +89,11 @@ impl Interval {
         of_corners([x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most])
     }
 
-    fn plus(self, other: Interval) -> Interval {
+    pub(crate) fn plus(self, other: Interval) -> Interval {
         rounded(self.least + other.least, self.most + other.most)
     }
 
-    fn over(self, other: Interval) -> Interval {
+    pub(crate) fn over(self, other: Interval) -> Interval {
         let (x, y) = (self, other);
         if y.least <= 0.0 && y.most >= 0.0 {
             return Interval::ANY;
@@ -172,32 +177,32 @@ fn truth(holds: Option<bool>) -> Interval {
 /// Returns the bounds on the value of these steps. The parser guarantees that operands exist and that the stack
 /// suffices.
 pub(crate) fn run(steps: &[Op], values: &[Interval]) -> Interval {
-    let mut stack = [Interval::ANY; Formula::MAX_WAITING];
+    let mut stack = [Interval::ANY; Formula::MAX_WAITING + 2];
     let mut top = 0;
-    for op in steps {
-        match *op {
-            Op::Number(value) => stack[top] = Interval::of(value),
-            Op::Name(index) => stack[top] = values[index],
-            Op::Unary(unary) => {
-                top -= 1;
-                stack[top] = apply(unary, stack[top]);
-            }
-            Op::Binary(binary) => {
-                top -= 2;
-                stack[top] = combine(binary, stack[top], stack[top + 1]);
-            }
-            Op::Choose => {
-                top -= 3;
-                stack[top] = match stack[top].truth() {
-                    Some(true) => stack[top + 1],
-                    Some(false) => stack[top + 2],
-                    None => stack[top + 1].hull(stack[top + 2]),
-                };
-            }
-        }
+    for &op in steps {
+        top -= op.arity();
+        stack[top] = match op {
+            Op::Name(index) => values[index],
+            _ => apply_to(op, [stack[top], stack[top + 1], stack[top + 2]]),
+        };
         top += 1;
     }
     stack[0]
+}
+
+/// Returns the bounds on the value of an operation other than a name. Operands that it does not take are ignored.
+pub(crate) fn apply_to(op: Op, [x, y, z]: [Interval; 3]) -> Interval {
+    match op {
+        Op::Number(value) => Interval::of(value),
+        Op::Name(_) => Interval::ANY,
+        Op::Unary(unary) => apply(unary, x),
+        Op::Binary(binary) => combine(binary, x, y),
+        Op::Choose => match x.truth() {
+            Some(true) => y,
+            Some(false) => z,
+            None => y.hull(z),
+        },
+    }
 }
 
 fn apply(unary: Unary, x: Interval) -> Interval {

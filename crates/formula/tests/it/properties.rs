@@ -1,6 +1,6 @@
 //! Properties of all formulas and all texts.
 
-use miserly_formula::{Formula, Fraction, Interval, ordered_key};
+use miserly_formula::{Formula, Fraction, Interval, Line, ordered_key};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -98,6 +98,47 @@ proptest! {
             let exact = if exact.len() == 3 { formula.eval_exactly(&exact) } else { None };
             let exact = exact.map(Fraction::nearest);
             prop_assert!(exact.is_none_or(contains), "{formula} of {values:?}: {exact:?} in {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn no_value_is_above_the_line(
+        tree in tree(),
+        other in prop::option::of(tree()),
+        values in [value(), value(), value()],
+        waits in prop::collection::vec(prop_oneof![0.0..1e7, 0.0..1.0, Just(0.0)], 1..9),
+    ) {
+        let common = ["wait / procs", "3 * (wait - estimate) - procs * wait", "(wait + estimate) / (procs - 3)"];
+        // A tree of its own is seldom linear.
+        let product = other.map(|other| format!("({}) * ({})", tree.text(), other.text()));
+        for text in common.map(str::to_owned).into_iter().chain([tree.text()]).chain(product) {
+            let formula = Formula::parse(&text, &NAMES).unwrap();
+            let line = formula.linear(0, &values.map(Interval::of)).most();
+            for &wait in &waits {
+                let values = [wait, values[1], values[2]];
+                let below = |value: f64| value.is_nan() && line == Line::UNLIMITED || value <= line.at(wait);
+                prop_assert!(below(formula.eval(&values)), "{formula} of {values:?}: {line:?}");
+                let exact: Vec<_> = values.into_iter().filter_map(Fraction::from_decimal).collect();
+                let exact = if exact.len() == 3 { formula.eval_exactly(&exact) } else { None };
+                prop_assert!(exact.map(Fraction::nearest).is_none_or(below), "{formula} of {values:?}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_tight(wait in 0.0..1e6, estimate in 1.0..1e5, procs in 1.0..1e4) {
+        for text in ["(wait + estimate) / estimate", "wait + 5 * (wait + estimate) / estimate + 0.2 * procs"] {
+            let formula = Formula::parse(text, &NAMES).unwrap();
+            prop_assert!(formula.is_linear_in(0));
+            let line = formula.linear(0, &[f64::NAN, estimate, procs].map(Interval::of)).most();
+            let value = formula.eval(&[wait, estimate, procs]);
+            prop_assert!((line.at(wait) - value) < 1e-11 * value, "{formula}: {line:?}");
+        }
+        for text in ["wait * wait", "1 / wait", "floor(wait)", "wait ^ 1", "if(wait, 1, 2)"] {
+            let formula = Formula::parse(text, &NAMES).unwrap();
+            prop_assert!(!formula.is_linear_in(0));
+            let line = formula.linear(0, &[0.0, estimate, procs].map(Interval::of)).most();
+            prop_assert_eq!(line, Line::UNLIMITED);
         }
     }
 

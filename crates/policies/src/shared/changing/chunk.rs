@@ -3,6 +3,7 @@
 use miserly_core::{Span, Time};
 
 use super::Moment;
+use super::aging::{self, Aging};
 use crate::shared::order::{Facts, Key};
 use crate::shared::queue::Waiting;
 
@@ -11,9 +12,24 @@ use crate::shared::queue::Waiting;
 pub(super) struct Bounds {
     pub(super) least_procs: u32,
     pub(super) least_span: Span,
-    /// No rank is below this until `until`.
-    pub(super) least_rank: i64,
+    /// No value is above this line until `until`.
+    pub(super) most: Aging,
     pub(super) until: Time,
+}
+
+impl Bounds {
+    /// Returns the least possible rank at this time.
+    pub(super) fn rank(&self, now: Time) -> i64 {
+        self.most.raised().rank(now)
+    }
+
+    /// Extends the bounds to a job with this line.
+    fn admit(&mut self, line: Aging, now: Time) {
+        if now <= self.until && !self.most.covers(line, now) {
+            let until = self.most.ahead_of(line, now);
+            self.until = if self.most.at(now) < line.at(now) { EXPIRED } else { self.until.min(until) };
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +52,10 @@ pub(super) struct Chunk {
     pub(super) facts: Facts,
     pub(super) oldest: Time,
     pub(super) newest: Time,
-    /// A bound on the rank of each member, for as long as that of the chunk; or empty.
-    pub(super) least_ranks: Vec<i64>,
+    /// The largest value of each member, for as long as that of the chunk; or empty.
+    pub(super) most: Vec<f64>,
+    /// The line of each member, if the order is [linear](Order::is_linear); else empty, and the fields above are used.
+    pub(super) lines: Vec<Aging>,
 }
 
 /// The place of a job in the index, which does not change with time: by width, span and arrival.
@@ -48,31 +66,55 @@ pub(super) fn place(waiting: &Waiting) -> Place {
 }
 
 impl Chunk {
+    /// Returns the chunk of one job.
+    pub(super) fn new(at: &Moment<'_>, member: Member) -> Chunk {
+        let lines = if at.order.is_linear() { vec![member.line(at)] } else { Vec::new() };
+        Chunk::of(vec![member], lines)
+    }
+
     /// Returns the chunk of these members, at least one.
-    pub(super) fn new(members: Vec<Member>) -> Chunk {
+    fn of(members: Vec<Member>, lines: Vec<Aging>) -> Chunk {
         let Member { waiting, facts, submit } = members[0];
         let start = place(&waiting);
-        let mut chunk =
-            Chunk { start, members, facts, oldest: submit, newest: submit, least_ranks: Vec::new() };
+        let (oldest, newest) = (submit, submit);
+        let mut chunk = Chunk { start, members, facts, oldest, newest, most: Vec::new(), lines };
         chunk.measure();
         chunk
     }
 
-    /// Returns the bounds, without one on ranks.
+    /// Splits off the upper half.
+    pub(super) fn split(&mut self) -> Chunk {
+        let half = self.members.len() / 2;
+        let lines = if self.lines.is_empty() { Vec::new() } else { self.lines.split_off(half) };
+        Chunk::of(self.members.split_off(half), lines)
+    }
+
+    /// Appends the next chunk.
+    pub(super) fn join(&mut self, next: Chunk) {
+        self.members.extend(next.members);
+        self.lines.extend(next.lines);
+    }
+
+    /// Returns the bounds, without one on values.
     pub(super) fn bounds(&self) -> Bounds {
-        let jobs = || self.members.iter().map(|member| &member.waiting);
         Bounds {
-            least_procs: jobs().map(|job| job.procs).min().unwrap_or(u32::MAX),
-            least_span: jobs().map(|job| job.span).min().unwrap_or(Span::MAX),
-            least_rank: i64::MIN,
+            least_procs: self.members.first().map_or(u32::MAX, |first| first.waiting.procs),
+            least_span: self.least_span(),
+            most: Aging::level(f64::INFINITY),
             until: EXPIRED,
         }
     }
 
-    /// Measures the facts again. Returns the bounds, without one on ranks.
+    fn least_span(&self) -> Span {
+        self.members.iter().map(|member| member.waiting.span).min().unwrap_or(Span::MAX)
+    }
+
+    /// Measures the facts again. Returns the bounds, without one on values.
     pub(super) fn measure(&mut self) -> Bounds {
-        self.least_ranks.clear();
-        if let Some(first) = self.members.first() {
+        self.most.clear();
+        if let Some(first) = self.members.first()
+            && self.lines.is_empty()
+        {
             (self.facts, self.oldest, self.newest) = (first.facts, first.submit, first.submit);
             for position in 1..self.members.len() {
                 self.extend(position);
@@ -94,21 +136,33 @@ impl Chunk {
         let position = self.members.partition_point(|member| place(&member.waiting) < here);
         self.start = self.start.min(here);
         self.members.insert(position, member);
+        let line = at.order.is_linear().then(|| member.line(at));
+        if let Some(line) = line {
+            self.lines.insert(position, line);
+        }
         if self.members.len() == 1 {
             *bounds = self.measure();
             return;
         }
-        self.extend(position);
         bounds.least_procs = bounds.least_procs.min(procs);
         bounds.least_span = bounds.least_span.min(span);
+        match line {
+            Some(line) => bounds.admit(line, at.now),
+            None => self.extend_bounds(at, position, bounds),
+        }
+    }
+
+    /// Extends the bound on values to a new member of an order that is not linear.
+    fn extend_bounds(&mut self, at: &Moment<'_>, position: usize, bounds: &mut Bounds) {
+        self.extend(position);
         if at.now > bounds.until {
-            self.least_ranks.clear();
-        } else {
-            let rank = self.members[position].least_rank(at, bounds.until);
-            bounds.least_rank = bounds.least_rank.min(rank);
-            if !self.least_ranks.is_empty() {
-                self.least_ranks.insert(position, rank);
-            }
+            self.most.clear();
+            return;
+        }
+        let most = self.members[position].most(at, bounds.until);
+        bounds.most = Aging::level(bounds.most.at(at.now).max(most));
+        if !self.most.is_empty() {
+            self.most.insert(position, most);
         }
     }
 
@@ -119,27 +173,37 @@ impl Chunk {
             return false;
         };
         self.members.remove(position);
-        let mut ranks = std::mem::take(&mut self.least_ranks);
-        let until = bounds.until;
-        *bounds = self.measure();
-        if !ranks.is_empty() {
-            ranks.remove(position);
-            bounds.until = until;
-            self.bound(ranks, bounds);
+        let (most, until) = (bounds.most, bounds.until);
+        if self.lines.is_empty() {
+            let mut values = std::mem::take(&mut self.most);
+            *bounds = self.measure();
+            if !values.is_empty() {
+                values.remove(position);
+                bounds.until = until;
+                self.bound(values, bounds);
+            }
+        } else if self.lines.remove(position) == most {
+            *bounds = self.bounds();
+        } else {
+            *bounds = Bounds { most, until, ..self.bounds() };
         }
         true
     }
 
-    /// Computes a bound on all ranks from now on, for this part of the longest wait.
+    /// Computes a bound on all values from now on, for this part of the longest wait if the order is not linear.
     pub(super) fn refresh(&mut self, at: &Moment<'_>, bounds: &mut Bounds, parts: i64) {
+        if let Some((most, until)) = aging::uppermost(&self.lines, at.now) {
+            (bounds.most, bounds.until) = (most, until);
+            return;
+        }
         let longest = at.now - self.oldest;
         bounds.until = at.now + Span::from_ticks(longest.ticks() / parts);
-        bounds.least_rank =
-            at.order.least_rank(&self.facts, at.now - self.newest, bounds.until - self.oldest);
-        self.least_ranks.clear();
+        let most = at.order.most(&self.facts, at.now - self.newest, bounds.until - self.oldest);
+        bounds.most = Aging::level(most);
+        self.most.clear();
     }
 
-    /// Computes a bound on all ranks again, if it holds for longer than this part of the longest wait.
+    /// Computes a bound on all values again, if it holds for longer than this part of the longest wait.
     pub(super) fn tighten(&mut self, at: &Moment<'_>, bounds: &mut Bounds, parts: i64) {
         let longest = at.now - self.oldest;
         if bounds.until > at.now + Span::from_ticks(longest.ticks() / parts) {
@@ -147,21 +211,26 @@ impl Chunk {
         }
     }
 
-    /// Computes a bound on the rank of each member, if there is none for now.
+    /// Computes a bound on the value of each member, if there is none for now.
     pub(super) fn bound_members(&mut self, at: &Moment<'_>, bounds: &mut Bounds) {
-        if self.least_ranks.is_empty() {
-            let mut ranks: Vec<i64> = Vec::with_capacity(self.members.len());
+        if self.most.is_empty() && self.lines.is_empty() {
+            let mut values: Vec<f64> = Vec::with_capacity(self.members.len());
             for (index, member) in self.members.iter().enumerate() {
                 let alike = index > 0 && member.is_alike(&self.members[index - 1]);
-                ranks.push(if alike { ranks[index - 1] } else { member.least_rank(at, bounds.until) });
+                values.push(if alike { values[index - 1] } else { member.most(at, bounds.until) });
             }
-            self.bound(ranks, bounds);
+            self.bound(values, bounds);
         }
     }
 
-    fn bound(&mut self, ranks: Vec<i64>, bounds: &mut Bounds) {
-        bounds.least_rank = ranks.iter().copied().min().unwrap_or(i64::MAX);
-        self.least_ranks = ranks;
+    fn bound(&mut self, values: Vec<f64>, bounds: &mut Bounds) {
+        bounds.most = Aging::level(values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        self.most = values;
+    }
+
+    /// Returns the least possible rank of a member, once there are bounds on all.
+    pub(super) fn rank(&self, now: Time, index: usize) -> i64 {
+        self.lines.get(index).map_or_else(|| aging::rank(self.most[index]), |line| line.rank(now))
     }
 }
 
@@ -172,10 +241,14 @@ impl Member {
         same(self) == same(other) && self.facts.are_alike(&other.facts)
     }
 
-    /// Returns a bound on the rank from now on until this time.
-    pub(super) fn least_rank(&self, at: &Moment<'_>, until: Time) -> i64 {
+    /// Returns the largest value from now on until this time.
+    pub(super) fn most(&self, at: &Moment<'_>, until: Time) -> f64 {
         let until = until.max(at.now);
-        at.order.least_rank(&self.facts, at.now - self.submit, until - self.submit)
+        at.order.most(&self.facts, at.now - self.submit, until - self.submit)
+    }
+
+    fn line(&self, at: &Moment<'_>) -> Aging {
+        Aging::of(at.order.line(&self.facts), self.submit)
     }
 }
 

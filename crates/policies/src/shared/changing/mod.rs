@@ -1,5 +1,7 @@
 //! The waiting jobs in an order that changes with time, not sorted.
 
+mod aging;
+
 mod chunk;
 
 mod walk;
@@ -10,6 +12,7 @@ use miserly_core::{JobId, Ledger, Time};
 
 pub use self::walk::Walk;
 
+use self::aging::rank;
 use self::chunk::{Bounds, Chunk, Member, place};
 use self::walk::Step;
 use super::order::{Facts, Key, Order};
@@ -87,11 +90,11 @@ impl ChangingIndex {
         let entry = at.ledger.entry(waiting.job);
         let (facts, submit) = (Facts::of(entry), entry.request.submit);
         let member = Member { waiting, facts, submit };
-        let Some(index) = self.chunk_of(&waiting) else { return self.push(Chunk::new(vec![member])) };
+        let Some(index) = self.chunk_of(&waiting) else { return self.push(Chunk::new(at, member)) };
         let chunk = &mut self.chunks[index];
         chunk.insert(at, member, &mut self.bounds[index]);
         if chunk.members.len() == CHUNK {
-            let upper = Chunk::new(chunk.members.split_off(CHUNK / 2));
+            let upper = chunk.split();
             self.bounds[index] = chunk.measure();
             self.bounds.insert(index + 1, upper.bounds());
             self.chunks.insert(index + 1, upper);
@@ -123,7 +126,7 @@ impl ChangingIndex {
         for chunk in std::mem::take(&mut self.chunks).into_iter().filter(|chunk| !chunk.members.is_empty()) {
             match self.chunks.last_mut().zip(self.bounds.last_mut()) {
                 Some((last, bounds)) if last.members.len() + chunk.members.len() <= CHUNK / 2 => {
-                    last.members.extend(chunk.members);
+                    last.join(chunk);
                     *bounds = last.measure();
                 }
                 _ => self.push(chunk),
@@ -187,11 +190,11 @@ impl ChangingIndex {
                     return None;
                 }
                 chunk.refresh(at, bounds, LOOSE);
-                if bounds.least_rank <= *head_rank {
+                if !at.order.is_linear() && bounds.rank(at.now) <= *head_rank {
                     chunk.refresh(at, bounds, tight);
                 }
             }
-            Some(Reverse((bounds.least_rank, Step::Open(index))))
+            Some(Reverse((bounds.rank(at.now), Step::Open(index))))
         });
         walk.steps = steps.collect();
     }
@@ -214,21 +217,22 @@ impl ChangingIndex {
         let tight = self.tight();
         let (chunk, bounds) = (&mut self.chunks[index], &mut self.bounds[index]);
         let fits = |member: &Member| room.admits(member.waiting.procs, member.waiting.span);
-        if from.is_none() {
+        if from.is_none() && !at.order.is_linear() {
             let fitting = || chunk.members.iter().filter(|member| fits(member));
             if fitting().count() < FEW {
-                return walk.compare(fitting().map(|member| (member.least_rank(at, at.now), member)));
+                return walk.compare(fitting().map(|member| (rank(member.most(at, at.now)), member)));
             }
             chunk.tighten(at, bounds, tight);
         }
         chunk.bound_members(at, bounds);
-        let ranked = || chunk.members.iter().zip(&chunk.least_ranks);
-        let left = || ranked().filter(|(member, rank)| Some(**rank) >= from && fits(member));
+        let fitting = || chunk.members.iter().enumerate().filter(|(_, member)| fits(member));
+        let ranked = || fitting().map(|(index, member)| (chunk.rank(at.now, index), member));
+        let left = || ranked().filter(|(rank, _)| Some(*rank) >= from);
         let others = walk.steps.peek().map(|Reverse((rank, _))| *rank);
-        let Some(limit) = others.or_else(|| left().map(|(_, rank)| *rank).min()) else { return };
+        let Some(limit) = others.or_else(|| left().map(|(rank, _)| rank).min()) else { return };
         let limit = from.map_or(limit, |from| limit.max(from));
         let mut rest = None;
-        walk.compare(left().filter_map(|(member, &rank)| {
+        walk.compare(left().filter_map(|(rank, member)| {
             if rank <= limit {
                 return Some((rank, member));
             }

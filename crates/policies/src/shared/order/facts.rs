@@ -28,6 +28,11 @@ impl Facts {
         }
     }
 
+    /// Returns the values, and any wait.
+    pub(super) fn values(&self) -> &[Interval] {
+        &self.0
+    }
+
     /// Returns the values with waits between these two.
     pub(super) fn with_waits(&self, shortest: Span, longest: Span) -> [Interval; Priority::NAMES.len()] {
         let mut values = self.0;

@@ -11,7 +11,7 @@ mod weight;
 mod bypassed;
 
 use miserly_core::{Entry, JobNumber, Span, Time};
-use miserly_formula::{Direction, Formula};
+use miserly_formula::{Direction, Formula, Line};
 
 pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
@@ -129,12 +129,25 @@ impl Order {
         self.changes() && self.formula().is_some() && !self.counts_bypasses()
     }
 
-    /// Returns a lower bound on the first part of the keys of jobs with these facts and waits between these two.
-    pub(crate) fn least_rank(&self, facts: &Facts, shortest: Span, longest: Span) -> i64 {
-        let By::Formula(priority) = &self.by else { return i64::MIN };
+    /// Returns the largest value of jobs with these facts and waits between these two; infinity if there is no limit.
+    /// The largest value comes first.
+    pub(crate) fn most(&self, facts: &Facts, shortest: Span, longest: Span) -> f64 {
+        let By::Formula(priority) = &self.by else { return f64::INFINITY };
         let bounds = priority.aged_bounds(&facts.with_waits(shortest, longest), self.weight);
-        // What is not a number comes last.
-        if bounds.is_any() { i64::MIN } else { Direction::Largest.rank(bounds.most()) }
+        if bounds.is_any() { f64::INFINITY } else { bounds.most() }
+    }
+
+    /// Returns whether the values of jobs change in proportion to their waits.
+    pub(crate) fn is_linear(&self) -> bool {
+        matches!(&self.by, By::Formula(priority) if priority.is_linear())
+    }
+
+    /// Returns a line that the value of a job with these facts is never above, by its wait in seconds.
+    pub(crate) fn line(&self, facts: &Facts) -> Line {
+        match &self.by {
+            By::Formula(priority) => priority.aged_line(facts.values(), self.weight),
+            By::Criterion(_) => Line::UNLIMITED,
+        }
     }
 
     /// Returns whether the order depends on the number of bypasses of a job.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use miserly_core::{Entry, Kind, Span, Time};
 use miserly_formula::presets::PRESETS;
-use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval};
+use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval, Line};
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
@@ -24,6 +24,7 @@ pub struct Priority {
     formula: Arc<Formula>,
     first: Direction,
     counts_bypasses: bool,
+    is_linear: bool,
 }
 
 /// The index of the wait in [`Priority::NAMES`].
@@ -65,7 +66,8 @@ impl Priority {
 
     fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
         let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
-        Ok(Priority { counts_bypasses: formula.uses(BYPASSED), formula, first })
+        let (counts_bypasses, is_linear) = (formula.uses(BYPASSED), formula.is_linear_in(WAIT));
+        Ok(Priority { formula, first, counts_bypasses, is_linear })
     }
 
     /// Returns the formula.
@@ -81,6 +83,11 @@ impl Priority {
     /// Returns whether the formula uses the number of bypasses of a job.
     pub(super) fn counts_bypasses(&self) -> bool {
         self.counts_bypasses
+    }
+
+    /// Returns whether values change in proportion to the wait.
+    pub(super) fn is_linear(&self) -> bool {
+        self.is_linear
     }
 
     /// Returns `value - weight * submit`, of which the largest comes first.
@@ -108,6 +115,14 @@ impl Priority {
         let value = self.formula.bounds(facts);
         let value = if self.first == Direction::Largest { value } else { value.negated() };
         if weight == Weight::NONE { value } else { value.minus(weight.bounds().times(facts[SUBMIT])) }
+    }
+
+    /// Returns a line that [`aged`](Priority::aged) is never above, by the wait in seconds.
+    pub(super) fn aged_line(&self, facts: &[Interval], weight: Weight) -> Line {
+        let value = self.formula.linear(WAIT, facts);
+        let value = if self.first == Direction::Largest { value } else { value.negated() };
+        let delay = weight.bounds().times(facts[SUBMIT]);
+        if weight == Weight::NONE { value.most() } else { value.minus(delay).most() }
     }
 
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
