@@ -169,10 +169,29 @@ impl ChangingIndex {
                 continue;
             }
             let Reverse((rank, step)) = walk.steps.pop()?;
+            if !self.may_fit(walk, step, room) {
+                // The room became smaller. Since the steps were last examined, that may be so for many of them.
+                walk.retain(|walk, step| self.may_fit(walk, step, room));
+                continue;
+            }
             match step {
                 Step::Open(chunk) => self.open(at, walk, chunk, None, room),
                 Step::OpenAgain(chunk) => self.open(at, walk, chunk, Some(rank), room),
                 Step::Compare(job) => walk.ready(at, job, after),
+            }
+        }
+    }
+
+    /// Returns whether a step may find a job that fits.
+    fn may_fit(&self, walk: &Walk, step: Step, room: &impl Admits) -> bool {
+        match step {
+            Step::Open(chunk) | Step::OpenAgain(chunk) => {
+                let Bounds { least_procs, least_span, .. } = self.bounds[chunk];
+                room.admits(least_procs, least_span)
+            }
+            Step::Compare(job) => {
+                let Waiting { procs, span, .. } = walk.jobs[job].waiting;
+                room.admits(procs, span)
             }
         }
     }

@@ -44,6 +44,13 @@ pub(super) enum Step {
 }
 
 impl Walk {
+    /// Drops the other steps.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Walk, Step) -> bool) {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.retain(|Reverse((_, step))| keep(self, *step));
+        self.steps = steps;
+    }
+
     /// Adds jobs of a chunk, each with a bound on its rank, in the order of their places.
     ///
     /// Jobs that are alike are compared one after the other, with one computed key.
