@@ -6,7 +6,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
-use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting, procs};
+use crate::shared::{Admits, Profile, StepStaircase, Staircase, Waiting, procs};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///
@@ -33,7 +33,7 @@ enum Room {
     /// The limit beside one reservation.
     Beside(Staircase),
     /// The limit by the profile.
-    Profile(ProfileStaircase),
+    Profile(StepStaircase),
 }
 
 impl Admits for Room {

@@ -7,7 +7,22 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
-use crate::shared::{Admits, FreedHosts, HostPlan, Waiting};
+use crate::shared::{Admits, FreedHosts, HostPlan, StepStaircase, Waiting};
+
+/// A bound on the jobs that can start now.
+enum Room {
+    Width(Width),
+    Steps(StepStaircase),
+}
+
+impl Admits for Room {
+    fn admits(&self, procs: u32, span: Span) -> bool {
+        match self {
+            Room::Width(width) => width.admits(procs, span),
+            Room::Steps(steps) => steps.admits(procs, span),
+        }
+    }
+}
 
 /// The width of the widest job that can start now.
 struct Width {
@@ -122,14 +137,15 @@ impl Availability for HostPlan {
 
     fn room(&self, ledger: &Ledger, freed: Option<&FreedHosts>) -> impl Admits {
         if ledger.machine().spread() == Spread::Any {
-            return Width::new(self.room_now(ledger));
+            return Room::Width(Width::new(self.room_now(ledger)));
         }
         match freed.and_then(FreedHosts::hosts) {
-            Some(hosts) => Width::on_one_of(hosts.iter().map(|(host, _)| *host), self, ledger),
-            None if ledger.machine().hosts().len() == 1 => Width::new(self.room_on(HostId(0), ledger)),
+            Some([(host, _)]) => Room::Steps(self.outlook_on(*host, ledger)),
+            Some(hosts) => Room::Width(Width::on_one_of(hosts.iter().map(|(host, _)| *host), self, ledger)),
+            None if ledger.machine().hosts().len() == 1 => Room::Steps(self.outlook_on(HostId(0), ledger)),
             None => {
                 let most = ledger.free_hosts().most_cpus();
-                Width { short: most, until: Span::MAX, long: most }
+                Room::Width(Width { short: most, until: Span::MAX, long: most })
             }
         }
     }

@@ -21,5 +21,5 @@ pub use order::{Bypassed, Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub(crate) use queue::procs;
 pub use queue::{Position, QueueIndex, Waiting};
-pub use staircase::{Admits, Everything, ProfileStaircase, Staircase};
+pub use staircase::{Admits, Everything, Staircase, StepStaircase};
 pub use start::{head_start_reason, start_job};

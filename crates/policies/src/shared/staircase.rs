@@ -1,6 +1,6 @@
 //! The free capacity beside reservations: for each width, the longest span free from now on.
 
-use miserly_core::Span;
+use miserly_core::{Procs, Span, Time};
 
 /// A limit on the width and the span of jobs that start now.
 pub trait Admits {
@@ -60,18 +60,52 @@ impl Admits for Staircase {
     }
 }
 
-/// A staircase of any number of steps, as a profile has it from now on ([`Profile::outlook`]).
-///
-/// [`Profile::outlook`]: super::Profile::outlook
+/// A staircase of any number of steps, as a plan has it from now on.
 #[derive(Clone, Debug, Default)]
-pub struct ProfileStaircase {
+pub struct StepStaircase {
     /// Processors with the span for which they are free: widths decrease, spans increase.
     pub(super) steps: Vec<(u32, Span)>,
 }
 
-impl Admits for ProfileStaircase {
+impl StepStaircase {
+    /// Returns a staircase with this number of processors for ever.
+    pub fn of(procs: Procs) -> StepStaircase {
+        StepStaircase { steps: vec![(width(procs), Span::MAX)] }
+    }
+
+    /// Returns the staircase of this number of free processors, and of the number from each later time on.
+    pub(super) fn falling(
+        now: Time,
+        procs: Procs,
+        later: impl Iterator<Item = (Time, Procs)>,
+    ) -> StepStaircase {
+        let mut steps = Vec::new();
+        let mut least = width(procs);
+        for (at, procs) in later {
+            if least == 0 {
+                break;
+            }
+            let procs = width(procs);
+            if procs < least {
+                steps.push((least, at - now));
+                least = procs;
+            }
+        }
+        if least > 0 {
+            steps.push((least, Span::MAX));
+        }
+        StepStaircase { steps }
+    }
+}
+
+/// Returns a number of processors as requests have it.
+fn width(procs: Procs) -> u32 {
+    u32::try_from(procs.get()).unwrap_or(u32::MAX)
+}
+
+impl Admits for StepStaircase {
     fn admits(&self, procs: u32, span: Span) -> bool {
-        let wide = self.steps.iter().rev().find(|(free, _)| procs <= *free);
-        wide.is_some_and(|(_, until)| span <= *until)
+        let wide = self.steps.partition_point(|(free, _)| procs <= *free);
+        wide > 0 && span <= self.steps[wide - 1].1
     }
 }

@@ -7,6 +7,7 @@ use miserly_core::{
 use super::pool::Pool;
 use super::timeline::Timeline;
 use super::{HostPlan, small};
+use crate::shared::StepStaircase;
 
 impl HostPlan {
     /// Returns a placement at which a job can start now and stay for `span`, beside all
@@ -74,6 +75,15 @@ impl HostPlan {
             }
             None => (now, Span::MAX, now),
         }
+    }
+
+    /// Returns the same as [`room_on`](HostPlan::room_on), exact beside any number of reservations.
+    ///
+    /// O(n) in the breakpoints up to the last one at which less becomes free.
+    pub fn outlook_on(&self, host: HostId, ledger: &Ledger) -> StepStaircase {
+        let now = ledger.free_hosts().on(host).cpus_count();
+        let line = &self.hosts[host.index()];
+        if self.held > 0 { line.outlook(self.now, now) } else { StepStaircase::of(now) }
     }
 
     /// Returns the earliest start of a job from `now` on, and its placement.

@@ -3,6 +3,7 @@
 use miserly_core::{Kind, Procs, Resources, Span, Time};
 
 use super::lasting::Falls;
+use crate::shared::StepStaircase;
 
 /// The number of resource kinds.
 const KINDS: usize = Kind::ALL.len();
@@ -178,7 +179,16 @@ impl Timeline {
     /// Returns the most processors that are free at any instant of `from..to`.
     pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> Procs {
         let most = self.steps(from, to - from).map(|free| free[Kind::Cpus as usize]).max();
-        most.and_then(|most| u64::try_from(most).ok()).map_or(Procs::ZERO, Procs::new)
+        most.map_or(Procs::ZERO, |most| Procs::new(most.max(0).cast_unsigned()))
+    }
+
+    /// Returns the processors that stay free from now on, of this number that is free now.
+    pub(super) fn outlook(&self, now: Time, free: Procs) -> StepStaircase {
+        let last = self.falls.map_or(i64::MIN, |falls| falls.last);
+        let first = self.locate(now);
+        let later = self.points[first..].iter().take_while(|(at, _)| *at <= last);
+        let later = later.map(|(at, free)| (Time::from_ticks(*at).max(now), procs(free)));
+        StepStaircase::falling(now, free, later)
     }
 
     /// Returns the free resources from `from` on as stretches, each with its end. The last one has
@@ -212,6 +222,10 @@ impl Stretch<'_> {
         let mut kinds = amounts(need).into_iter().zip(amounts(lacking)).zip(self.0);
         kinds.all(|((need, lacking), free)| need == 0 || need.saturating_add(lacking) <= *free)
     }
+}
+
+fn procs(free: &Amounts) -> Procs {
+    Procs::new(free[Kind::Cpus as usize].max(0).cast_unsigned())
 }
 
 fn amounts(resources: &Resources) -> Amounts {

@@ -13,7 +13,7 @@ use miserly_core::{Span, Time};
 use self::chunk::{CHUNK, Chunk};
 use self::no_holes::NoHoles;
 use self::search::Search;
-use super::staircase::ProfileStaircase;
+use super::staircase::StepStaircase;
 
 /// The number of past breakpoints that are removed together.
 const PAST: usize = 16;
@@ -192,7 +192,7 @@ impl Profile {
     /// Returns the processors that stay free from `now` on, with the span for each width.
     ///
     /// O(n) in the breakpoints. A chunk that does not fall below the count before it is O(1).
-    pub fn outlook(&self, now: Time) -> ProfileStaircase {
+    pub fn outlook(&self, now: Time) -> StepStaircase {
         let start = self.locate(now.ticks());
         let mut steps = Vec::new();
         let mut least = self.count(start);
@@ -211,7 +211,7 @@ impl Profile {
         }
         steps.push((least, Span::MAX));
         let counted = |(free, until): (i32, Span)| Some((u32::try_from(free).ok()?, until));
-        ProfileStaircase {
+        StepStaircase {
             steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect(),
         }
     }
