@@ -36,11 +36,11 @@ impl Ledger {
                     self.take(placement, Part::All)?;
                 }
                 self.overdue_seen |= matches!(expected, Expected::Overdue { .. });
-                self.running += 1;
+                self.running.insert(job);
             }
             State::Suspended { placement, holds, .. } => {
                 self.take(placement, holds.part())?;
-                self.suspended += 1;
+                self.suspended.insert(job);
             }
         }
         self.overdue_seen |=
@@ -98,7 +98,7 @@ impl Ledger {
         entry.state =
             State::Running { start: now, since: now, expected, placement, released: false, quantum };
         self.waiting -= 1;
-        self.running += 1;
+        self.running.insert(job);
         Ok(allowed)
     }
 
@@ -230,12 +230,12 @@ impl Ledger {
                 let slot = placement.slot;
                 self.release(job)?;
                 self.note_vacated_slot(slot);
-                self.running -= 1;
+                self.running.remove(job);
             }
             State::Suspended { placement, holds, .. } => {
                 let (placement, held) = (placement.clone(), holds.part());
                 self.give(&placement, held);
-                self.suspended -= 1;
+                self.suspended.remove(job);
             }
             State::Waiting => self.waiting -= 1,
         }
@@ -298,7 +298,7 @@ impl Ledger {
         entry.state = State::Waiting;
         self.leave_alternate_slots(job);
         self.give(&placement, Part::All);
-        self.running -= 1;
+        self.running.remove(job);
         self.waiting += 1;
         Ok(lost)
     }

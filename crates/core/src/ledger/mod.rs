@@ -3,6 +3,7 @@
 mod changes;
 
 mod entry;
+mod job_set;
 
 mod names;
 
@@ -17,11 +18,12 @@ mod slots;
 pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
+use job_set::JobSet;
 pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::violation::Rule;
 use crate::{
@@ -65,8 +67,8 @@ pub struct Ledger {
     /// The number of decisions on the starts of jobs.
     decisions: u64,
     waiting: usize,
-    running: usize,
-    suspended: usize,
+    running: JobSet,
+    suspended: JobSet,
     overdue_seen: bool,
     /// The resources that jobs hold beyond the capacity, after a capacity loss. Only for a machine
     /// of one host.
@@ -93,8 +95,8 @@ impl Ledger {
             admissions: 0,
             decisions: 0,
             waiting: 0,
-            running: 0,
-            suspended: 0,
+            running: JobSet::default(),
+            suspended: JobSet::default(),
             overdue_seen: false,
             missing: Resources::NONE,
             breach_cause: None,
@@ -276,13 +278,13 @@ impl Ledger {
     /// event of its end, but its resources count as free. A sum of running processors has to leave
     /// such jobs out.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.in_order(|state| matches!(state, State::Running { .. }))
+        self.by_admission(&self.running)
     }
 
     /// Returns the suspended jobs, in the order of their admission. O(n log n), for rebuilding a
     /// policy.
     pub fn suspended(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.in_order(|state| matches!(state, State::Suspended { .. }))
+        self.by_admission(&self.suspended)
     }
 
     /// Returns the number of waiting jobs.
@@ -292,12 +294,23 @@ impl Ledger {
 
     /// Returns the number of running jobs.
     pub fn running_count(&self) -> usize {
-        self.running
+        self.running.len()
     }
 
     /// Returns the number of suspended jobs.
     pub fn suspended_count(&self) -> usize {
-        self.suspended
+        self.suspended.len()
+    }
+
+    /// Returns the running jobs in no order that is to be relied on. O(1) for each, without a sort.
+    pub fn running_in_any_order(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.running.iter()
+    }
+
+    fn by_admission(&self, jobs: &JobSet) -> impl Iterator<Item = JobId> + use<> {
+        let mut found: Vec<_> = jobs.iter().map(|job| (self.entry(job).admitted, job)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, job)| job)
     }
 
     fn in_order(&self, wanted: fn(&State) -> bool) -> impl Iterator<Item = JobId> + use<> {
@@ -321,8 +334,9 @@ impl Ledger {
         let mut free: Vec<Resources> = self.machine.hosts().iter().map(|host| host.capacity).collect();
         // Jobs hold these resources, although the machine does not have them.
         free[0] = free[0].plus(&self.missing);
-        let (mut waiting, mut running, mut suspended) = (0, 0, 0);
-        for entry in self.jobs.iter().flatten() {
+        let (mut waiting, mut running, mut suspended) = (0, vec![], vec![]);
+        for (job, entry) in (0..).map(JobId).zip(&self.jobs) {
+            let Some(entry) = entry else { continue };
             let number = entry.request.number;
             entry.check_opportunistic(number);
             match &entry.state {
@@ -332,14 +346,14 @@ impl Ledger {
                     assert!(!missed, "job {number} waits past its promise at {now}");
                 }
                 State::Running { start, placement, released, .. } => {
-                    running += 1;
+                    running.push(job);
                     assert!(*start >= entry.request.submit, "job {number} started early");
                     if !released {
                         hold(&mut free, placement, self.by_host(Part::All));
                     }
                 }
                 State::Suspended { placement, holds, .. } => {
-                    suspended += 1;
+                    suspended.push(job);
                     assert_eq!(entry.working(), Procs::ZERO, "job {number} is suspended and works");
                     hold(&mut free, placement, self.by_host(holds.part()));
                 }
@@ -353,8 +367,15 @@ impl Ledger {
         assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
         self.check_slots();
-        let counts = (self.waiting, self.running, self.suspended);
-        assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
+        assert_eq!(waiting, self.waiting, "the count of waiting jobs follows from the states");
+        for (found, set) in [(running, &self.running), (suspended, &self.suspended)] {
+            let kept: BTreeSet<_> = set.iter().collect();
+            assert_eq!(
+                (found.len(), kept),
+                (set.len(), found.into_iter().collect()),
+                "the sets follow from the states"
+            );
+        }
     }
 }
 

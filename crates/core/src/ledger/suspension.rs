@@ -33,8 +33,8 @@ impl Ledger {
         if written.is_none() {
             self.give(&placement, Part::Cpus);
         }
-        self.running -= 1;
-        self.suspended += 1;
+        self.running.remove(job);
+        self.suspended.insert(job);
         Ok(())
     }
 
@@ -83,8 +83,8 @@ impl Ledger {
         entry.state =
             State::Running { start, since: now + read, expected, placement, released: false, quantum: None };
         self.leave_alternate_slots(job);
-        self.suspended -= 1;
-        self.running += 1;
+        self.suspended.remove(job);
+        self.running.insert(job);
         Ok(())
     }
 

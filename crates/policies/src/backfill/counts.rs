@@ -6,7 +6,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
-use crate::shared::{Admits, Profile, StepStaircase, Staircase, Waiting, procs};
+use crate::shared::{Admits, Profile, Staircase, StepStaircase, Waiting, procs};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///

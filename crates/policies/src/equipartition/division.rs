@@ -21,17 +21,29 @@ pub(super) fn equally(procs: Procs, requested: &[Procs]) -> Vec<Procs> {
 }
 
 /// Returns the highest level up to which the requests of all jobs can be filled.
+///
+/// The level rises until no request that is above the last level is below the next one. O(n) for each time, of which
+/// there are few.
 fn level(procs: Procs, requested: &[Procs]) -> Procs {
-    let mut rising = requested.to_vec();
-    rising.sort_unstable();
-    let mut left = procs;
-    for (want, jobs) in rising.iter().zip((1..=rising.len() as u64).rev()) {
-        if *want > left / jobs {
-            return left / jobs;
+    let mut level = Procs::ZERO;
+    loop {
+        let (mut left, mut jobs, mut most) = (procs, 0, Procs::ZERO);
+        for want in requested {
+            most = most.max(*want);
+            if *want <= level {
+                left -= *want;
+            } else {
+                jobs += 1;
+            }
         }
-        left -= *want;
+        if jobs == 0 {
+            return most;
+        }
+        if left / jobs == level {
+            return level;
+        }
+        level = left / jobs;
     }
-    rising.last().copied().unwrap_or(Procs::ZERO)
 }
 
 /// The request of a job, and whether it has priority over the others.
@@ -74,6 +86,31 @@ mod tests {
         check_equally(8, &[2, 3], &[2, 3]);
         check_equally(3, &[5, 5, 5], &[1, 1, 1]);
         check_equally(3, &[], &[]);
+    }
+
+    /// Returns the level from the requests in rising order.
+    fn level_by_order(procs: Procs, requested: &[Procs]) -> Procs {
+        let mut rising = requested.to_vec();
+        rising.sort_unstable();
+        let mut left = procs;
+        for (want, jobs) in rising.iter().zip((1..=rising.len() as u64).rev()) {
+            if *want > left / jobs {
+                return left / jobs;
+            }
+            left -= *want;
+        }
+        rising.last().copied().unwrap_or(Procs::ZERO)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_level_is_that_of_the_order(
+            procs in 0u64..200,
+            requested in proptest::collection::vec(1u64..60, 0..30),
+        ) {
+            let requested: Vec<Procs> = requested.into_iter().map(Procs::new).collect();
+            assert_eq!(level(procs.into(), &requested), level_by_order(procs.into(), &requested));
+        }
     }
 
     #[test]

@@ -112,9 +112,11 @@ impl Host {
             all: assigned.for_quantum || rules.gives_all(ledger.entry(assigned.job), now),
         };
         let wants: Vec<Want> = self.jobs.iter().map(want).collect();
-        let shares = equally(self.procs, &requested).into_iter().zip(divide(self.procs, &wants));
+        let fair = equally(self.procs, &requested);
+        let target = wants.iter().any(|want| want.all).then(|| divide(self.procs, &wants));
+        let shares = fair.iter().zip(target.as_ref().unwrap_or(&fair));
         for (assigned, (fair, target)) in self.jobs.iter_mut().zip(shares) {
-            (assigned.fair, assigned.target) = (fair, target);
+            (assigned.fair, assigned.target) = (*fair, *target);
         }
         self.requested =
             requested.iter().fold(Procs::ZERO, |sum, requested: &Procs| sum.saturating_add(*requested));

@@ -108,7 +108,7 @@ impl Timeline {
         self.falls = None;
         for pair in self.points.windows(2) {
             let ((_, before), (at, after)) = (&pair[0], &pair[1]);
-            if before.iter().zip(after).any(|(before, after)| after < before) {
+            if !enough(before, after) {
                 self.falls = Some(Falls { first: self.falls.map_or(*at, |falls| falls.first), last: *at });
                 self.least = std::array::from_fn(|kind| self.least[kind].min(after[kind]));
             }
@@ -138,7 +138,7 @@ impl Timeline {
 
     /// Returns whether `need` is free throughout `from..from + span`.
     pub(super) fn fits(&self, from: Time, span: Span, need: &Resources) -> bool {
-        let need = amounts(need);
+        let need = needed(need);
         let mut steps = self.steps(from, span);
         let enough = |free: &Amounts| enough(&need, free);
         if self.falls.is_none() { steps.next().is_some_and(enough) } else { steps.all(enough) }
@@ -156,7 +156,7 @@ impl Timeline {
         span: Span,
         need: &Resources,
     ) -> Option<Time> {
-        let need = amounts(need);
+        let need = needed(need);
         let mut start = None;
         for (at, free) in &self.points[self.locate(from)..] {
             if let Some(start) =
@@ -207,9 +207,16 @@ impl Timeline {
     }
 }
 
-/// Returns whether every needed kind is sufficient. Kinds that are not needed may be short.
+/// Returns whether each amount is at least the needed one.
+#[inline]
 fn enough(need: &Amounts, free: &Amounts) -> bool {
-    need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free)
+    // The sign of any difference. No amount is so large that a difference overflows.
+    need.iter().zip(free).fold(0, |lacking, (need, free)| lacking | (free - need)) >= 0
+}
+
+/// Returns the amounts that a job needs. Kinds that it does not need may be short.
+fn needed(need: &Resources) -> Amounts {
+    amounts(need).map(|amount| if amount == 0 { i64::MIN / 4 } else { amount })
 }
 
 /// The free resources for some time, without a change.
@@ -238,4 +245,35 @@ fn resources(amounts: &Amounts) -> Resources {
         resources.with(kind, u64::try_from(*amount).unwrap_or(0))
     };
     Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, with)
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::draw;
+
+    use super::*;
+    use crate::shared::Admits;
+
+    /// Takes and gives back amounts at random, and compares the outlook with a search for each width and span.
+    #[test]
+    fn the_outlook_tells_what_fits() {
+        for seed in 0..50 {
+            let mut line = Timeline::new(&Resources::cpus(20));
+            let now = Time::from_ticks(5);
+            for step in 0..30 {
+                let random = |nth: u64, most: u64| draw(seed, step, nth) % most;
+                let at = |nth: u64| Time::from_ticks(i64::try_from(random(nth, 30)).unwrap());
+                let (from, to) = (at(1), if random(3, 4) == 0 { Time::MAX } else { at(2) });
+                line.change(from, to, &Resources::cpus(random(4, 4)), random(5, 2) == 0, |_, _| {});
+                let free = line.free_at(now).cpus_count();
+                let outlook = line.outlook(now, free);
+                for span in [1, 2, 3, 5, 8, 13, 21, 34].map(Span::from_ticks) {
+                    for procs in 1u32..30 {
+                        let fits = line.fits(now, span, &Resources::cpus(u64::from(procs)));
+                        assert_eq!(outlook.admits(procs, span), fits, "{procs} for {span:?}: {line:?}");
+                    }
+                }
+            }
+        }
+    }
 }

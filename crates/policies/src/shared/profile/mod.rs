@@ -211,9 +211,7 @@ impl Profile {
         }
         steps.push((least, Span::MAX));
         let counted = |(free, until): (i32, Span)| Some((u32::try_from(free).ok()?, until));
-        StepStaircase {
-            steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect(),
-        }
+        StepStaircase { steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect() }
     }
 
     fn time(&self, at: At) -> i64 {
