@@ -2,11 +2,13 @@
 
 mod blockers;
 
-mod job_sets;
-
 mod pe_allocator;
 
 mod limits;
+
+mod merged;
+
+mod occupants;
 
 mod pe_choice;
 
@@ -14,18 +16,23 @@ mod policy;
 
 mod rank;
 
+mod running;
+
 mod slices;
 
 mod transfer;
+
+mod urgency;
 
 mod victim;
 
 mod view;
 
-use miserly_core::{Context, Event, JobId, Ledger, Policy, Span, StartReason, Time, Violation};
+mod wanted;
+
+use miserly_core::{Context, Event, JobId, Ledger, PeSet, Policy, Span, StartReason, Time, Violation};
 
 use self::blockers::Blockers;
-use self::job_sets::{JobSets, Known};
 pub use self::limits::Limits;
 use self::limits::SlowdownStats;
 use self::pe_allocator::PeAllocator;
@@ -33,9 +40,11 @@ pub use self::pe_choice::PeChoice;
 pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
 use self::rank::Rank;
+use self::running::Running;
 pub use self::slices::Slices;
 pub use self::transfer::Transfer;
-use self::view::{Ranked, View, most_urgent_first};
+use self::urgency::{Ranked, Urgency};
+use self::view::{View, most_urgent_first};
 
 /// The rules of suspension.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,17 +93,19 @@ pub struct Moving {
 /// Ranks of waiting jobs grow until they entitle the jobs to suspend others. The ranks determine
 /// the earliest such time. There is a pass at the next multiple of the period, and none before.
 ///
-/// A pass examines all jobs once, and once more after each suspension. Each time is O(w log w + r +
-/// r q) for w idle jobs of q widths, and r running jobs, which are kept in order. A suspended job
-/// whose blocker has moved examines each running job. Each start on free choice of processors
-/// examines those of all suspended jobs ([`PeChoice::Spare`]), and sorts these jobs only if too few
-/// processors are left beside theirs.
+/// A pass examines the idle jobs that no running job blocks once, and once more after each
+/// suspension. Each time is O(c log c + r + r q) for c of these jobs of q widths, and r running jobs,
+/// which are kept in order. A suspended job whose blocker has moved examines its own processors.
+///
+/// A start on free choice of processors sorts the idle jobs by their present ranks. It examines the
+/// suspended ones, the most urgent first, until the choice is known ([`PeChoice::Spare`]).
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
     allocator: PeAllocator,
-    sets: JobSets,
-    /// For the jobs that have to return to their own processors.
+    running: Running,
+    idle: Urgency,
+    /// What blocks idle jobs that have to return to their own processors.
     blockers: Blockers,
     stats: SlowdownStats,
 }
@@ -104,85 +115,89 @@ impl Selective {
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
         let allocator = PeAllocator::new(rules.moving);
         let (blockers, stats) = (Blockers::default(), SlowdownStats::default());
-        let sets = JobSets::empty(rules.moving.transfer);
-        Selective { name, rules, allocator, sets, blockers, stats }
+        let (running, idle) = (Running::none(rules.moving.transfer), Urgency::empty(rules.criterion));
+        Selective { name, rules, allocator, running, idle, blockers, stats }
     }
 
     /// Serves the jobs, the most urgent first, until one of them suspends others.
     fn sweep(&mut self, context: &mut Context<'_>) -> Result<Sweep, Violation> {
-        let unblocked = self.unblocked((context.ledger(), context.now()));
-        let mut view = View::new(&self.rules, &self.allocator, &mut self.sets, context);
+        self.blockers.refresh((context.ledger(), context.now()), &self.rules);
+        let mut view = View::new(&self.rules, &self.allocator, &mut self.running, context);
+        let mut settled = self.allocator.unpreemptable(context.ledger());
         let mut moved = false;
-        for (rank, _, job) in most_urgent_first(self.runnable(context, &mut view, &unblocked)) {
-            let ledger = context.ledger();
-            if let Some(pes) = view.place(&self.allocator, ledger, job, &self.sets.idle) {
+        for (rank, _, job) in self.candidates(context, &mut view) {
+            let (ledger, now) = (context.ledger(), context.now());
+            if self.is_blocked((ledger, now), job, &settled) {
+                continue;
+            }
+            if let Some(pes) = view.place(&self.allocator, ledger, job, &mut self.idle) {
                 let reason = self.reason(context, job, rank);
                 self.allocator.start_or_resume(context, job, pes.clone(), reason)?;
                 view.take(&self.allocator, context.ledger(), &pes);
                 self.now_runs(context.ledger(), job);
+                settled = self.allocator.unpreemptable(context.ledger());
                 moved = true;
             } else if let Some((victims, pes)) =
-                view.victims(&self.allocator, ledger, (job, rank), &self.sets.idle)
+                view.victims(&self.allocator, ledger, (job, rank), (&self.running, &mut self.idle))
             {
                 let reason = self.reason(context, job, rank);
                 self.allocator.start_over_victims(context, job, &victims, pes, reason)?;
-                self.sets.set_suspended(context.ledger(), &victims);
+                for victim in victims {
+                    self.now_idles(context.ledger(), victim);
+                }
                 if !self.allocator.claims(job) {
                     self.now_runs(context.ledger(), job);
                 }
                 return Ok(Sweep::Suspended);
             }
         }
-        Ok(if moved { Sweep::Started } else { Sweep::Quiet(Look { unblocked, view }) })
+        Ok(if moved { Sweep::Started } else { Sweep::Quiet(view) })
     }
 
-    /// Returns the jobs that can possibly run, with their ranks and admission numbers.
-    fn runnable(&self, context: &Context<'_>, view: &mut View, unblocked: &[Unblocked]) -> Vec<Ranked> {
+    /// Returns the jobs that can possibly run, the most urgent first.
+    ///
+    /// A job that has to return may be blocked.
+    fn candidates(&self, context: &Context<'_>, view: &mut View) -> Vec<Ranked> {
         let (ledger, now) = (context.ledger(), context.now());
         let mut able = vec![];
-        for &Unblocked { idle, returns } in unblocked {
-            let known = &self.sets.idle[idle];
-            let rank = known.rank(self.rules.criterion, now);
-            if returns || view.may_help(ledger, known.job, rank) {
-                able.push((rank, known.admitted, known.job));
+        for &job in self.blockers.open() {
+            let Some(rank) = self.idle.rank_of(job, now) else { continue };
+            let entry = ledger.entry(job);
+            let mut may = || self.allocator.must_return(ledger, entry) || view.may_help(ledger, job, rank);
+            if self.allocator.is_schedulable(ledger, job) && may() {
+                able.push((rank, entry.admitted, job));
             }
         }
-        able
+        most_urgent_first(able)
     }
 
-    /// Returns the idle jobs that no running job blocks.
-    fn unblocked(&mut self, (ledger, now): (&Ledger, Time)) -> Vec<Unblocked> {
-        let Selective { rules, allocator, sets: JobSets { idle, running, .. }, blockers, .. } = self;
-        let settled = allocator.unpreemptable(ledger);
-        blockers.refresh((ledger, now), rules);
-        let mut unblocked = vec![];
-        for (at, &Known { job, suspended, .. }) in idle.iter().enumerate() {
-            if blockers.holds(job) || !allocator.is_schedulable(ledger, job) {
-                continue;
-            }
-            let returns = suspended && allocator.must_return(ledger, ledger.entry(job));
-            let kept = || pe_allocator::returns_to(ledger, job, &settled);
-            if !returns || (!kept() && !blockers.find((ledger, now), rules, job, running)) {
-                unblocked.push(Unblocked { idle: at, returns });
-            }
-        }
-        unblocked
+    /// Returns whether a job must return to its own processors, and a running job blocks it there.
+    ///
+    /// It looks for that job unless some of the processors are among the `settled` ones.
+    fn is_blocked(&mut self, (ledger, now): (&Ledger, Time), job: JobId, settled: &PeSet) -> bool {
+        self.allocator.must_return(ledger, ledger.entry(job))
+            && !pe_allocator::returns_to(ledger, job, settled)
+            && self.blockers.find((ledger, now), &self.rules, job, &self.running)
     }
 
     fn now_runs(&mut self, ledger: &Ledger, job: JobId) {
         self.blockers.forget(job);
-        self.sets.set_running(ledger, job);
+        self.idle.remove(job);
+        self.running.insert(ledger, job);
+    }
+
+    fn now_idles(&mut self, ledger: &Ledger, job: JobId) {
+        self.running.remove(ledger, job);
+        self.idle.insert(job, ledger.entry(job));
+        self.blockers.insert(job);
     }
 
     /// Returns the start reason of a job: backfilled if a more urgent one still waits.
-    fn reason(&self, context: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
+    fn reason(&mut self, context: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
         let (ledger, now) = (context.ledger(), context.now());
-        let ahead = |other: &Known| {
-            other.job != job
-                && other.rank(self.rules.criterion, now) > rank
-                && self.allocator.is_schedulable(ledger, other.job)
-        };
-        if self.sets.idle.iter().any(ahead) {
+        self.idle.sort(now);
+        let mut ahead = self.idle.ranked().map_while(|(its, _, other)| (its > rank).then_some(other));
+        if ahead.any(|other| other != job && self.allocator.is_schedulable(ledger, other)) {
             StartReason::Backfilled
         } else if ledger.request(job).submit == now {
             StartReason::Immediate
@@ -193,53 +208,45 @@ impl Selective {
 
     /// Requests a wake-up at the next time at which a pass can have an effect without an event.
     ///
-    /// `look` has the present jobs that are not blocked, if they are known.
-    fn request_wake(&mut self, context: &mut Context<'_>, look: Option<Look>) -> Result<(), Violation> {
+    /// `view` shows the present, if it is known. No open job is blocked then.
+    fn request_wake(&mut self, context: &mut Context<'_>, view: Option<View>) -> Result<(), Violation> {
         let period = self.rules.period;
         let by_waiting =
-            period.and_then(|period| Some(multiple(self.next_entitlement(context, look)?, period)));
+            period.and_then(|period| Some(multiple(self.next_entitlement(context, view)?, period)));
         let transfers = self.allocator.next_swap_out().into_iter().chain(self.allocator.next_swap_in());
         by_waiting.into_iter().chain(transfers).try_for_each(|at| context.wake_at(at))
     }
 
     /// Returns the earliest time at which a job will be entitled to enough processors.
-    fn next_entitlement(&mut self, context: &Context<'_>, look: Option<Look>) -> Option<Time> {
+    fn next_entitlement(&mut self, context: &Context<'_>, mut view: Option<View>) -> Option<Time> {
         let (ledger, now) = (context.ledger(), context.now());
-        let (unblocked, mut view) = match look {
-            Some(Look { unblocked, view }) => (unblocked, Some(view)),
-            None => (self.unblocked((ledger, now)), None),
-        };
-        let Selective { rules, allocator, sets, blockers, .. } = self;
+        let settled = self.allocator.unpreemptable(ledger);
+        if view.is_none() {
+            self.blockers.refresh((ledger, now), &self.rules);
+        }
+        let looks = view.is_none();
         let mut next = Time::MAX;
-        // A job that returns and that no job blocks does not become able by waiting.
-        for Unblocked { idle, .. } in unblocked.into_iter().filter(|job| !job.returns) {
-            let view = view.get_or_insert_with(|| View::new(rules, allocator, sets, context));
-            let job = sets.idle[idle].job;
+        for job in self.blockers.open().to_vec() {
+            if !self.allocator.is_schedulable(ledger, job) {
+                continue;
+            }
+            // A job that returns and that no job blocks does not become able by waiting.
+            if self.allocator.must_return(ledger, ledger.entry(job)) {
+                let _ = looks && self.is_blocked((ledger, now), job, &settled);
+                continue;
+            }
+            let Selective { rules, allocator, running, .. } = self;
+            let view = view.get_or_insert_with(|| View::new(rules, allocator, running, context));
             let Some(bar) = view.bar(ledger, job) else { continue };
             let entitled = rules.criterion.entitled_at(ledger.entry(job), now, bar);
             next = entitled.filter(|at| *at > now).map_or(next, |at| at.min(next));
         }
-        let settled = allocator.unpreemptable(ledger);
         // A pass follows when the processors are no longer settled.
-        let mut due = blockers.due().filter(|(_, job)| !pe_allocator::returns_to(ledger, *job, &settled));
+        let mut due =
+            self.blockers.due().filter(|(_, job)| !pe_allocator::returns_to(ledger, *job, &settled));
         let due = due.next().map_or(Time::MAX, |(at, _)| at);
         Some(due.min(next)).filter(|at| *at < Time::MAX)
     }
-}
-
-/// An idle job that no running job blocks.
-#[derive(Clone, Copy, Debug)]
-struct Unblocked {
-    /// Its position among the idle jobs.
-    idle: usize,
-    /// Whether it must return to its own processors.
-    returns: bool,
-}
-
-/// What a sweep saw that changed nothing.
-struct Look {
-    unblocked: Vec<Unblocked>,
-    view: View,
 }
 
 /// The effect of a sweep.
@@ -248,8 +255,8 @@ enum Sweep {
     Suspended,
     /// Jobs started or resumed, and none was suspended.
     Started,
-    /// None.
-    Quiet(Look),
+    /// None. This is what it saw.
+    Quiet(View),
 }
 
 /// Returns the first multiple of a period that is not before `at`.
@@ -270,8 +277,10 @@ impl Policy for Selective {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.allocator.rebuild(now, ledger);
+        self.running.rebuild(ledger);
+        self.idle.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.sets.rebuild(ledger);
+        ledger.waiting().chain(ledger.suspended()).for_each(|job| self.blockers.insert(job));
         if let Some(limits) = &mut self.rules.limits {
             limits.learn_from(ledger);
         }
@@ -279,14 +288,18 @@ impl Policy for Selective {
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.sets.insert_idle(ledger, job),
+            Event::Submitted(job) => {
+                self.idle.insert(job, ledger.entry(job));
+                self.blockers.insert(job);
+            }
             Event::Ended(ended) => {
                 if self.rules.limits.as_ref().is_some_and(|limits| limits.means.is_none()) {
                     self.stats.note(ledger.entry(ended.job), now);
                 }
                 self.allocator.forget(ended.job);
                 self.blockers.forget(ended.job);
-                self.sets.remove(ended.job);
+                self.idle.remove(ended.job);
+                self.running.remove(ledger, ended.job);
             }
             _ => {}
         }
@@ -304,7 +317,7 @@ impl Policy for Selective {
             match self.sweep(context)? {
                 Sweep::Suspended => {}
                 Sweep::Started => return self.request_wake(context, None),
-                Sweep::Quiet(look) => return self.request_wake(context, Some(look)),
+                Sweep::Quiet(view) => return self.request_wake(context, Some(view)),
             }
         }
     }

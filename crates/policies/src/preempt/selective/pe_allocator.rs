@@ -1,10 +1,13 @@
 //! The allocation of processors by number: free processors, claims, and starts.
 
+use std::borrow::Cow;
+
 use miserly_core::{
     Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Resources, Span, StartReason,
     State, Time, Violation,
 };
 
+use super::wanted::Wanted;
 use super::{Moving, PeChoice, pe_choice};
 
 /// The only host of a machine that these policies run on.
@@ -24,11 +27,14 @@ pub(super) struct PeAllocator {
     swapping_out: Vec<(Time, JobId)>,
     /// The jobs that are being swapped in, and until when.
     swapping_in: Vec<(Time, JobId)>,
+    /// The processors of suspended jobs, where the choice of processors depends on them.
+    wanted: Wanted,
 }
 
 impl PeAllocator {
     pub(super) fn new(moving: Moving) -> PeAllocator {
-        PeAllocator { moving, claimants: vec![], swapping_out: vec![], swapping_in: vec![] }
+        let wanted = Wanted::default();
+        PeAllocator { moving, claimants: vec![], swapping_out: vec![], swapping_in: vec![], wanted }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
@@ -42,6 +48,8 @@ impl PeAllocator {
         self.swapping_in = ledger.running().map(read_until).filter(|(until, _)| *until > now).collect();
         // Claims exist only during a swap-out, and after it until the next pass.
         self.claimants = ledger.waiting().chain(ledger.suspended()).filter(claims).collect();
+        self.wanted.clear();
+        ledger.suspended().for_each(|job| self.set_returning(ledger, job));
     }
 
     /// Removes a job that left the system.
@@ -49,6 +57,19 @@ impl PeAllocator {
         self.claimants.retain(|claimant| *claimant != job);
         self.swapping_out.retain(|(_, leaving)| *leaving != job);
         self.swapping_in.retain(|(_, coming)| *coming != job);
+        self.wanted.remove(job);
+    }
+
+    /// Records that a job is suspended.
+    fn set_returning(&mut self, ledger: &Ledger, job: JobId) {
+        if let Some(own) = own(ledger.entry(job)).filter(|_| self.spares()) {
+            self.wanted.insert(job, own);
+        }
+    }
+
+    /// Returns whether the choice of processors depends on suspended jobs.
+    fn spares(&self) -> bool {
+        !self.moving.migrates && self.moving.place == PeChoice::Spare
     }
 
     /// Returns the jobs with a claim.
@@ -175,23 +196,25 @@ impl PeAllocator {
 
     /// Returns `procs` of these processors for a job without fixed processors.
     ///
-    /// Considers the processors to which the `returning` jobs have to return. `by_urgency` returns
-    /// these jobs, the most urgent first. It is called only if the order matters.
+    /// Considers the processors to which suspended jobs have to return, and jobs that are about to
+    /// be suspended, the `leaving` ones. `by_urgency` has all of these, the most urgent first.
     pub(super) fn choose(
         &self,
         ledger: &Ledger,
         procs: Procs,
         of: &PeSet,
-        returning: impl Iterator<Item = JobId>,
-        by_urgency: impl FnOnce() -> Vec<JobId>,
+        leaving: &[JobId],
+        by_urgency: impl Iterator<Item = JobId>,
     ) -> Option<PeSet> {
-        let Moving { migrates, place, .. } = self.moving;
-        if migrates || place == PeChoice::Lowest {
-            return place.choose(of, procs, std::iter::empty());
+        if !self.spares() {
+            return of.clone().take_lowest(procs);
         }
         let pes_of = |job| pes(ledger.entry(job));
-        pe_choice::unwanted(of, procs, returning.filter_map(pes_of))
-            .or_else(|| place.choose(of, procs, by_urgency().into_iter().filter_map(pes_of)))
+        let mut others = Cow::Borrowed(of);
+        leaving.iter().filter_map(|job| pes_of(*job)).for_each(|pes| others.to_mut().remove_all(pes));
+        self.wanted
+            .others(&others, procs)
+            .or_else(|| pe_choice::spare(of, procs, by_urgency.filter_map(pes_of)))
     }
 
     /// Returns whether a job must return to its own processors, which the machine must still have.
@@ -216,6 +239,7 @@ impl PeAllocator {
         if read > Span::ZERO {
             self.swapping_in.push((context.now() + read, job));
         }
+        self.wanted.remove(job);
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
         context.resume_on(job, on, read)
@@ -236,10 +260,12 @@ impl PeAllocator {
         for victim in victims {
             let Some(write) = self.moving.transfer.swap_out_time(context.ledger().entry(*victim)) else {
                 context.suspend(*victim, Time::MAX, by)?;
+                self.set_returning(context.ledger(), *victim);
                 continue;
             };
             let until = now + write;
             context.swap_out(*victim, until, by)?;
+            self.set_returning(context.ledger(), *victim);
             self.swapping_out.push((until, *victim));
             latest = latest.max(until);
         }
@@ -297,7 +323,12 @@ pub(super) fn pes(entry: &Entry) -> Option<&PeSet> {
 
 /// Returns whether a job runs, keeps its processors for now, and is not being swapped in.
 pub(super) fn works(entry: &Entry, now: Time) -> bool {
-    matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now
+    keeps(entry) && entry.progress.at <= now
+}
+
+/// Returns whether a job runs and keeps its processors for now.
+pub(super) fn keeps(entry: &Entry) -> bool {
+    matches!(entry.state, State::Running { released: false, .. })
 }
 
 /// Returns the processors that an idle job has a claim on.

@@ -126,7 +126,8 @@ impl Criterion {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     submit: Time,
-    estimate: u128,
+    /// In ticks.
+    estimate: u64,
     /// The time for which it had worked at `at`.
     ran: Span,
     at: Time,
@@ -143,7 +144,7 @@ impl Facts {
         debug_assert!(all || entry.progress.procs.is_zero(), "these policies run jobs at full speed");
         Facts {
             submit: entry.request.submit,
-            estimate: ticks(estimate(entry)),
+            estimate: estimate(entry).ticks().unsigned_abs(),
             ran: ran(entry, at),
             at,
             works: !entry.progress.procs.is_zero(),
@@ -153,7 +154,7 @@ impl Facts {
     /// Returns the urgency of the job, as [`Criterion::rank`] does.
     pub(super) fn rank(&self, criterion: Criterion, now: Time) -> Rank {
         let since = if self.works { (now - self.at).max(Span::ZERO) } else { Span::ZERO };
-        criterion.rank_after((self.submit, self.ran + since), self.estimate, now)
+        criterion.rank_after((self.submit, self.ran + since), self.estimate.into(), now)
     }
 }
 

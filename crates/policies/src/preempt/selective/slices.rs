@@ -1,6 +1,7 @@
 //! Immediate service as in the slides: a slice at once for each arriving job, then EASY.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use miserly_core::{
     Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Span, StartReason, State, Time,
@@ -8,9 +9,10 @@ use miserly_core::{
 };
 
 use super::Moving;
-use super::job_sets::JobSets;
+use super::merged::merged;
 use super::pe_allocator::{self, PeAllocator};
 use super::rank::{current_slowdown, ran};
+use super::running::Running;
 use super::victim::{Victim, by_rank, enough};
 use super::view::{need_of_leavers, room};
 use crate::shared::{Key, QueueIndex, Staircase, Waiting};
@@ -32,15 +34,18 @@ use crate::shared::{Key, QueueIndex, Staircase, Waiting};
 /// The queue is walked once a pass, and once more for each arrival. After the first job that does not
 /// fit, a chunk of jobs that are wider than the free processors costs O(1). The reservation is made
 /// only if a later job could start: O(r log r) for r running jobs. A start on free choice of
-/// processors examines those of all suspended jobs ([`PeChoice::Spare`](super::PeChoice::Spare)).
+/// processors examines those of suspended jobs until the choice is known
+/// ([`PeChoice::Spare`](super::PeChoice::Spare)).
 pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
     allocator: PeAllocator,
-    sets: JobSets,
+    running: Running,
     /// The idle jobs in the order of arrival.
     queue: QueueIndex,
+    /// The suspended ones of them.
+    suspended: BTreeMap<Key, JobId>,
     /// Jobs that arrived since the last pass.
     new: Vec<JobId>,
 }
@@ -70,8 +75,9 @@ impl Slices {
     /// Returns a policy with slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
         let allocator = PeAllocator::new(moving);
-        let sets = JobSets::empty(moving.transfer);
-        Slices { name, slice, moving, allocator, sets, queue: QueueIndex::new(), new: vec![] }
+        let running = Running::none(moving.transfer);
+        let (queue, suspended) = (QueueIndex::new(), BTreeMap::new());
+        Slices { name, slice, moving, allocator, running, queue, suspended, new: vec![] }
     }
 
     /// Starts the queue's jobs as EASY does.
@@ -113,16 +119,23 @@ impl Slices {
     }
 
     fn now_runs(&mut self, ledger: &Ledger, job: JobId) {
-        self.queue.remove(&Key::arrival(ledger.entry(job)));
-        self.sets.set_running(ledger, job);
+        self.remove_idle(ledger.entry(job));
+        self.running.insert(ledger, job);
     }
 
     fn insert_idle(&mut self, job: JobId, entry: &Entry) {
         let mut waiting = Waiting::by_arrival(job, entry);
         if let Some(own) = pe_allocator::own(entry) {
             waiting.procs = u32::try_from(own.count()).unwrap_or(u32::MAX);
+            self.suspended.insert(waiting.key, job);
         }
         self.queue.insert(waiting);
+    }
+
+    fn remove_idle(&mut self, entry: &Entry) {
+        let key = Key::arrival(entry);
+        self.queue.remove(&key);
+        self.suspended.remove(&key);
     }
 
     /// Returns processors on which a job can run now without delaying the first job of the queue.
@@ -159,25 +172,9 @@ impl Slices {
     /// Returns processors among these on which a job can run now.
     fn place(&self, ledger: &Ledger, job: JobId, available: &PeSet) -> Option<PeSet> {
         let procs = ledger.request(job).procs();
-        self.allocator
-            .place(ledger, job, available, || self.choose(ledger, procs, available, self.suspended()))
-    }
-
-    fn suspended(&self) -> impl Iterator<Item = JobId> + Clone {
-        self.sets.idle.iter().filter(|known| known.suspended).map(|known| known.job)
-    }
-
-    /// Returns `procs` of these processors for a job without fixed processors, beside these jobs
-    /// that return to their own.
-    fn choose(
-        &self,
-        ledger: &Ledger,
-        procs: Procs,
-        of: &PeSet,
-        returning: impl Iterator<Item = JobId> + Clone,
-    ) -> Option<PeSet> {
-        let jobs = returning.clone();
-        self.allocator.choose(ledger, procs, of, jobs, || in_order_of_arrival(ledger, returning))
+        let returning = || self.suspended.values().copied();
+        let choose = || self.allocator.choose(ledger, procs, available, &[], returning());
+        self.allocator.place(ledger, job, available, choose)
     }
 
     /// Returns the reservation of the first job of the queue, if no job is suspended for it.
@@ -216,8 +213,7 @@ impl Slices {
                 + entry.left(now, entry.request.procs());
             occupied.push((end, Cow::Borrowed(pes)));
         }
-        let running = self.sets.running.iter().map(|known| known.job);
-        let holds = running.chain(self.allocator.swapping_out()).map(|job| ledger.entry(job));
+        let holds = self.running.jobs().chain(self.allocator.swapping_out()).map(|job| ledger.entry(job));
         for (end, pes) in holds.filter_map(|entry| holds_until(entry, now)) {
             let mut pes = Cow::Borrowed(pes);
             if pes.intersects(&claimed) {
@@ -232,21 +228,25 @@ impl Slices {
     fn serve(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (context.ledger(), context.now());
         let need = need_of_leavers(ledger, job);
-        let victims = self.sets.running.iter().filter_map(|known| self.victim(ledger, now, known.job));
+        let victims = self.running.jobs().filter_map(|job| self.victim(ledger, now, job));
         let victims = by_rank(victims.collect());
         let free = room(&self.allocator, ledger, &self.allocator.available(ledger));
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
         let available = self.allocator.available_without(ledger, &victims);
-        let returning = self.suspended().chain(victims.iter().copied());
         let procs = ledger.request(job).procs();
-        let Some(pes) = self.choose(ledger, procs, &available, returning) else {
+        let key = |job: &JobId| (Key::arrival(ledger.entry(*job)), *job);
+        let mut leave: Vec<(Key, JobId)> = victims.iter().map(key).collect();
+        leave.sort_unstable();
+        let suspended = self.suspended.iter().map(|(key, job)| (*key, *job));
+        let returning = merged(suspended, leave.into_iter(), Ord::cmp).map(|(_, job)| job);
+        let Some(pes) = self.allocator.choose(ledger, procs, &available, &victims, returning) else {
             return Ok(());
         };
         self.allocator.start_over_victims(context, job, &victims, pes, StartReason::Quantum)?;
         let ledger = context.ledger();
-        self.sets.set_suspended(ledger, &victims);
         for victim in victims {
+            self.running.remove(ledger, victim);
             self.insert_idle(victim, ledger.entry(victim));
         }
         if !self.allocator.claims(job) {
@@ -265,12 +265,6 @@ impl Slices {
             gives: self.moving.transfer.frees(entry),
         })
     }
-}
-
-fn in_order_of_arrival(ledger: &Ledger, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
-    let mut jobs: Vec<JobId> = jobs.collect();
-    jobs.sort_unstable_by_key(|job| Key::arrival(ledger.entry(*job)));
-    jobs
 }
 
 /// Returns the processors of a job and the expected time until which it holds them.
@@ -297,22 +291,22 @@ impl Policy for Slices {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.allocator.rebuild(now, ledger);
-        self.sets.rebuild(ledger);
+        self.running.rebuild(ledger);
         self.queue.clear();
+        self.suspended.clear();
         ledger.waiting().chain(ledger.suspended()).for_each(|job| self.insert_idle(job, ledger.entry(job)));
     }
 
     fn event(&mut self, _now: Time, event: Event, ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.sets.insert_idle(ledger, job);
                 self.insert_idle(job, ledger.entry(job));
                 self.new.push(job);
             }
             Event::Ended(ended) => {
                 self.allocator.forget(ended.job);
-                self.queue.remove(&Key::arrival(ledger.entry(ended.job)));
-                self.sets.remove(ended.job);
+                self.remove_idle(ledger.entry(ended.job));
+                self.running.remove(ledger, ended.job);
             }
             _ => {}
         }
@@ -325,7 +319,7 @@ impl Policy for Slices {
         }
         self.pass_queue(context)?;
         for job in std::mem::take(&mut self.new) {
-            if self.sets.idle.iter().any(|known| known.job == job) {
+            if context.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting) {
                 self.serve(context, job)?;
                 // Other jobs may fit on the remaining processors.
                 self.pass_queue(context)?;

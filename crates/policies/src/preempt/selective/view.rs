@@ -1,11 +1,15 @@
 //! The possible starts and suspensions of one pass.
 
+use std::cmp::Ordering;
+
 use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, Time};
 
 use super::Suspension;
-use super::job_sets::{JobSets, Known};
+use super::merged::merged;
 use super::pe_allocator::{self, PeAllocator};
 use super::rank::{Criterion, Rank};
+use super::running::Running;
+use super::urgency::{Ranked, Urgency};
 use super::victim::{Victim, enough};
 
 /// The free processors and the running jobs at one pass.
@@ -26,19 +30,16 @@ pub(super) struct View {
     bars: Vec<((bool, Procs), Option<Rank>)>,
 }
 
-/// A job with its rank and its admission number.
-pub(super) type Ranked = (Rank, u64, JobId);
-
 impl View {
     pub(super) fn new(
         rules: &Suspension,
         allocator: &PeAllocator,
-        sets: &mut JobSets,
+        running: &mut Running,
         context: &Context<'_>,
     ) -> View {
         let (ledger, now) = (context.ledger(), context.now());
         let Suspension { criterion, half_width, ref limits, .. } = *rules;
-        let victims = sets.victims((ledger, now), criterion, |entry, rank| {
+        let victims = running.victims((ledger, now), criterion, |entry, rank| {
             limits.as_ref().is_some_and(|limits| limits.protect(entry, rank))
         });
         let available = allocator.available(ledger);
@@ -52,19 +53,13 @@ impl View {
         allocator: &PeAllocator,
         ledger: &Ledger,
         job: JobId,
-        idle: &[Known],
+        idle: &mut Urgency,
     ) -> Option<PeSet> {
         allocator.place(ledger, job, &self.available, || {
-            let procs = ledger.request(job).procs();
-            choose(allocator, ledger, procs, &self.available, self.suspended(idle))
+            idle.sort(self.now);
+            let by_urgency = idle.suspended().map(|(.., job)| job);
+            allocator.choose(ledger, ledger.request(job).procs(), &self.available, &[], by_urgency)
         })
-    }
-
-    /// Returns the suspended ones of the idle jobs.
-    fn suspended<'k>(&self, idle: &'k [Known]) -> impl Iterator<Item = Ranked> + Clone + use<'k> {
-        let (criterion, now) = (self.criterion, self.now);
-        let suspended = idle.iter().filter(|known| known.suspended);
-        suspended.map(move |known| (known.rank(criterion, now), known.admitted, known.job))
     }
 
     /// Removes these processors from the free ones.
@@ -122,17 +117,28 @@ impl View {
     }
 
     /// Returns the victims on these processors, if suspending them frees all of these processors.
-    fn on(&self, ledger: &Ledger, own: &PeSet) -> Option<Vec<Victim>> {
-        let has = |victim: &&Victim| {
-            pe_allocator::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own))
-        };
-        let there: Vec<Victim> = self.victims.iter().filter(has).copied().collect();
+    fn on(&self, ledger: &Ledger, running: &Running, own: &PeSet) -> Option<Vec<Victim>> {
+        let mut there: Vec<JobId> = running.on(ledger, own).collect();
+        there.sort_unstable();
+        there.dedup();
+        // Nothing frees the processors of a job that is no victim.
+        let at = there.into_iter().map(|job| self.position(ledger, running, job));
+        let mut at: Vec<usize> = at.collect::<Option<_>>()?;
+        at.sort_unstable();
+        let there: Vec<Victim> = at.into_iter().map(|at| self.victims[at]).collect();
         let mut missing = own.clone();
         missing.remove_all(&self.available);
         for pes in there.iter().filter_map(|victim| pe_allocator::pes(ledger.entry(victim.job))) {
             missing.remove_all(pes);
         }
         missing.is_empty().then_some(there)
+    }
+
+    /// Returns the position of a running job among the victims.
+    fn position(&self, ledger: &Ledger, running: &Running, job: JobId) -> Option<usize> {
+        let (rank, admitted) = (running.rank(self.criterion, self.now, job)?, ledger.entry(job).admitted);
+        let key = (rank, admitted);
+        self.victims.binary_search_by(|victim| (victim.rank, victim.admitted).cmp(&key)).ok()
     }
 
     /// Returns the victims of a job of that rank, and its processors then.
@@ -143,13 +149,13 @@ impl View {
         allocator: &PeAllocator,
         ledger: &Ledger,
         (job, rank): (JobId, Rank),
-        idle: &[Known],
+        (running, idle): (&Running, &mut Urgency),
     ) -> Option<(Vec<JobId>, PeSet)> {
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.criterion.entitles(rank, victim.rank);
         let own = pe_allocator::own(entry).filter(|_| allocator.must_return(ledger, entry));
         let victims = if let Some(own) = own {
-            let there = self.on(ledger, own)?;
+            let there = self.on(ledger, running, own)?;
             let had = there.iter().fold(self.free, |had, victim| had.plus(&victim.gives));
             if !there.iter().all(entitled) || !need_of_leavers(ledger, job).without_cpus().fits_in(&had) {
                 return None;
@@ -162,14 +168,16 @@ impl View {
             let may = |victim: &&Victim| entitled(victim) && narrow(victim);
             enough(self.free, &need, self.victims.iter().filter(may))?
         };
-        let leave = victims.iter().map(|victim| (victim.rank, victim.admitted, victim.job));
         let jobs: Vec<JobId> = victims.iter().map(|victim| victim.job).collect();
         let pes = allocator.available_without(ledger, &jobs);
         let pes = if let Some(own) = own {
             pes.contains_all(own).then(|| own.clone())?
         } else {
-            let returning = self.suspended(idle).chain(leave);
-            choose(allocator, ledger, entry.request.procs(), &pes, returning)?
+            idle.sort(self.now);
+            let leave = victims.iter().map(|victim| (victim.rank, victim.admitted, victim.job));
+            let leave = most_urgent_first(leave.collect());
+            let by_urgency = merged(idle.suspended(), leave.into_iter(), urgent_first).map(|(.., job)| job);
+            allocator.choose(ledger, entry.request.procs(), &pes, &jobs, by_urgency)?
         };
         Some((jobs, pes))
     }
@@ -194,28 +202,12 @@ pub(super) fn room(allocator: &PeAllocator, ledger: &Ledger, available: &PeSet) 
     allocator.free_rest(ledger).with_cpus(available.count())
 }
 
-/// Returns the jobs that return to some of these processors, the most urgent first.
-fn by_urgency(ledger: &Ledger, among: &PeSet, jobs: impl Iterator<Item = Ranked>) -> Vec<JobId> {
-    let there = jobs
-        .filter(|(.., job)| pe_allocator::pes(ledger.entry(*job)).is_some_and(|pes| pes.intersects(among)));
-    most_urgent_first(there.collect()).into_iter().map(|(.., job)| job).collect()
-}
-
 /// Returns ranked jobs by decreasing rank, then by admission number.
 pub(super) fn most_urgent_first(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
-    ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+    ranked.sort_unstable_by(urgent_first);
     ranked
 }
 
-/// Returns `procs` of these processors for a job without fixed processors, beside these jobs
-/// that return to their own.
-fn choose(
-    allocator: &PeAllocator,
-    ledger: &Ledger,
-    procs: Procs,
-    of: &PeSet,
-    returning: impl Iterator<Item = Ranked> + Clone,
-) -> Option<PeSet> {
-    let jobs = returning.clone().map(|(.., job)| job);
-    allocator.choose(ledger, procs, of, jobs, || by_urgency(ledger, of, returning))
+fn urgent_first(one: &Ranked, other: &Ranked) -> Ordering {
+    other.0.cmp(&one.0).then(one.1.cmp(&other.1))
 }
