@@ -125,9 +125,11 @@ impl Selective {
         let mut view = View::new(&self.rules, &self.allocator, &mut self.running, context);
         let mut settled = self.allocator.unpreemptable(context.ledger());
         let mut moved = false;
-        for (rank, _, job) in self.candidates(context, &mut view) {
+        for (rank, _, job) in self.candidates(context, &mut view, &settled) {
             let (ledger, now) = (context.ledger(), context.now());
-            if self.is_blocked((ledger, now), job, &settled) {
+            if self.is_blocked((ledger, now), job, &settled)
+                || moved && !self.may_help(ledger, &mut view, (job, rank))
+            {
                 continue;
             }
             if let Some(pes) = view.place(&self.allocator, ledger, job, &mut self.idle) {
@@ -156,28 +158,34 @@ impl Selective {
 
     /// Returns the jobs that can possibly run, the most urgent first.
     ///
-    /// A job that has to return may be blocked.
-    fn candidates(&self, context: &Context<'_>, view: &mut View) -> Vec<Ranked> {
+    /// A job that has to return may be blocked by a running job.
+    fn candidates(&self, context: &Context<'_>, view: &mut View, settled: &PeSet) -> Vec<Ranked> {
         let (ledger, now) = (context.ledger(), context.now());
         let mut able = vec![];
         for &job in self.blockers.open() {
-            let Some(rank) = self.idle.rank_of(job, now) else { continue };
-            let entry = ledger.entry(job);
-            let mut may = || self.allocator.must_return(ledger, entry) || view.may_help(ledger, job, rank);
-            if self.allocator.is_schedulable(ledger, job) && may() {
-                able.push((rank, entry.admitted, job));
+            let kept = !settled.is_empty()
+                && self.allocator.must_return(ledger, ledger.entry(job))
+                && pe_allocator::returns_to(ledger, job, settled);
+            let Some(rank) = self.idle.rank_of(job, now).filter(|_| !kept) else { continue };
+            if self.allocator.is_schedulable(ledger, job) && self.may_help(ledger, view, (job, rank)) {
+                able.push((rank, ledger.entry(job).admitted, job));
             }
         }
         most_urgent_first(able)
     }
 
-    /// Returns whether a job must return to its own processors, and a running job blocks it there.
-    ///
-    /// It looks for that job unless some of the processors are among the `settled` ones.
+    /// Returns whether a job possibly fits or is entitled to enough, or must return to its own
+    /// processors.
+    fn may_help(&self, ledger: &Ledger, view: &mut View, (job, rank): (JobId, Rank)) -> bool {
+        self.allocator.must_return(ledger, ledger.entry(job)) || view.may_help(ledger, job, rank)
+    }
+
+    /// Returns whether a job must return to its own processors, and cannot: some of them are among the
+    /// `settled` ones, or a running job blocks it there.
     fn is_blocked(&mut self, (ledger, now): (&Ledger, Time), job: JobId, settled: &PeSet) -> bool {
         self.allocator.must_return(ledger, ledger.entry(job))
-            && !pe_allocator::returns_to(ledger, job, settled)
-            && self.blockers.find((ledger, now), &self.rules, job, &self.running)
+            && (pe_allocator::returns_to(ledger, job, settled)
+                || self.blockers.find((ledger, now), &self.rules, job, &self.running))
     }
 
     fn now_runs(&mut self, ledger: &Ledger, job: JobId) {

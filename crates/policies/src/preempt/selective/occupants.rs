@@ -89,8 +89,10 @@ mod tests {
                 0 | 1 => {
                     let pes = some(step).intersection(&free);
                     free.remove_all(&pes);
-                    let job =
-                        (0..99).map(JobId).find(|job| jobs.iter().all(|(other, ..)| job != other)).unwrap();
+                    let job = (0..4_000)
+                        .map(JobId)
+                        .find(|job| jobs.iter().all(|(other, ..)| job != other))
+                        .unwrap();
                     occupants.insert(job, &pes);
                     jobs.push((job, pes, true));
                 }
