@@ -1,7 +1,5 @@
 //! The allocation of processors by number: free processors, claims, and starts.
 
-use std::borrow::Cow;
-
 use miserly_core::{
     Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Resources, Span, StartReason,
     State, Time, Violation,
@@ -210,10 +208,10 @@ impl PeAllocator {
             return of.clone().take_lowest(procs);
         }
         let pes_of = |job| pes(ledger.entry(job));
-        let mut others = Cow::Borrowed(of);
-        leaving.iter().filter_map(|job| pes_of(*job)).for_each(|pes| others.to_mut().remove_all(pes));
+        let mut others = of.clone();
+        leaving.iter().filter_map(|job| pes_of(*job)).for_each(|pes| others.remove_all(pes));
         self.wanted
-            .others(&others, procs)
+            .others(others, procs)
             .or_else(|| pe_choice::spare(of, procs, by_urgency.filter_map(pes_of)))
     }
 

@@ -21,13 +21,15 @@ pub enum PeChoice {
 pub(super) fn spare<'p>(
     from: &PeSet,
     count: Procs,
-    returning: impl Iterator<Item = &'p PeSet>,
+    mut returning: impl Iterator<Item = &'p PeSet>,
 ) -> Option<PeSet> {
     let (mut left, mut procs) = (from.clone(), from.count());
-    let mut returning = returning.filter(|pes| pes.intersects(from));
     while procs > count {
         let Some(pes) = returning.next() else { break };
         let mut layer = left.intersection(pes);
+        if layer.is_empty() {
+            continue;
+        }
         left.remove_all(&layer);
         procs -= layer.count();
         if procs < count {

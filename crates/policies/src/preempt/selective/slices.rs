@@ -32,7 +32,8 @@ use crate::shared::{Key, QueueIndex, Staircase, Waiting};
 /// before. Every job's first slice is protected, even if the job did not suspend others for it.
 ///
 /// The queue is walked once a pass, and once more for each arrival. After the first job that does not
-/// fit, a chunk of jobs that are wider than the free processors costs O(1). The reservation is made
+/// fit, a chunk of jobs that are wider than the free processors costs O(1), and a suspended job costs
+/// nothing while one and the same running job keeps it from its processors. The reservation is made
 /// only if a later job could start: O(r log r) for r running jobs. A start on free choice of
 /// processors examines those of suspended jobs until the choice is known
 /// ([`PeChoice::Spare`](super::PeChoice::Spare)).
@@ -44,8 +45,12 @@ pub struct Slices {
     running: Running,
     /// The idle jobs in the order of arrival.
     queue: QueueIndex,
+    /// Those of them that no running job is known to block.
+    open: QueueIndex,
     /// The suspended ones of them.
     suspended: BTreeMap<Key, JobId>,
+    /// The suspended jobs that cannot return before a running job leaves, by that job.
+    blocked: BTreeMap<JobId, Vec<(Key, JobId)>>,
     /// Jobs that arrived since the last pass.
     new: Vec<JobId>,
 }
@@ -76,12 +81,14 @@ impl Slices {
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
         let allocator = PeAllocator::new(moving);
         let running = Running::none(moving.transfer);
-        let (queue, suspended) = (QueueIndex::new(), BTreeMap::new());
-        Slices { name, slice, moving, allocator, running, queue, suspended, new: vec![] }
+        let (queue, open) = (QueueIndex::new(), QueueIndex::new());
+        let (suspended, blocked) = (BTreeMap::new(), BTreeMap::new());
+        Slices { name, slice, moving, allocator, running, queue, open, suspended, blocked, new: vec![] }
     }
 
     /// Starts the queue's jobs as EASY does.
     fn pass_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.unblock_released(context.ledger());
         let mut available = self.allocator.available(context.ledger());
         let mut head: Option<Head> = None;
         let mut last: Option<Key> = None;
@@ -94,6 +101,7 @@ impl Slices {
                 if head.is_none() && self.allocator.has_rest(context.ledger(), job) {
                     head = Some(Head::Job(job));
                 }
+                self.block(context.ledger(), (key, job), &available);
                 continue;
             };
             let comes_now = context.ledger().request(job).submit == context.now();
@@ -115,7 +123,39 @@ impl Slices {
     fn next(&self, last: Option<Key>, behind: bool, available: &PeSet) -> Option<Waiting> {
         let most = if behind { u32::try_from(available.count()).unwrap_or(u32::MAX) } else { u32::MAX };
         let room = Staircase::of_shadow(most, Span::ZERO, most);
-        self.queue.next_admitted(last.as_ref(), &room).filter(|_| most > 0)
+        let queue = if behind { &self.open } else { &self.queue };
+        queue.next_admitted(last.as_ref(), &room).filter(|_| most > 0)
+    }
+
+    /// Leaves out a suspended job that has to return to processors of a running job, until that job
+    /// leaves them.
+    fn block(&mut self, ledger: &Ledger, (key, job): (Key, JobId), available: &PeSet) {
+        let entry = ledger.entry(job);
+        let own = pe_allocator::own(entry).filter(|_| self.allocator.must_return(ledger, entry));
+        let Some(own) = own.filter(|own| !available.contains_all(own)) else { return };
+        let by = self.running.on(ledger, own).next();
+        if let Some(by) = by.filter(|_| self.open.remove(&key)) {
+            self.blocked.entry(by).or_default().push((key, job));
+        }
+    }
+
+    /// Takes in again the jobs that a job has blocked, which leaves its processors.
+    fn unblock(&mut self, ledger: &Ledger, by: JobId) {
+        for (key, job) in self.blocked.remove(&by).unwrap_or_default() {
+            // It may have left, and another job may have its handle.
+            if self.suspended.get(&key) == Some(&job) {
+                self.open.insert(waiting(job, ledger.entry(job)));
+            }
+        }
+    }
+
+    /// Takes in again the jobs that a job has blocked whose end is certain.
+    fn unblock_released(&mut self, ledger: &Ledger) {
+        let gone = self.blocked.keys().copied();
+        let gone: Vec<JobId> = gone.filter(|job| !pe_allocator::keeps(ledger.entry(*job))).collect();
+        for job in gone {
+            self.unblock(ledger, job);
+        }
     }
 
     fn now_runs(&mut self, ledger: &Ledger, job: JobId) {
@@ -124,17 +164,18 @@ impl Slices {
     }
 
     fn insert_idle(&mut self, job: JobId, entry: &Entry) {
-        let mut waiting = Waiting::by_arrival(job, entry);
-        if let Some(own) = pe_allocator::own(entry) {
-            waiting.procs = u32::try_from(own.count()).unwrap_or(u32::MAX);
+        let waiting = waiting(job, entry);
+        self.queue.insert(waiting);
+        self.open.insert(waiting);
+        if pe_allocator::own(entry).is_some() {
             self.suspended.insert(waiting.key, job);
         }
-        self.queue.insert(waiting);
     }
 
     fn remove_idle(&mut self, entry: &Entry) {
         let key = Key::arrival(entry);
         self.queue.remove(&key);
+        self.open.remove(&key);
         self.suspended.remove(&key);
     }
 
@@ -247,6 +288,7 @@ impl Slices {
         let ledger = context.ledger();
         for victim in victims {
             self.running.remove(ledger, victim);
+            self.unblock(ledger, victim);
             self.insert_idle(victim, ledger.entry(victim));
         }
         if !self.allocator.claims(job) {
@@ -265,6 +307,15 @@ impl Slices {
             gives: self.moving.transfer.frees(entry),
         })
     }
+}
+
+/// Returns an idle job with its position in the order of arrival.
+fn waiting(job: JobId, entry: &Entry) -> Waiting {
+    let mut waiting = Waiting::by_arrival(job, entry);
+    if let Some(own) = pe_allocator::own(entry) {
+        waiting.procs = u32::try_from(own.count()).unwrap_or(u32::MAX);
+    }
+    waiting
 }
 
 /// Returns the processors of a job and the expected time until which it holds them.
@@ -293,7 +344,9 @@ impl Policy for Slices {
         self.allocator.rebuild(now, ledger);
         self.running.rebuild(ledger);
         self.queue.clear();
+        self.open.clear();
         self.suspended.clear();
+        self.blocked.clear();
         ledger.waiting().chain(ledger.suspended()).for_each(|job| self.insert_idle(job, ledger.entry(job)));
     }
 
@@ -307,6 +360,7 @@ impl Policy for Slices {
                 self.allocator.forget(ended.job);
                 self.remove_idle(ledger.entry(ended.job));
                 self.running.remove(ledger, ended.job);
+                self.unblock(ledger, ended.job);
             }
             _ => {}
         }

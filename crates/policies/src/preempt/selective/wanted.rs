@@ -7,6 +7,8 @@ use miserly_core::{JobId, PeSet, Procs};
 pub(super) struct Wanted {
     /// By processor.
     jobs: Vec<u32>,
+    /// The processors with a job.
+    some: PeSet,
     /// By the job.
     own: Vec<PeSet>,
 }
@@ -30,35 +32,35 @@ impl Wanted {
             }
             self.jobs[low as usize..end].iter_mut().for_each(|jobs| *jobs += 1);
         }
+        self.some.insert_all(pes);
         self.own[job.index()] = pes.clone();
     }
 
     /// Removes a job, if it is there. O(number of its processors).
     pub(super) fn remove(&mut self, job: JobId) {
         let Some(pes) = self.own.get_mut(job.index()).map(std::mem::take) else { return };
-        for &(low, last) in pes.ranges() {
-            self.jobs[low as usize..=last as usize].iter_mut().for_each(|jobs| *jobs -= 1);
+        let mut left: Vec<(u32, u32)> = vec![];
+        for pe in pes.ranges().iter().flat_map(|&(low, last)| low..=last) {
+            let jobs = &mut self.jobs[pe as usize];
+            *jobs -= 1;
+            if *jobs == 0 {
+                match left.last_mut() {
+                    Some(range) if pe - range.1 == 1 => range.1 = pe,
+                    _ => left.push((pe, pe)),
+                }
+            }
+        }
+        if !left.is_empty() {
+            self.some.remove_all(&PeSet::from_ranges(&left));
         }
     }
 
     /// Returns the `count` lowest of these processors to which no job returns, if there are as many.
     ///
-    /// O(number of the processors up to the highest one of them).
-    pub(super) fn others(&self, from: &PeSet, count: Procs) -> Option<PeSet> {
-        let mut missing = count.get();
-        let mut chosen: Vec<(u32, u32)> = vec![];
-        let each = from.ranges().iter().flat_map(|&(low, high)| low..=high);
-        for pe in each.filter(|pe| self.jobs.get(*pe as usize).is_none_or(|jobs| *jobs == 0)) {
-            if missing == 0 {
-                break;
-            }
-            missing -= 1;
-            match chosen.last_mut() {
-                Some(last) if pe - last.1 == 1 => last.1 = pe,
-                _ => chosen.push((pe, pe)),
-            }
-        }
-        (missing == 0).then(|| PeSet::from_ranges(&chosen))
+    /// O(number of ranges).
+    pub(super) fn others(&self, mut from: PeSet, count: Procs) -> Option<PeSet> {
+        from.remove_all(&self.some);
+        from.take_lowest(count)
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
             }
             let naive = left.take_lowest(count);
             found += u32::from(naive.is_some());
-            assert_eq!(wanted.others(&from, count), naive, "{count} of {from} beside {jobs:?}");
+            assert_eq!(wanted.others(from.clone(), count), naive, "{count} of {from} beside {jobs:?}");
         }
         assert!((500..3_500).contains(&found), "{found} of 4000");
     }
