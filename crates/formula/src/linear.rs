@@ -165,8 +165,10 @@ fn combine(op: Op, operands: &[Form]) -> Option<Form> {
         (Op::Unary(Unary::Negate), [x]) => x.linear().negated(),
         (Op::Binary(Binary::Add), [x, y]) => x.linear().plus(y.linear()),
         (Op::Binary(Binary::Subtract), [x, y]) => x.linear().plus(y.linear().negated()),
-        (Op::Binary(Binary::Multiply), [Form::Linear(x), Form::Constant(factor)])
-        | (Op::Binary(Binary::Multiply), [Form::Constant(factor), Form::Linear(x)]) => x.times(*factor),
+        (
+            Op::Binary(Binary::Multiply),
+            [Form::Linear(x), Form::Constant(factor)] | [Form::Constant(factor), Form::Linear(x)],
+        ) => x.times(*factor),
         (Op::Binary(Binary::Divide), [Form::Linear(x), Form::Constant(divisor)]) => {
             x.times(Interval::of(1.0).over(*divisor))
         }

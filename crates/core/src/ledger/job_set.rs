@@ -7,7 +7,7 @@ use super::JobId;
 pub(super) struct JobSet {
     jobs: Vec<JobId>,
     /// The position of each job in the list, by its handle; of any value for other jobs.
-    positions: Vec<u32>,
+    positions: Vec<usize>,
 }
 
 impl JobSet {
@@ -16,15 +16,15 @@ impl JobSet {
         if self.positions.len() <= job.index() {
             self.positions.resize(job.index() + 1, 0);
         }
-        self.positions[job.index()] = self.jobs.len() as u32;
+        self.positions[job.index()] = self.jobs.len();
         self.jobs.push(job);
     }
 
     /// Removes a job that is in the set.
     pub(super) fn remove(&mut self, job: JobId) {
         let position = self.positions[job.index()];
-        self.jobs.swap_remove(position as usize);
-        if let Some(moved) = self.jobs.get(position as usize) {
+        self.jobs.swap_remove(position);
+        if let Some(moved) = self.jobs.get(position) {
             self.positions[moved.index()] = position;
         }
     }

@@ -51,8 +51,10 @@ impl Aging {
             return Time::from_ticks(i64::MAX);
         }
         let seconds = (self.at(now) - other.at(now)) / rise;
-        // A minimum with what is no number is the other value.
-        now + Span::from_ticks((seconds * TICKS).min(LONGEST).max(0.0) as i64)
+        // What is not a number becomes 0.
+        #[allow(clippy::cast_possible_truncation)]
+        let ticks = (seconds * TICKS).clamp(0.0, LONGEST) as i64;
+        now + Span::from_ticks(ticks)
     }
 }
 
@@ -74,7 +76,8 @@ pub(super) fn uppermost(lines: &[Aging], now: Time) -> Option<(Aging, Time)> {
     let mut most = first.at(now);
     for line in &lines[1..] {
         let value = line.at(now);
-        if value > most || value == most && line.line.slope > first.line.slope {
+        let order = value.total_cmp(&most).then(line.line.slope.total_cmp(&first.line.slope));
+        if order.is_gt() {
             (first, most) = (*line, value);
         }
     }
