@@ -54,7 +54,7 @@ pub(super) struct Chunk {
     pub(super) newest: Time,
     /// The largest value of each member, for as long as that of the chunk; or empty.
     pub(super) most: Vec<f64>,
-    /// The line of each member, if the order is [linear](Order::is_linear); else empty, and the fields above are used.
+    /// The line of each member, if the order is linear; else empty, and the fields above are used.
     pub(super) lines: Vec<Aging>,
 }
 
