@@ -268,7 +268,11 @@ impl Ledger {
     ///
     /// O(n log n): fine for rebuilding, and in a pass of a simple policy.
     pub fn waiting(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.in_order(|state| matches!(state, State::Waiting))
+        let waits = |entry: &Entry| entry.state == State::Waiting;
+        let jobs = (0..).map(JobId).zip(&self.jobs);
+        self.by_admission(
+            jobs.filter(move |(_, entry)| entry.as_ref().is_some_and(waits)).map(|(job, _)| job),
+        )
     }
 
     /// Returns the running jobs, in the order of their admission.
@@ -278,13 +282,13 @@ impl Ledger {
     /// event of its end, but its resources count as free. A sum of running processors has to leave
     /// such jobs out.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.by_admission(&self.running)
+        self.by_admission(self.running.iter())
     }
 
     /// Returns the suspended jobs, in the order of their admission. O(n log n), for rebuilding a
     /// policy.
     pub fn suspended(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.by_admission(&self.suspended)
+        self.by_admission(self.suspended.iter())
     }
 
     /// Returns the number of waiting jobs.
@@ -307,20 +311,8 @@ impl Ledger {
         self.running.iter()
     }
 
-    fn by_admission(&self, jobs: &JobSet) -> impl Iterator<Item = JobId> + use<> {
-        let mut found: Vec<_> = jobs.iter().map(|job| (self.entry(job).admitted, job)).collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, job)| job)
-    }
-
-    fn in_order(&self, wanted: fn(&State) -> bool) -> impl Iterator<Item = JobId> + use<> {
-        let mut found: Vec<(u64, JobId)> = (0..)
-            .map(JobId)
-            .zip(&self.jobs)
-            .filter_map(|(job, entry)| entry.as_ref().map(|entry| (job, entry)))
-            .filter(|(_, entry)| wanted(&entry.state))
-            .map(|(job, entry)| (entry.admitted, job))
-            .collect();
+    fn by_admission(&self, jobs: impl Iterator<Item = JobId>) -> impl Iterator<Item = JobId> + '_ {
+        let mut found: Vec<_> = jobs.map(|job| (self.entry(job).admitted, job)).collect();
         found.sort_unstable();
         found.into_iter().map(|(_, job)| job)
     }

@@ -179,7 +179,7 @@ impl Timeline {
     /// Returns the most processors that are free at any instant of `from..to`.
     pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> Procs {
         let most = self.steps(from, to - from).map(|free| free[Kind::Cpus as usize]).max();
-        most.map_or(Procs::ZERO, |most| Procs::new(most.max(0).cast_unsigned()))
+        most.map_or(Procs::ZERO, procs)
     }
 
     /// Returns the processors that stay free from now on, of this number that is free now.
@@ -187,7 +187,8 @@ impl Timeline {
         let last = self.falls.map_or(i64::MIN, |falls| falls.last);
         let first = self.locate(now);
         let later = self.points[first..].iter().take_while(|(at, _)| *at <= last);
-        let later = later.map(|(at, free)| (Time::from_ticks(*at).max(now), procs(free)));
+        let later =
+            later.map(|(at, free)| (Time::from_ticks(*at).max(now), procs(free[Kind::Cpus as usize])));
         StepStaircase::falling(now, free, later)
     }
 
@@ -231,8 +232,9 @@ impl Stretch<'_> {
     }
 }
 
-fn procs(free: &Amounts) -> Procs {
-    Procs::new(free[Kind::Cpus as usize].max(0).cast_unsigned())
+/// Returns an amount of processors. A negative one counts as zero.
+fn procs(amount: i64) -> Procs {
+    Procs::new(amount.max(0).cast_unsigned())
 }
 
 fn amounts(resources: &Resources) -> Amounts {

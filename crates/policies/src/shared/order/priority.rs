@@ -121,8 +121,9 @@ impl Priority {
     pub(super) fn aged_line(&self, facts: &[Interval], weight: Weight) -> Line {
         let value = self.formula.linear(WAIT, facts);
         let value = if self.first == Direction::Largest { value } else { value.negated() };
-        let delay = weight.bounds().times(facts[SUBMIT]);
-        if weight == Weight::NONE { value.most() } else { value.minus(delay).most() }
+        let value =
+            if weight == Weight::NONE { value } else { value.minus(weight.bounds().times(facts[SUBMIT])) };
+        value.most()
     }
 
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
