@@ -71,6 +71,8 @@ pub(crate) enum Command {
     WaitOf(WaitOfArgs),
     /// Forecasts the start of each job of a log at its submission, and audits the forecasts
     Forecast(ForecastArgs),
+    /// Answers what a log's schedule would be with a further job, another policy, machine or load, or without a user
+    WhatIf(Box<WhatIfArgs>),
     /// Explains the events of one job: submission, reservations, jobs that passed it, start and its reason
     Explain(ExplainArgs),
     /// Draws the slots of the Ousterhout matrix at an instant of a run
@@ -418,12 +420,18 @@ pub(crate) struct WaitOfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForecastArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a policy: the number of
+    /// a waiting job of the daemon
+    #[arg(value_name = "TRACE|JOB")]
     pub(crate) trace: PathBuf,
 
     /// The policy, such as easy or conservative; it starts each job once
     #[arg(long, short, value_name = "POLICY")]
-    pub(crate) policy: PolicySpec,
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", conflicts_with = "policy")]
+    pub(crate) socket: Option<PathBuf>,
 
     /// The number of futures with likely runtimes that are simulated for each job that waits
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=10_000))]
@@ -436,12 +444,104 @@ pub(crate) struct ForecastArgs {
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
 
+    /// Writes a page with the calibration and the tables, as one self-contained HTML file
+    #[arg(long, value_name = "FILE.html", value_parser = page_name)]
+    pub(crate) report: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 
     /// Prints JSON; times are in seconds
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhatIfArgs {
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    pub(crate) trace: PathBuf,
+
+    /// The policy; a second one is the change: it runs in place of the first
+    #[arg(long, short, value_name = "POLICY", required = true)]
+    pub(crate) policy: Vec<PolicySpec>,
+
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// The copies of the log with moved submissions, which show how sure the difference is; 0: none
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(..=1000))]
+    pub(crate) copies: u64,
+
+    /// Writes a .csv with a row for each job: its waits, their difference and its range, in seconds
+    #[arg(long, value_name = "OUT")]
+    pub(crate) jobs: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is changed; several changes act together.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Changes")]
+pub(crate) struct ChangeArgs {
+    /// Adds a job of N processors
+    #[arg(long, value_name = "N", value_parser = procs(), requires = "time", allow_negative_numbers = true)]
+    pub(crate) cpus: Option<Procs>,
+
+    /// The time limit of the added job, such as 4h
+    #[arg(long, value_name = "TIME", value_parser = job_time, requires = "cpus")]
+    pub(crate) time: Option<Span>,
+
+    /// The runtime of the added job [default: its time limit]
+    #[arg(long, value_name = "TIME", value_parser = job_time, requires = "cpus")]
+    pub(crate) runtime: Option<Span>,
+
+    /// The memory of the added job, such as 8GiB [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = memory, requires = "cpus")]
+    pub(crate) memory: Option<u64>,
+
+    /// The submission of the added job, in log time: seconds, or 90min, 12h, 7d [default: that of the last job]
+    #[arg(long, value_name = "T", value_parser = seconds, requires = "cpus", allow_negative_numbers = true)]
+    pub(crate) at: Option<i64>,
+
+    /// Gives the machine N processors
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) new_procs: Option<Procs>,
+
+    /// Replaces the machine: a built-in name, a number of processors, or a machine file (docs/machines.md)
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["new_procs", "add_hosts", "lose"])]
+    pub(crate) new_machine: Option<String>,
+
+    /// Adds hosts to the machine: a number, or KIND=N where it has several kinds of hosts
+    #[arg(long, value_name = "N", value_parser = added_hosts, conflicts_with = "new_procs")]
+    pub(crate) add_hosts: Option<(Option<String>, u32)>,
+
+    /// Removes hosts from the machine, by name, separated by commas; repeatable
+    #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "new_procs")]
+    pub(crate) lose: Vec<String>,
+
+    /// Multiplies the load by F: divides the times between submissions
+    #[arg(long, value_name = "F", conflicts_with = "offline", allow_negative_numbers = true)]
+    pub(crate) load: Option<Factor>,
+
+    /// Leaves out the jobs of these users, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) without_user: Vec<String>,
+}
+
+/// Parses hosts to add: `N`, or `KIND=N`.
+fn added_hosts(text: &str) -> Result<(Option<String>, u32), String> {
+    let (kind, number) =
+        text.rsplit_once('=').map_or((None, text), |(kind, number)| (Some(kind.to_owned()), number));
+    let number = number.parse().ok().filter(|number| (1..=1_000_000).contains(number));
+    Ok((kind, number.ok_or("must be a number of hosts, 1 to 1000000, or KIND=N")?))
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.

@@ -109,6 +109,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Compare(args) => success_of(commands::compare::run(args)),
         Command::WaitOf(args) => success_of(commands::wait_of::run(args)),
         Command::Forecast(args) => success_of(commands::forecast::run(args)),
+        Command::WhatIf(args) => success_of(commands::what_if::run(args)),
         Command::Explain(args) => success_of(commands::explain::run(args)),
         Command::Matrix(args) => success_of(commands::matrix::run(args)),
         Command::Policies(args) => success_of(commands::policies::run(args)),

@@ -1,11 +1,12 @@
 //! The page of one or a few runs.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use miserly_experiments::{Overview, overview};
 use miserly_policies::PolicySpec;
-use miserly_report::page::html;
+use miserly_report::page::{Page, html};
 use miserly_report::{AtomicFile, RunDoc};
 use miserly_run::RunSetup;
 use miserly_sim::Grouping;
@@ -23,8 +24,7 @@ impl ReportFileArgs {
 
     /// Checks before the runs that the page can be written to its path.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.report else { return Ok(()) };
-        AtomicFile::create(path).map(drop).with_context(|| format!("--report {}", path.display()))
+        self.report.as_deref().map_or(Ok(()), check_page)
     }
 
     /// Makes the runs record the requested data and the data of the page.
@@ -47,9 +47,29 @@ impl ReportFileArgs {
         let by = by.iter().map(ToString::to_string).collect();
         let page =
             overview(&Overview { command: command(), runs, recorded, by, difference, window: self.window })?;
-        let written = AtomicFile::write(path, |output| output.write_all(html(&page).as_bytes()));
-        written.with_context(|| format!("--report {}", path.display()))
+        write_page(path, &page)
     }
+}
+
+/// Checks that a page can be written to this path.
+pub(crate) fn check_page(path: &Path) -> anyhow::Result<()> {
+    AtomicFile::create(path).map(drop).with_context(|| format!("--report {}", path.display()))
+}
+
+/// Writes a page to this path.
+pub(crate) fn write_page(path: &Path, page: &Page) -> anyhow::Result<()> {
+    let written = AtomicFile::write(path, |output| output.write_all(html(page).as_bytes()));
+    written.with_context(|| format!("--report {}", path.display()))
+}
+
+/// Returns how the page of one log was made. The setup has the checksum of the log.
+pub(crate) fn provenance(setup: &RunSetup) -> Vec<(String, String)> {
+    vec![
+        ("command".to_owned(), command()),
+        ("program".to_owned(), format!("miserly {}", env!("CARGO_PKG_VERSION"))),
+        (format!("log {}", setup.name()), format!("SHA-256 {}", setup.sha256().unwrap_or("unknown"))),
+        ("settings".to_owned(), serde_json::to_string(&setup.settings()).unwrap_or_default()),
+    ]
 }
 
 /// Removes the data that only the page needed from a run.

@@ -24,7 +24,7 @@ pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> any
 }
 
 impl RunArgs {
-    fn options(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
+    pub(crate) fn options(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
             procs: self.procs.first().copied(),
             machine: self.machine()?,
@@ -74,9 +74,13 @@ impl RunArgs {
     /// Returns the requested machine, if any.
     fn machine(&self) -> Result<Option<MachineSpec>, MachineError> {
         let Some(word) = &self.machine else { return Ok(None) };
-        let spec = MachineSpec::named(word, read_text)?;
-        Ok(Some(spec.with(self.span.map(Into::into), self.sharing.map(Into::into))))
+        Ok(Some(machine_named(word)?.with(self.span.map(Into::into), self.sharing.map(Into::into))))
     }
+}
+
+/// Returns the machine of that word: a built-in name, a number of processors, or else a file.
+pub(crate) fn machine_named(word: &str) -> Result<MachineSpec, MachineError> {
+    MachineSpec::named(word, read_text)
 }
 
 /// Reads a machine file.

@@ -6,21 +6,31 @@ use std::path::Path;
 use anyhow::Context;
 use miserly_core::Time;
 use miserly_forecast::{ClassAudit, Forecasts, JobForecast, Quantile, forecast_log};
-use miserly_report::{AtomicFile, ForecastBoundDoc, ForecastClassDoc, ForecastDoc, count, forecast_table};
+use miserly_report::{
+    AtomicFile, ForecastBoundDoc, ForecastClassDoc, ForecastDoc, ForecastPartDoc, count, forecast_page,
+    forecast_table,
+};
 use miserly_workload::Estimates;
 
-use crate::args::ForecastArgs;
+use crate::args::{DaemonArgs, ForecastArgs};
+use crate::commands::live::forecast as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::page::{check_page, provenance, write_page};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
+    let Some(policy) = &args.policy else { return of_daemon(args) };
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
+    if let Some(path) = &args.report {
+        check_page(path)?;
+    }
     let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let setup = setup.with_checksum(args.report.is_some())?;
     let progress = Progress::new(setup.survey.records);
-    let forecasts = forecast_log(&setup, &args.policy, args.draws, &mut |jobs| progress.add(jobs))?;
+    let forecasts = forecast_log(&setup, policy, args.draws, &mut |jobs| progress.add(jobs))?;
     drop(progress);
     if let Some(path) = &args.jobs {
         write_jobs(path, &forecasts.jobs).with_context(|| format!("--jobs {}", path.display()))?;
@@ -28,16 +38,33 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
     let document = ForecastDoc {
         version: env!("CARGO_PKG_VERSION"),
         trace: setup.name().to_owned(),
-        policy: args.policy.to_string(),
+        policy: policy.to_string(),
         draws: args.draws,
         jobs: forecasts.jobs.len() as u64,
         classes: classes(&forecasts),
+        over_time: over_time(&forecasts.jobs),
     };
+    let machine = format!("{} processors", count(setup.procs().get()));
+    if let Some(path) = &args.report {
+        let page = forecast_page(&document, &machine, provenance(&setup));
+        write_page(path, &page)?;
+    }
     if args.json {
         return print_json(&document);
     }
-    let machine = format!("{} processors", count(setup.procs().get()));
     print(&forecast_table(&document, &machine, args.table.style()))
+}
+
+/// Asks the daemon for the forecast of a job.
+fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
+    let job = args.trace.to_str().and_then(|text| text.parse().ok());
+    let job = job.with_context(|| {
+        format!(
+            "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs the number of a job",
+            args.trace.display()
+        )
+    })?;
+    ask_daemon(&DaemonArgs { socket: args.socket.clone() }, job, args.json)
 }
 
 /// Returns the audit of each size class, then that of all jobs.
@@ -59,6 +86,7 @@ fn class(procs: &'static str, audit: &ClassAudit) -> ForecastClassDoc {
         level_95: bound(level_95),
         promise: bound(&audit.promise),
         bmbp: bound(&audit.bmbp),
+        calibration: audit.calibration().map(Vec::from),
         near_median: audit.near_shares(),
     }
 }
@@ -73,6 +101,36 @@ fn bound(quantile: &Quantile, at_once: u64) -> ForecastBoundDoc {
         coverage_of_waiting: (waiting > 0).then(|| kept as f64 / waiting as f64),
         mean: quantile.mean_bound(),
         pinball: quantile.pinball(),
+    }
+}
+
+/// The parts of a log, unless each would have fewer than [`PART_LEAST`] jobs.
+const PARTS: usize = 40;
+
+/// The fewest jobs of a part of a log.
+const PART_LEAST: usize = 50;
+
+/// Returns the audited jobs that waited, in equal parts by submission.
+fn over_time(jobs: &[JobForecast]) -> Vec<ForecastPartDoc> {
+    let audited = &jobs[jobs.len() / 10..];
+    let waited: Vec<&JobForecast> = audited.iter().filter(|job| !job.at_once && job.wait.is_some()).collect();
+    let size = waited.len().div_ceil(PARTS).max(PART_LEAST);
+    waited.chunks(size).map(part).collect()
+}
+
+fn part(jobs: &[&JobForecast]) -> ForecastPartDoc {
+    let kept = |level: usize| {
+        let kept = jobs.iter().filter(|job| job.wait.is_some_and(|wait| wait <= job.bounds[level])).count();
+        kept as f64 / jobs.len() as f64
+    };
+    let submit = |job: Option<&&JobForecast>| job.map_or(0.0, |job| (job.submit - Time::ZERO).as_secs_f64());
+    ForecastPartDoc {
+        from: submit(jobs.first()),
+        to: submit(jobs.last()),
+        jobs: jobs.len() as u64,
+        median: kept(0),
+        level_80: kept(1),
+        level_95: kept(2),
     }
 }
 

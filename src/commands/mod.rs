@@ -8,6 +8,8 @@ pub(crate) mod wait_of;
 
 pub(crate) mod forecast;
 
+pub(crate) mod what_if;
+
 pub(crate) mod explain;
 
 pub(crate) mod matrix;

@@ -15,11 +15,18 @@ fn the_audit_of_a_log() {
     for part in ["95 % kept", "BMBP", "first tenth is not audited", "3 for each job that waits"] {
         assert!(tables.contains(part), "{part}: {tables}");
     }
+    lab.stdout("forecast log.swf -p conservative --draws 3 --report page.html");
+    let page = lab.read("page.html");
+    for part in ["Kept bounds by their level", "Kept bounds over the log", "SHA-256"] {
+        assert!(page.contains(part), "{part}");
+    }
     let document = lab.document("forecast log.swf -p conservative --draws 3 --json");
     let all = document["classes"].as_array().and_then(|classes| classes.last()).cloned().unwrap_or_default();
     assert_eq!((&document["jobs"], &all["jobs"], &all["procs"]), (&20.into(), &18.into(), &"all".into()));
     // No job starts later than it was promised.
     assert_eq!(all["promise"]["coverage"], 1.0);
+    // Each wait is within the bound of level 100 %.
+    assert_eq!(all["calibration"][19], 1.0);
 }
 
 #[test]

@@ -15,6 +15,8 @@ mod sweeps;
 
 mod forecast;
 
+mod what_if;
+
 mod workload;
 
 mod import;

@@ -43,6 +43,8 @@ mod steps;
 
 mod early;
 
+mod forecasts;
+
 mod policies;
 
 mod gang;

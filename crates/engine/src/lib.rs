@@ -137,6 +137,7 @@ pub use launcher::{
 };
 pub use now::{ClockMark, Now};
 pub use promise::{PromiseCause, PromiseLog};
+pub use quote::QueueCopy;
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentWindow};
 pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;

@@ -1,14 +1,26 @@
 //! Quotes: the promises that a submission would get, from a trial on a copy of its queue.
 
 use miserly_api::model::{Problem, ProblemCode, Quote, Submission, Window};
-use miserly_core::{Effect, Entry, JobId, Round, Span, System, Time};
+use miserly_core::{Driver, Effect, Entry, JobId, Round, Span, System, Time};
+use miserly_policies::PolicySpec;
 
 use crate::expected_ends::ExpectedEnds;
 use crate::requests::RequestError;
+use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
 use crate::submission::refused;
 use crate::submission_check::refused_field;
-use crate::{Caller, DaemonReply, JobState, Now, Record, Snapshot};
+use crate::{Caller, DaemonReply, JobState, Now, Queue, Record, Snapshot};
+
+/// A copy of a queue at an instant.
+pub struct QueueCopy {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The instant.
+    pub at: Time,
+    /// The jobs, and the policy over them.
+    pub driver: Driver,
+}
 
 impl Snapshot {
     /// Returns the promises that a submission would get now.
@@ -64,6 +76,39 @@ impl Snapshot {
             Problem::new(ProblemCode::Internal, message)
         })?;
         play_on(driver, queue, at, round)
+    }
+
+    /// Returns copies of the queues in which jobs wait, at an instant at which nothing is due.
+    ///
+    /// O(n log n) for n jobs. A stopped queue, or one whose jobs contradict its pool, is left out.
+    pub fn waiting_queues(&self, now: Now) -> Vec<QueueCopy> {
+        let at = self.instant(now);
+        let copy = |(setup, kept): (&Queue, &QueueSnapshot)| {
+            if kept.jobs <= kept.running || self.stopped.contains_key(&setup.name) {
+                return None;
+            }
+            let driver = setup.driver(self.entries_of(&setup.name), &kept.state).ok()?;
+            Some(QueueCopy { policy: setup.policy.clone(), at, driver })
+        };
+        self.setup.queues.iter().zip(&self.queues).filter_map(copy).collect()
+    }
+
+    /// Returns the cleanup time, which the estimates of jobs include.
+    pub fn cleanup_time(&self) -> Span {
+        self.setup.cleanup_time
+    }
+
+    /// Returns the highest number that a job ever had.
+    pub fn highest_job(&self) -> i64 {
+        self.values.next_number - 1
+    }
+
+    /// Returns the unfinished jobs by number: whether each of them waits in its queue.
+    pub fn unfinished(&self) -> impl Iterator<Item = (i64, bool)> {
+        self.jobs.iter().map(|record| {
+            let waits = record.state == JobState::Queued && record.started.is_none() && record.run.is_none();
+            (record.number, waits)
+        })
     }
 
     /// Checks that a job with a deadline gets a window now. A held one gets it at its release.

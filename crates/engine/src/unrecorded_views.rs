@@ -93,6 +93,7 @@ impl Snapshot {
             phase: Phase::Adopted { end: None, cpus: vec![] },
             promise: None,
             planned: None,
+            forecast: None,
             reasons: vec![],
             slots: None,
             late: None,

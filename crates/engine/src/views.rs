@@ -39,6 +39,7 @@ impl Snapshot {
             phase: self.phase(now, record, entry.as_ref()),
             promise: record.promise.view(|start| record.window(now, start)),
             planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
+            forecast: None,
             reasons: self.reasons(now, record, in_ledger),
             slots: in_ledger.and_then(|entry| self.slots(record, entry)),
             late: record.promise.late(),
@@ -169,6 +170,7 @@ impl Snapshot {
             kept: self.values.counts.kept,
             broken: self.values.counts.broken,
             late: self.values.counts.late,
+            forecasts: None,
         }
     }
 }

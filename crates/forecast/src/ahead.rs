@@ -14,7 +14,7 @@ use crate::RuntimeModel;
 use crate::runtimes::Runtimes;
 
 /// The seed of the draws of forecasts.
-const FORECASTS: u64 = 0x666f_7265;
+pub(crate) const FORECASTS: u64 = 0x666f_7265;
 
 /// A copy of the state of a system with one queue.
 #[derive(Clone, Debug)]
@@ -79,17 +79,25 @@ impl SystemCopy {
     }
 
     fn start(&self, rules: &Rules, number: JobNumber, runtime: impl FnMut(&Entry) -> Span) -> Option<Time> {
-        let policy = rules.policy.build(&rules.machine, rules.seed).ok()?;
+        let mut watch = StartWatch { number, start: None };
+        self.run(rules, runtime, &mut watch).then_some(watch.start).flatten()
+    }
+
+    /// Simulates from this state on, until the watch has enough or nothing happens any more. Returns whether it went well.
+    pub(crate) fn run(
+        &self,
+        rules: &Rules,
+        runtime: impl FnMut(&Entry) -> Span,
+        watch: &mut dyn Observer,
+    ) -> bool {
+        let Ok(policy) = rules.policy.build(&rules.machine, rules.seed) else { return false };
         let mut driver = Driver::new(self.ledger.clone(), policy, rules.event_order);
         driver.resume(self.now, self.wake);
         let procs: Procs = rules.machine.capacity().cpus_count();
-        let mut future = Simulation::continuing(System::new(vec![driver]), procs, self.now, runtime).ok()?;
-        let mut watch = StartWatch { number, start: None };
+        let future = Simulation::continuing(System::new(vec![driver]), procs, self.now, runtime);
+        let Ok(mut future) = future else { return false };
         let jobs: &mut dyn Iterator<Item = Result<Job, Infallible>> = &mut iter::empty();
-        match future.run(jobs, &mut [&mut watch]) {
-            Ok(()) | Err(RunError::Stuck { .. }) => watch.start,
-            Err(_) => None,
-        }
+        matches!(future.run(jobs, &mut [watch]), Ok(()) | Err(RunError::Stuck { .. }))
     }
 
     /// Returns the handle of a job with this number that waits.

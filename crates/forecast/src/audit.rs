@@ -11,6 +11,9 @@ const SIZES: [u64; 4] = [1, 4, 16, 64];
 /// The names of the size classes.
 const NAMES: [&str; 5] = ["1", "2-4", "5-16", "17-64", ">64"];
 
+/// The classes of levels in which waits are counted.
+pub const LEVEL_CLASSES: usize = 20;
+
 /// A class of jobs by their processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SizeClass(u8);
@@ -101,6 +104,8 @@ pub struct ClassAudit {
     pub promise: Quantile,
     /// The baseline as a bound of level 95.
     pub bmbp: Quantile,
+    /// Jobs that did not start at once, by the level of the bound that their wait just keeps: up to 5 %, 10 %, ..., 100 %.
+    pub by_level: [u64; LEVEL_CLASSES],
     /// Jobs whose start is within 1, 10 and 60 minutes of the median.
     pub near: [u64; 3],
 }
@@ -113,6 +118,8 @@ pub(crate) struct Outcome {
     pub(crate) bounds: [u64; LEVELS.len()],
     pub(crate) promise: Option<u64>,
     pub(crate) bmbp: Option<u64>,
+    /// The level of the bound that the wait just keeps, in millionths.
+    pub(crate) level: Option<u64>,
 }
 
 impl ClassAudit {
@@ -129,6 +136,10 @@ impl ClassAudit {
         if let Some(bound) = outcome.bmbp {
             self.bmbp.add(95, bound, wait);
         }
+        if let Some(level) = outcome.level {
+            let class = (level * LEVEL_CLASSES as u64).div_ceil(1_000_000).max(1) - 1;
+            self.by_level[usize::try_from(class).unwrap_or(0).min(LEVEL_CLASSES - 1)] += 1;
+        }
         for (near, minutes) in self.near.iter_mut().zip([1, 10, 60]) {
             *near += u64::from(wait.abs_diff(outcome.bounds[0]) <= minutes * 60);
         }
@@ -140,7 +151,19 @@ impl ClassAudit {
         self.levels.iter_mut().zip(&other.levels).for_each(|(mine, theirs)| mine.join(theirs));
         self.promise.join(&other.promise);
         self.bmbp.join(&other.bmbp);
+        self.by_level.iter_mut().zip(other.by_level).for_each(|(mine, theirs)| *mine += theirs);
         self.near.iter_mut().zip(other.near).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Returns the share of waits, of jobs that did not start at once, within the bound of each level: 5 %, 10 %, ..., 100 %.
+    pub fn calibration(&self) -> Option<[f64; LEVEL_CLASSES]> {
+        let all: u64 = self.by_level.iter().sum();
+        let mut within = 0;
+        let share = |jobs| {
+            within += jobs;
+            within as f64 / all as f64
+        };
+        (all > 0).then(|| self.by_level.map(share))
     }
 
     /// Returns the shares of medians within 1, 10 and 60 minutes of the start, 0 to 1.

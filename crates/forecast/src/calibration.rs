@@ -107,12 +107,28 @@ impl Calibration {
     /// Returns the upper bounds of the wait for each of [`LEVELS`], in seconds. They ascend.
     pub(crate) fn bounds(&self, size: SizeClass, scale: &Scale) -> [u64; LEVELS.len()] {
         let ranks = self.ranks.get(&size).copied().unwrap_or(AIMS);
-        let known = classes(size, scale)
-            .iter()
-            .find_map(|class| self.outcomes.get(class).filter(|outcomes| outcomes.len() >= LEAST));
-        let Some(known) = known else { return AIMS.map(|aim| scale.wait(aim)) };
+        let Some(known) = self.known(size, scale) else { return AIMS.map(|aim| scale.wait(aim)) };
         let [median, most, nearly_all] = quantiles(known, ranks).map(|place| scale.wait(place));
         [median, most.max(median), nearly_all.max(most).max(median)]
+    }
+
+    /// Returns the level of the bound that a wait just keeps, in millionths: the share of earlier outcomes whose place is
+    /// not above that of the wait. Without enough outcomes, it is the place among the simulated waits.
+    pub(crate) fn level(&self, size: SizeClass, scale: &Scale, wait: u64) -> u64 {
+        let place = scale.place(wait);
+        match self.known(size, scale) {
+            Some(known) => {
+                let within = known.iter().filter(|other| **other <= place).count() as u64;
+                within * 1_000_000 / known.len() as u64
+            }
+            None => place.min(1_000_000),
+        }
+    }
+
+    /// Returns the places of earlier waits in the narrowest class with enough of them.
+    fn known(&self, size: SizeClass, scale: &Scale) -> Option<&VecDeque<u64>> {
+        let outcomes = |class| self.outcomes.get(class).filter(|outcomes| outcomes.len() >= LEAST);
+        classes(size, scale).iter().find_map(outcomes)
     }
 
     /// Adds the outcome of a forecast: the wait of a job whose bounds were these.

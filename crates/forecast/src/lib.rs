@@ -18,11 +18,19 @@ mod calibration;
 
 mod bmbp;
 
+mod present;
+
+mod what_if;
+
 mod audit;
 
 pub use self::ahead::{Points, SystemCopy};
-pub use self::audit::{Audit, ClassAudit, LEVELS, Quantile, SizeClass};
+pub use self::audit::{Audit, ClassAudit, LEVEL_CLASSES, LEVELS, Quantile, SizeClass};
 pub use self::bmbp::Bmbp;
 pub use self::calibration::Calibration;
+pub use self::present::{Forecaster, Given, LiveQueue};
 pub use self::replay::{ForecastError, Forecasts, JobForecast, forecast_log};
 pub use self::runtimes::{RuntimeModel, Runtimes};
+pub use self::what_if::{
+    Added, GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, what_if,
+};

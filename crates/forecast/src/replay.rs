@@ -61,6 +61,8 @@ pub struct JobForecast {
     pub bmbp: Option<u64>,
     /// The wait that followed, in seconds, if the job started.
     pub wait: Option<u64>,
+    /// The level of the bound that the wait just kept, in millionths, if the job waited.
+    pub level: Option<u64>,
 }
 
 /// The forecasts of a log.
@@ -107,7 +109,7 @@ pub fn forecast_log(
 }
 
 /// Returns the reason why a policy with these needs cannot be forecast.
-fn unsuitable(needs: &Needs) -> Option<&'static str> {
+pub(crate) fn unsuitable(needs: &Needs) -> Option<&'static str> {
     let reasons = [
         (needs.suspension, "it suspends jobs"),
         (needs.time_slices, "it slices time"),
@@ -206,6 +208,7 @@ impl<'a> Recorder<'a> {
                     let wait = seconds(at - noted.submit);
                     job.wait = Some(wait);
                     if !noted.at_once {
+                        job.level = Some(calibration.level(size, &noted.scale(), wait));
                         calibration.add(size, &noted.scale(), job.bounds, wait);
                     }
                     baseline.entry(size).or_default().add(wait, job.bmbp);
@@ -246,14 +249,15 @@ impl Noted {
             promise: if self.at_once { promise.or(Some(0)) } else { promise },
             bmbp: baseline.get(&size).and_then(Bmbp::bound),
             wait: None,
+            level: None,
         }
     }
 }
 
 impl JobForecast {
     fn outcome(&self, wait: u64) -> Outcome {
-        let JobForecast { at_once, bounds, promise, bmbp, .. } = *self;
-        Outcome { wait, at_once, bounds, promise, bmbp }
+        let JobForecast { at_once, bounds, promise, bmbp, level, .. } = *self;
+        Outcome { wait, at_once, bounds, promise, bmbp, level }
     }
 }
 
@@ -306,6 +310,6 @@ impl Observer for Recorder<'_> {
 }
 
 /// Returns whole seconds, rounded up.
-fn seconds(span: Span) -> u64 {
+pub(crate) fn seconds(span: Span) -> u64 {
     u64::try_from(span.ticks().max(0)).unwrap_or(0).div_ceil(1_000_000)
 }

@@ -23,6 +23,7 @@ use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
+use crate::forecasts::ForecastThread;
 use crate::hotplug::Hotplug;
 use crate::launcher_parts::LauncherParts;
 use crate::process::{LauncherNotes, Processes, UnknownAttempts};
@@ -149,13 +150,19 @@ async fn daemon(
     let claim = Claim::new(&options.configuration.cpus);
     let rate = RequestRate::default();
     rate.change(options.configuration.requests_per_minute);
+    let ended = Readers::new(&options.configuration.state);
+    let folder = &options.configuration.state;
+    let (_forecasting, forecasts) =
+        ForecastThread::start(folder, engine.snapshots(), Readers::new(folder), clock)
+            .map_err(system("cannot start a thread for forecasts"))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
         EngineHandle {
             inputs: sender,
             snapshots: engine.snapshots(),
-            ended: Readers::new(&options.configuration.state),
+            ended,
+            forecasts,
             clock,
             claim: claim.clone(),
             rate: rate.clone(),

@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::claim::Claim;
 use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
+use crate::forecasts::Forecasts;
 use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
 use crate::server::{Client, Service};
@@ -38,6 +39,7 @@ pub(crate) struct EngineHandle {
     pub(crate) check: StateCheck,
     pub(crate) notes: LauncherNotes,
     pub(crate) groups: JobGroups,
+    pub(crate) forecasts: Forecasts,
     /// Seals submissions, if jobs run as their users.
     pub(crate) sealer: Option<Sealer>,
 }
@@ -129,10 +131,12 @@ impl EngineHandle {
         status.damage.extend(self.check.damages().into_iter().map(shown));
         status.launcher = self.notes.sentences();
         status.pressure = pressure(&self.groups);
+        status.forecasts = self.forecasts.record();
     }
 
-    /// Adds to a job that it is parked because memory is short, which the engine does not know.
-    fn add_parking(&self, job: &mut JobView) {
+    /// Adds to a job what the engine does not know: its forecast, and that it is parked because memory is short.
+    fn complete_job(&self, job: &mut JobView) {
+        self.forecasts.add_to(job);
         if let Phase::Opportunistic { parked, .. } = &mut job.phase
             && self.notes.is_parked(job.number)
         {
@@ -151,8 +155,8 @@ impl EngineHandle {
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {
                 DaemonReply::Status(status) => handle.complete(status),
-                DaemonReply::Job(job) => handle.add_parking(job),
-                DaemonReply::Jobs(jobs) => jobs.iter_mut().for_each(|job| handle.add_parking(job)),
+                DaemonReply::Job(job) => handle.complete_job(job),
+                DaemonReply::Jobs(jobs) => jobs.iter_mut().for_each(|job| handle.complete_job(job)),
                 _ => {}
             }
             Ok(reply)

@@ -36,6 +36,10 @@ pub use folder::FolderError;
 
 mod engine_handle;
 
+mod forecasts;
+
+mod forecast_store;
+
 mod launcher_parts;
 
 mod rereading;

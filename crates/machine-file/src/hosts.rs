@@ -34,6 +34,11 @@ impl Hosts {
         alone.into_iter().chain((1..=self.count.unwrap_or(0)).map(|n| format!("{}{n}", self.name)))
     }
 
+    /// Returns these hosts, each for itself.
+    pub(crate) fn singles(&self) -> impl Iterator<Item = Hosts> {
+        self.names().map(|name| Hosts { name, count: None, each: self.each })
+    }
+
     pub(crate) fn each(&self) -> impl Iterator<Item = Host> {
         self.names().map(|name| Host { name, capacity: self.each })
     }

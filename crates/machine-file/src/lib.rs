@@ -52,7 +52,7 @@ mod tests;
 
 pub use builtin::BUILT_IN;
 pub use hosts::{HOSTS_MOST, Hosts};
-pub use machine::{MachineError, MachineSpec};
+pub use machine::{HostsError, MachineError, MachineSpec};
 pub use pools::{Pools, Queue};
 pub use problem::{Problem, parse};
 pub use quantity::{duration, kilobytes};

@@ -59,6 +59,39 @@ pub enum MachineError {
     },
 }
 
+/// The reason for which hosts cannot be added or removed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostsError {
+    /// There is no kind of hosts with that name.
+    #[error("no hosts {kind:?}; the hosts are {}", kinds.join(", "))]
+    NoKind {
+        /// The name.
+        kind: String,
+        /// The names of the kinds.
+        kinds: Vec<String>,
+    },
+    /// The machine has several kinds of hosts.
+    #[error("the machine has several kinds of hosts; name one of {}", kinds.join(", "))]
+    Several {
+        /// The names of the kinds.
+        kinds: Vec<String>,
+    },
+    /// There is no host with that name.
+    #[error("no host {host:?}; the first one is {first:?}")]
+    NoHost {
+        /// The name.
+        host: String,
+        /// The first host.
+        first: String,
+    },
+    /// No host is left.
+    #[error("no host is left; keep at least one")]
+    NoneLeft,
+    /// The machine has pools.
+    #[error("the machine has pools, which are of one host; change its file instead")]
+    Pools,
+}
+
 impl MachineSpec {
     /// Returns the machine of that word: a built-in name, a number of processors, or else a file.
     /// `read` returns the text of the file.
@@ -101,6 +134,51 @@ impl MachineSpec {
     pub fn with(self, spread: Option<Spread>, sharing: Option<Sharing>) -> MachineSpec {
         let (spread, sharing) = (spread.unwrap_or(self.spread), sharing.unwrap_or(self.sharing));
         MachineSpec { spread, sharing, ..self }
+    }
+
+    /// Returns the machine with `number` more hosts like those of the kind `kind`, or of its only kind.
+    ///
+    /// # Errors
+    /// If there is no such kind, if there are several and none is named, or if the machine has pools.
+    pub fn adding(mut self, number: u32, kind: Option<&str>) -> Result<MachineSpec, HostsError> {
+        self.refuse_pools()?;
+        let kinds = || self.hosts.iter().map(|hosts| hosts.name.clone()).collect();
+        let like = match (kind, self.hosts.as_slice()) {
+            (Some(kind), hosts) => hosts.iter().find(|hosts| hosts.name == kind),
+            (None, [only]) => Some(only),
+            (None, _) => return Err(HostsError::Several { kinds: kinds() }),
+        };
+        let Some(like) = like else {
+            return Err(HostsError::NoKind { kind: kind.unwrap_or_default().into(), kinds: kinds() });
+        };
+        let added = Hosts { name: format!("added-{}-", like.name), count: Some(number), each: like.each };
+        self.hosts.push(added);
+        self.name = format!("{} and {number} hosts", self.name);
+        Ok(self)
+    }
+
+    /// Returns the machine without the hosts of these names.
+    ///
+    /// # Errors
+    /// If there is no such host, if none is left, or if the machine has pools.
+    pub fn losing(mut self, names: &[String]) -> Result<MachineSpec, HostsError> {
+        self.refuse_pools()?;
+        let mut hosts: Vec<Hosts> = self.hosts.iter().flat_map(Hosts::singles).collect();
+        for name in names {
+            let at = hosts.iter().position(|host| host.name == *name);
+            let first = hosts.first().map_or_else(String::new, |host| host.name.clone());
+            drop(hosts.remove(at.ok_or_else(|| HostsError::NoHost { host: name.clone(), first })?));
+        }
+        if hosts.is_empty() {
+            return Err(HostsError::NoneLeft);
+        }
+        self.hosts = hosts;
+        self.name = format!("{} without {}", self.name, names.join(", "));
+        Ok(self)
+    }
+
+    fn refuse_pools(&self) -> Result<(), HostsError> {
+        if self.pools.is_some() { Err(HostsError::Pools) } else { Ok(()) }
     }
 
     /// Returns the processors of all hosts together.

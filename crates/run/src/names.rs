@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_workload::swf::{Field, Header, ReadError};
-use miserly_workload::{Trace, TraceError};
+use miserly_workload::{FieldFilter, Trace, TraceError};
 
 use crate::error::SetupError;
 use crate::options::RunOptions;
@@ -32,6 +32,10 @@ pub(crate) fn resolve_names(
 ) -> Result<(), SetupError> {
     for word in &options.users {
         options.jobs.users.push(USER.number(word, trace, header)?);
+    }
+    for word in &options.without_users {
+        let number = USER.number(word, trace, header)?;
+        options.jobs.drop.push(FieldFilter::equal(Field::User, number));
     }
     for word in &options.queues {
         options.jobs.queues.push(QUEUE.number(word, trace, header)?);

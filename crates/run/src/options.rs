@@ -19,6 +19,8 @@ pub struct RunOptions {
     pub jobs: JobOptions,
     /// Users whose jobs are used, by number or by name in the header; besides those of `jobs`.
     pub users: Vec<String>,
+    /// Users whose jobs are left out, by number or by name in the header.
+    pub without_users: Vec<String>,
     /// Queues whose jobs are used, by number or by name in the header; besides those of `jobs`.
     pub queues: Vec<String>,
     /// How the events of one instant reach the policy.

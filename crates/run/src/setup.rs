@@ -55,6 +55,26 @@ impl RunSetup {
         Ok(RunSetup { sha256: Some(log.sha256.clone()), ..setup })
     }
 
+    /// Returns the setup of the same log with other options.
+    ///
+    /// # Errors
+    /// As [`new`](RunSetup::new).
+    pub fn again(&self, options: RunOptions) -> Result<RunSetup, SetupError> {
+        options.check()?;
+        let setup = RunSetup::surveyed(Arc::clone(&self.trace), Arc::clone(&self.survey), options)?;
+        Ok(RunSetup { sha256: self.sha256.clone(), ..setup })
+    }
+
+    /// Returns the SHA-256 of the log, if it was requested.
+    pub fn sha256(&self) -> Option<&str> {
+        self.sha256.as_deref()
+    }
+
+    /// Returns the machine.
+    pub fn machine(&self) -> &MachineSpec {
+        &self.spec
+    }
+
     fn surveyed(
         trace: Arc<Trace>,
         survey: Arc<Survey>,

@@ -26,6 +26,13 @@ impl Factor {
         Span::from_ticks(i64::try_from(quotient).unwrap_or(i64::MAX))
     }
 
+    /// Returns the product of two factors, rounded down to a millionth, but at least a millionth.
+    #[must_use]
+    pub fn times(self, other: Factor) -> Factor {
+        let product = u128::from(self.0) * u128::from(other.0) / u128::from(Factor::UNIT);
+        Factor(u64::try_from(product).unwrap_or(u64::MAX).max(1))
+    }
+
     /// Returns the factor as a number.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Factor::UNIT as f64

@@ -79,6 +79,13 @@ impl FieldFilter {
     }
 }
 
+impl FieldFilter {
+    /// Returns the condition that a field has this value.
+    pub fn equal(field: Field, value: u32) -> FieldFilter {
+        FieldFilter { field, sign: "=", accepted: &[Ordering::Equal], value: value.into() }
+    }
+}
+
 impl FromStr for FieldFilter {
     type Err = FilterError;
 

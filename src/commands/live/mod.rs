@@ -17,6 +17,8 @@ mod submit;
 
 mod quote;
 
+mod forecast;
+
 mod queue;
 
 mod show;
@@ -48,6 +50,7 @@ use serde::Serialize;
 
 pub(crate) use self::drain::run as drain;
 pub(crate) use self::extend::run as extend;
+pub(crate) use self::forecast::run as forecast;
 pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::pools::run as pools;

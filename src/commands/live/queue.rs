@@ -49,8 +49,16 @@ fn shown(jobs: &[JobView]) -> String {
     if jobs.is_empty() {
         return "no jobs\n".to_owned();
     }
-    let header = ["JOB", "NAME", "USER", "QUEUE", "CPUS", "MEMORY", "TIME", "STATE", "START", "END"];
-    table(&header, &["CPUS", "MEMORY", "TIME"], jobs.iter().map(row))
+    let mut header = vec!["JOB", "NAME", "USER", "QUEUE", "CPUS", "MEMORY", "TIME", "STATE", "START", "END"];
+    let mut rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
+    if jobs.iter().any(|job| job.forecast.is_some()) {
+        let place = header.len() - 1;
+        header.insert(place, "LIKELY");
+        for (row, job) in rows.iter_mut().zip(jobs) {
+            row.insert(place, job.forecast.map_or_else(|| "-".to_owned(), |forecast| local(forecast.median)));
+        }
+    }
+    table(&header, &["CPUS", "MEMORY", "TIME"], rows)
 }
 
 fn row(job: &JobView) -> Vec<String> {

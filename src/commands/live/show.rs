@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use miserly_api::model::{
-    Exit, Failure, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
+    Exit, Failure, ForecastView, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
     PromiseChangeReason, PromiseView, Slots, Usage, UsageSource, WaitReason,
 };
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
@@ -49,6 +49,9 @@ fn shown(job: &JobView) -> String {
         }
         None => {}
     }
+    if let Some(forecast) = &job.forecast {
+        line("likely", &likely(forecast));
+    }
     if let Some(planned) = job.planned {
         line("planned", &format!("{}; not a promise", local(planned)));
     }
@@ -85,6 +88,18 @@ fn shown(job: &JobView) -> String {
         line("unenforced", &job.unenforced.join(", "));
     }
     text
+}
+
+/// Returns the likely start of a job in words.
+pub(super) fn likely(forecast: &ForecastView) -> String {
+    let ForecastView { made, median, by_80, by_95 } = *forecast;
+    format!(
+        "{}; 80 %: by {}; 95 %: by {} (forecast of {}; not a promise)",
+        local(median),
+        local(by_80),
+        local(by_95),
+        local(made)
+    )
 }
 
 /// Returns the resources that a job used.

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use miserly_api::model::{AdoptedAttempt, Pressure, PressureOn, QueueStatus, Stall, Status};
+use miserly_api::model::{AdoptedAttempt, ForecastRecord, Pressure, PressureOn, QueueStatus, Stall, Status};
+use miserly_report::{count, decimals};
 use miserly_units::memory;
 
 use super::text::{local, numbers, plain, table};
@@ -13,6 +14,18 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     let status = client(&args.daemon)?.status()?;
     print_answer(args.json, &status, || shown(&status))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what became of forecasts.
+fn forecasts_text(record: &ForecastRecord) -> String {
+    let share = |kept: u64| decimals(100.0 * kept as f64 / record.audited.max(1) as f64, 1);
+    format!(
+        "forecasts      95 % bounds kept: {} % of {}; 80 %: {} %; medians: {} %\n",
+        share(record.kept_95),
+        count(record.audited),
+        share(record.kept_80),
+        share(record.kept_50)
+    )
 }
 
 fn shown(status: &Status) -> String {
@@ -31,6 +44,9 @@ fn shown(status: &Status) -> String {
             late => format!("{late} jobs"),
         },
     );
+    if let Some(record) = &status.forecasts {
+        text += &forecasts_text(record);
+    }
     if let Some(problem) = &status.configuration_problem {
         text += &format!(
             "not applied    the configuration: {problem}; the last one stays until a reload succeeds\n"

@@ -152,6 +152,23 @@ pub struct Status {
     pub broken: u64,
     /// Those that started later than promised.
     pub late: u64,
+    /// What became of forecasts; absent if none was audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecasts: Option<ForecastRecord>,
+}
+
+/// What became of forecasts: the first one of each job that waited, against its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ForecastRecord {
+    /// Jobs with a forecast that have started.
+    pub audited: u64,
+    /// Those that started by the median.
+    pub kept_50: u64,
+    /// Those that started by the bound of 80 %.
+    pub kept_80: u64,
+    /// Those that started by the bound of 95 %.
+    pub kept_95: u64,
 }
 
 /// The pressure on the machine and on its jobs: shares of the time in which processes wait for a resource.

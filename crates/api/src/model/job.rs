@@ -75,6 +75,9 @@ pub struct JobView {
     /// The planned start, if the policy has one. A plan is not a promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<Timestamp>,
+    /// The likely start, while it waits; absent if there is no forecast. A forecast is not a promise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<ForecastView>,
     /// The reasons why it does not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
@@ -116,6 +119,20 @@ impl JobView {
             message.clear();
         }
     }
+}
+
+/// The likely start of a waiting job. No bound is later than the promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ForecastView {
+    /// The instant of the forecast.
+    pub made: Timestamp,
+    /// The median: it starts by then in half of all cases.
+    pub median: Timestamp,
+    /// It starts by then in 80 % of all cases.
+    pub by_80: Timestamp,
+    /// It starts by then in 95 % of all cases.
+    pub by_95: Timestamp,
 }
 
 /// The time in which a job's resources are reserved for it.

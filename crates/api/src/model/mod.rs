@@ -16,12 +16,12 @@ mod request;
 mod usage;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, JobIds, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, QueueStatus,
-    Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
+    Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Pressure, PressureOn, Problem,
+    ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
 };
 pub use job::{
-    Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase,
-    PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
+    Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
+    Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use miserly_core::draw;
-use miserly_forecast::{ForecastError, Forecasts, forecast_log};
+use miserly_core::{Resources, Span, Time, draw};
+use miserly_forecast::{ForecastError, Forecasts, Variant, added_job, forecast_log, what_if};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
 use miserly_workload::Trace;
@@ -54,7 +54,7 @@ proptest! {
                 jobs.truncate(past.len());
                 // The wait is the outcome, which is in the future.
                 for job in &mut jobs {
-                    job.wait = None;
+                    (job.wait, job.level) = (None, None);
                 }
                 jobs
             };
@@ -144,4 +144,59 @@ fn unsuitable_policies_are_refused() {
         let error = forecast(&lines(&[(0, 10, 1, 1, 1)], 0, 1), policy).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Without a change there is no difference, in the log and in its copies.
+    #[test]
+    fn no_change_makes_no_difference(rows in rows(1..60), policy in 0..3usize) {
+        let (setup, policy) = (setup(&lines(&rows, 100, 1)), policy_of(policy));
+        let same = Variant { setup: &setup, policy: &policy, added: None };
+        let result = what_if(same, same, 3, &|_| {}).unwrap();
+        prop_assert_eq!(result.all.jobs, rows.len() as u64);
+        prop_assert_eq!(result.all.longer + result.all.shorter, 0);
+        prop_assert!(result.jobs.iter().all(|job| job.range == Some([Span::ZERO; 2])));
+    }
+
+    /// A job that is added at an instant leaves each job as it is that started before.
+    #[test]
+    fn an_added_job_leaves_the_past(rows in rows(1..60), at in 0..8000i64, policy in 0..3usize) {
+        let (setup, policy) = (setup(&lines(&rows, 100, 1)), policy_of(policy));
+        let at = Time::from_secs(at).unwrap();
+        let limit = Span::from_secs(900).unwrap();
+        let job = added_job(at, Resources::cpus(u64::from(PROCS) / 2), limit, limit);
+        let before = Variant { setup: &setup, policy: &policy, added: None };
+        let after = Variant { added: Some(&job), ..before };
+        let result = what_if(before, after, 0, &|_| {}).unwrap();
+        prop_assert_eq!(result.all.jobs, rows.len() as u64);
+        prop_assert!(result.added.is_some_and(|added| added.wait.is_some()));
+        for job in result.jobs {
+            if job.before.is_some_and(|wait| job.submit + wait < at) {
+                prop_assert_eq!(job.before, job.after);
+            }
+        }
+    }
+}
+
+fn policy_of(number: usize) -> PolicySpec {
+    ["easy", "conservative", "fcfs"][number].parse().expect("a policy")
+}
+
+/// A thread more or less changes nothing.
+#[test]
+fn a_question_has_one_answer() {
+    let rows: Vec<Row> =
+        (0..80).map(|n| (n * 37 % 90, 100 + n * 53 % 900, 1 + n % PROCS, 1 + n % 3, 1 + n % 3)).collect();
+    let setup = setup(&lines(&rows, 100, 1));
+    let [easy, conservative] = [0, 1].map(policy_of);
+    let answer = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let variant = |policy| Variant { setup: &setup, policy, added: None };
+        pool.install(|| what_if(variant(&easy), variant(&conservative), 5, &|_| {}).expect("an answer"))
+    };
+    let one = answer(1);
+    assert!(one.all.longer + one.all.shorter > 0, "{:?}", one.all);
+    assert_eq!(one, answer(3));
 }

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, JobAllocation, JobUsage, JobView, KilledBy,
-    LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange,
-    PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice, Slots, Stall, StateDamage, Status,
-    Unenforced, Usage, UsageSource, WaitReason, Window,
+    Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, ForecastRecord, ForecastView, JobAllocation,
+    JobUsage, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
+    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice, Slots,
+    Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -70,6 +70,7 @@ fn job(number: i64, phase: Phase) -> JobView {
             history: vec![change(0, PromiseChangeReason::Submitted), change(1, PromiseChangeReason::Earlier)],
         }),
         planned: Some(at(9)),
+        forecast: Some(ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) }),
         reasons: vec![
             WaitReason::Held,
             WaitReason::Begin { at: at(1) },
@@ -116,6 +117,7 @@ fn bare(number: i64) -> JobView {
         phase: Phase::Queued,
         promise: None,
         planned: None,
+        forecast: None,
         reasons: Vec::new(),
         slots: None,
         late: None,
@@ -184,5 +186,6 @@ pub(crate) fn status() -> Status {
         kept: 2,
         broken: 0,
         late: 0,
+        forecasts: Some(ForecastRecord { audited: 40, kept_50: 21, kept_80: 33, kept_95: 39 }),
     }
 }

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::layout::{Quantity, TableStyle, TextTable};
-use crate::numbers::count;
+use super::on_page::on_page;
+use crate::chart::{Axis, AxisScale, Body, Chart, DataSeries};
+use crate::numbers::{count, percent};
+use crate::page::{Block, Page, Section};
 
 /// The forecasts of a log against the waits that followed. Times are in seconds.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +23,25 @@ pub struct ForecastDoc {
     pub jobs: u64,
     /// The audit of each size class that has jobs, then that of all.
     pub classes: Vec<ForecastClassDoc>,
+    /// The audited jobs that did not start at once, in equal parts by submission.
+    pub over_time: Vec<ForecastPartDoc>,
+}
+
+/// The forecasts of a part of the log.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ForecastPartDoc {
+    /// First submission.
+    pub from: f64,
+    /// Last submission.
+    pub to: f64,
+    /// Jobs.
+    pub jobs: u64,
+    /// Share of waits within the median, 0 to 1.
+    pub median: f64,
+    /// Share of waits within the bound of level 80 %, 0 to 1.
+    pub level_80: f64,
+    /// Share of waits within the bound of level 95 %, 0 to 1.
+    pub level_95: f64,
 }
 
 /// The forecasts of a class of jobs.
@@ -41,6 +63,8 @@ pub struct ForecastClassDoc {
     pub promise: ForecastBoundDoc,
     /// The baseline: BMBP, of level 95 %.
     pub bmbp: ForecastBoundDoc,
+    /// Shares of waits, of the jobs that did not start at once, within the bounds of level 5 %, 10 %, ..., 100 %.
+    pub calibration: Option<Vec<f64>>,
     /// Shares of jobs that started within 1, 10 and 60 minutes of the median, 0 to 1.
     pub near_median: Option<[f64; 3]>,
 }
@@ -71,7 +95,7 @@ pub fn forecast_table(document: &ForecastDoc, machine: &str, style: TableStyle) 
     let mut text: String = heading.iter().map(|(name, value)| style.entry(name, value)).collect();
     text.push_str(&format!("\n{}\n", shares(document, style).table(style.width)));
     text.push_str(&format!("\n{}\n", losses(document, style).table(style.width)));
-    text.push_str("\nkept: waits within the bound, of the jobs that did not start at once\n");
+    text.push_str("\nkept: waits within the bound, of the jobs that did not start at once\nwithin: starts near the median, of all jobs\n");
     text
 }
 
@@ -84,6 +108,7 @@ fn shares(document: &ForecastDoc, style: TableStyle) -> TextTable {
             class.procs.to_owned(),
             count(class.jobs),
             share((class.jobs > 0).then(|| class.at_once as f64 / class.jobs as f64)),
+            share(class.median.coverage_of_waiting),
             share(class.level_80.coverage_of_waiting),
             share(class.level_95.coverage_of_waiting),
             share(near.map(|near| near[0])),
@@ -91,8 +116,18 @@ fn shares(document: &ForecastDoc, style: TableStyle) -> TextTable {
             share(near.map(|near| near[2])),
         ]
     };
-    let header = ["processors", "jobs", "at once", "80 % kept", "95 % kept", "median: 1m", "10m", "1h"]
-        .map(str::to_owned);
+    let header = [
+        "processors",
+        "jobs",
+        "at once",
+        "50 % kept",
+        "80 % kept",
+        "95 % kept",
+        "within 1m",
+        "within 10m",
+        "within 1h",
+    ]
+    .map(str::to_owned);
     TextTable { header: header.into(), rows: document.classes.iter().map(row).collect() }
 }
 
@@ -122,4 +157,96 @@ fn losses(document: &ForecastDoc, style: TableStyle) -> TextTable {
         label("BMBP"),
     ];
     TextTable { header: header.into(), rows: document.classes.iter().map(row).collect() }
+}
+
+/// The fewest jobs that waited of a class with a curve of its own.
+const CURVE_LEAST: u64 = 100;
+
+/// Returns the page of an audit. `machine` describes the machine, `provenance` says how the page was made.
+pub fn forecast_page(document: &ForecastDoc, machine: &str, provenance: Vec<(String, String)>) -> Page {
+    let style = TableStyle::default();
+    let calibration = Section {
+        heading: "Calibration".into(),
+        blocks: vec![Block::Chart(calibration_chart(document)), Block::Chart(over_time_chart(document))],
+    };
+    let tables = Section {
+        heading: "By processors".into(),
+        blocks: vec![
+            Block::Text("Kept: waits within the bound, of the jobs that did not start at once.".into()),
+            Block::Table(on_page(shares(document, style))),
+            Block::Text(
+                "Mean bounds of the wait and mean pinball losses at 95 %, of all jobs. BMBP is the baseline of Brevik, \
+                 Nurmi and Wolski (2006)."
+                    .into(),
+            ),
+            Block::Table(on_page(losses(document, style))),
+        ],
+    };
+    Page {
+        title: format!("Forecasts of {} under {}", document.trace, document.policy),
+        lead: Some(lead(document, machine)),
+        sections: vec![calibration, tables],
+        provenance,
+    }
+}
+
+/// Returns the result in a sentence or two.
+fn lead(document: &ForecastDoc, machine: &str) -> String {
+    let Some(all) = document.classes.last() else { return machine.to_owned() };
+    let kept = percent(all.level_95.coverage_of_waiting);
+    let near = percent(all.near_median.map(|near| near[1]));
+    let at_once = percent((all.jobs > 0).then(|| all.at_once as f64 / all.jobs as f64));
+    format!(
+        "{} jobs on {machine}, of which {at_once} started at once. Of the others, {kept} started within their 95 % bound. \
+         {near} of all jobs started within 10 minutes of the median.",
+        count(all.jobs)
+    )
+}
+
+/// Returns the share of kept bounds by their level.
+fn calibration_chart(document: &ForecastDoc) -> Chart {
+    let enough =
+        |class: &&ForecastClassDoc| class.jobs - class.at_once >= CURVE_LEAST || class.procs == "all";
+    let of_class = |class: &ForecastClassDoc| {
+        let shares = class.calibration.as_ref()?;
+        let points = shares.iter().enumerate().map(|(at, share)| {
+            let level = (at + 1) as f64 / shares.len() as f64;
+            (100.0 * level, 100.0 * share)
+        });
+        Some(DataSeries::line(class.procs, std::iter::once((0.0, 0.0)).chain(points).collect()))
+    };
+    let exact = DataSeries::line("exact", vec![(0.0, 0.0), (100.0, 100.0)]);
+    let classes = document.classes.iter().filter(enough).filter_map(of_class);
+    Chart {
+        id: "calibration".into(),
+        title: "Kept bounds by their level".into(),
+        caption: Some(
+            "A line for each class of processors. Above the diagonal, bounds are kept more often than they say.".into(),
+        ),
+        x: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("level of the bound, %") },
+        y: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("waits within it, %") },
+        body: Body::Lines { series: std::iter::once(exact).chain(classes).collect() },
+    }
+}
+
+/// Returns the share of kept bounds over the log.
+fn over_time_chart(document: &ForecastDoc) -> Chart {
+    let series = |name: &str, share: fn(&ForecastPartDoc) -> f64| {
+        let points = document.over_time.iter().map(|part| (part.from, 100.0 * share(part))).collect();
+        DataSeries::line(name, points)
+    };
+    Chart {
+        id: "over-time".into(),
+        title: "Kept bounds over the log".into(),
+        caption: Some("Jobs that did not start at once, in parts of equal numbers.".into()),
+        x: Axis { scale: AxisScale::Seconds, ..Axis::linear("submission") },
+        y: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("waits within the bound, %") },
+        body: Body::Lines {
+            series: vec![
+                series("50 %", |part| part.median),
+                series("80 %", |part| part.level_80),
+                series("95 %", |part| part.level_95),
+            ],
+        },
+    }
 }

@@ -22,6 +22,8 @@ mod wait_of;
 
 mod forecast;
 
+mod what_if;
+
 mod group_tables;
 
 mod layout;
@@ -34,7 +36,9 @@ pub use document::{
     IdleUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc,
     RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
-pub use forecast::{ForecastBoundDoc, ForecastClassDoc, ForecastDoc, forecast_table};
+pub use forecast::{
+    ForecastBoundDoc, ForecastClassDoc, ForecastDoc, ForecastPartDoc, forecast_page, forecast_table,
+};
 pub use groups::GroupDoc;
 pub use layout::TableStyle;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
@@ -44,3 +48,4 @@ pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures,
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::verdict;
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
+pub use what_if::{WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table};

@@ -44,7 +44,7 @@ fn fact_table(run: &RunDoc) -> TableData {
 }
 
 /// Returns the table as a page shows it: the best value of a row has an emphasis beside its mark.
-fn on_page(table: TextTable) -> TableData {
+pub(super) fn on_page(table: TextTable) -> TableData {
     let header = table.header.iter().map(|name| unfolded(name)).collect();
     let cell = |(column, text): (usize, String)| match column {
         0 => TableCell::text(text),

@@ -1,0 +1,191 @@
+//! Forecasts of the jobs that wait in a live system.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Effect, EventOrder, JobId, JobNumber, Machine, Request, Span, Time, draw};
+use miserly_policies::PolicySpec;
+use miserly_sim::Observer;
+
+use crate::ahead::{FORECASTS, Points, Rules, SystemCopy};
+use crate::audit::{Audit, LEVELS, Outcome, SizeClass};
+use crate::calibration::Scale;
+use crate::replay::{seconds, unsuitable};
+use crate::{Calibration, RuntimeModel};
+
+/// A queue of a live system at an instant.
+#[derive(Clone, Debug)]
+pub struct LiveQueue {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The machine.
+    pub machine: Machine,
+    /// The jobs, after all decisions of the instant.
+    pub copy: SystemCopy,
+}
+
+/// A forecast that was given, with the simulated waits from which it was made. All times are seconds from its instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The job.
+    pub job: JobNumber,
+    /// Its processors.
+    pub procs: u64,
+    /// The waits with likely runtimes, ascending.
+    pub draws: Vec<u64>,
+    /// The wait with requested runtimes.
+    pub requested: u64,
+    /// The upper bounds of the wait for each of [`LEVELS`].
+    pub bounds: [u64; LEVELS.len()],
+}
+
+/// The knowledge behind forecasts: runtimes of ended jobs, and the outcomes of earlier forecasts.
+#[derive(Clone, Debug, Default)]
+pub struct Forecaster {
+    model: RuntimeModel,
+    calibration: Calibration,
+    audit: Audit,
+}
+
+impl Forecaster {
+    /// Adds the runtime of a job that ended.
+    pub fn learn(&mut self, request: &Request, runtime: Span) {
+        self.model.learn(request, runtime.min(request.estimate));
+    }
+
+    /// Adds the outcome of a forecast: the wait in seconds from its instant to the start.
+    pub fn settle(&mut self, given: &Given, wait: u64) {
+        let (size, scale) = (SizeClass::new(given.procs), given.scale());
+        let level = Some(self.calibration.level(size, &scale, wait));
+        self.calibration.add(size, &scale, given.bounds, wait);
+        let Given { bounds, .. } = *given;
+        self.audit.add(size, &Outcome { wait, at_once: false, bounds, promise: None, bmbp: None, level });
+    }
+
+    /// Returns what became of the forecasts.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns forecasts of the jobs that wait in a queue, from `draws` futures with likely runtimes.
+    ///
+    /// `goes_on` is asked at each simulated instant; the simulations end when it returns `false`. A job that did not
+    /// start in all futures until then has no forecast. Neither has one whose policy is
+    /// [unsuitable](crate::ForecastError::Unsuitable).
+    pub fn forecasts(&self, queue: &LiveQueue, draws: u64, goes_on: &dyn Fn() -> bool) -> Vec<Given> {
+        if unsuitable(&queue.policy.needs()).is_some() {
+            return vec![];
+        }
+        let LiveQueue { copy, .. } = queue;
+        let ledger = &copy.ledger;
+        let jobs: BTreeMap<JobNumber, JobId> =
+            ledger.waiting().map(|job| (ledger.request(job).number, job)).collect();
+        self.points(queue, draws, goes_on)
+            .into_iter()
+            .filter_map(|(number, points)| {
+                let entry = ledger.entry(*jobs.get(&number)?);
+                let wait = |start: &Time| seconds(*start - copy.now);
+                let mut given = Given {
+                    job: number,
+                    procs: entry.request.procs().get(),
+                    draws: points.likely.iter().map(wait).collect(),
+                    requested: wait(&points.requested?),
+                    bounds: [0; LEVELS.len()],
+                };
+                let most = entry.promise.map_or(u64::MAX, |promise| seconds(promise.best - copy.now));
+                let bounds = self.calibration.bounds(SizeClass::new(given.procs), &given.scale());
+                given.bounds = bounds.map(|bound| bound.min(most));
+                Some(given)
+            })
+            .collect()
+    }
+
+    /// Returns the simulated starts of the waiting jobs that started in each future.
+    fn points(
+        &self,
+        queue: &LiveQueue,
+        draws: u64,
+        goes_on: &dyn Fn() -> bool,
+    ) -> BTreeMap<JobNumber, Points> {
+        let LiveQueue { policy, machine, copy } = queue;
+        let rules = Rules {
+            policy: policy.clone(),
+            machine: machine.clone(),
+            seed: 0,
+            event_order: EventOrder::Batched,
+        };
+        let model = copy.likely_runtimes(&self.model);
+        let ledger = &copy.ledger;
+        let promised = |job: JobId| ledger.entry(job).promise.map(|promise| promise.best);
+        let mut starts: BTreeMap<JobNumber, Points> = ledger
+            .waiting()
+            .map(|job| (ledger.request(job).number, Points { likely: vec![], requested: promised(job) }))
+            .collect();
+        if starts.values().any(|points| points.requested.is_none()) {
+            let mut watch = Watch::new(&starts, goes_on);
+            copy.run(&rules, |entry| entry.request.estimate, &mut watch);
+            for (number, points) in &mut starts {
+                points.requested = points.requested.or(watch.starts.get(number).copied().flatten());
+            }
+        }
+        for number in 0..draws {
+            let mut watch = Watch::new(&starts, goes_on);
+            copy.run(
+                &rules,
+                |entry| {
+                    let found = model.binary_search_by_key(&entry.admitted, |(admitted, _)| *admitted).ok();
+                    let random = draw(FORECASTS, entry.request.number, number);
+                    found.and_then(|at| model[at].1.pick(random)).unwrap_or(entry.request.estimate)
+                },
+                &mut watch,
+            );
+            starts.retain(|number, points| {
+                let start = watch.starts.get(number).copied().flatten();
+                points.likely.extend(start);
+                start.is_some() && points.requested.is_some()
+            });
+            if starts.is_empty() {
+                break;
+            }
+        }
+        for points in starts.values_mut() {
+            points.likely.sort_unstable();
+        }
+        starts
+    }
+}
+
+impl Given {
+    fn scale(&self) -> Scale {
+        Scale::new(&self.draws, self.requested)
+    }
+}
+
+/// Waits for the starts of jobs.
+struct Watch<'a> {
+    starts: BTreeMap<JobNumber, Option<Time>>,
+    missing: usize,
+    goes_on: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Watch<'a> {
+    fn new(jobs: &BTreeMap<JobNumber, Points>, goes_on: &'a dyn Fn() -> bool) -> Watch<'a> {
+        let starts: BTreeMap<JobNumber, Option<Time>> = jobs.keys().map(|number| (*number, None)).collect();
+        Watch { missing: starts.len(), starts, goes_on }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
+        if !matches!(effect, Effect::Started { .. }) {
+            return;
+        }
+        if let Some(start @ None) = self.starts.get_mut(&job) {
+            *start = Some(now);
+            self.missing -= 1;
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.missing == 0 || !(self.goes_on)()
+    }
+}

@@ -1,0 +1,322 @@
+//! Forecasts of starts: a thread simulates ahead on snapshots, and keeps what it said.
+//!
+//! The thread reads snapshots and finished jobs, and changes nothing that the engine sees. What it said and what came of it
+//! is in a database of its own, `forecasts.db`. If that fails, forecasts go on in memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use miserly_api::model::{ForecastRecord, ForecastView, JobView, KilledBy, Phase};
+use miserly_core::{Request, Resources, Span, Time};
+use miserly_engine::{
+    Caller, DaemonReply, DaemonRequest, EndedFilter, EndedJobs, JournalError, Now, QueueCopy, Snapshot,
+    Snapshots,
+};
+use miserly_forecast::{Forecaster, Given, LiveQueue, SystemCopy};
+use miserly_launch::BootTime;
+use miserly_units::span_of_seconds;
+
+use crate::clock::BootClock;
+use crate::forecast_store::{ForecastStore, StoredForecast};
+use crate::process;
+use crate::store::Readers;
+
+/// The time between two looks at the state.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The longest time for the forecasts of all queues. What is not known by then has no forecast.
+const BUDGET: Duration = Duration::from_secs(1);
+
+/// The pause after forecasts, as a multiple of the time that they took. So they take a tenth of a processor at most.
+const PAUSE: u32 = 9;
+
+/// The age at which forecasts are made again although nothing happened.
+const OLD: Duration = Duration::from_mins(1);
+
+/// The number of futures with likely runtimes.
+const DRAWS: u64 = 20;
+
+/// The number of finished jobs from which a new daemon learns.
+const HISTORY: u32 = 2000;
+
+/// The present forecasts, for any thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forecasts(Arc<RwLock<Published>>);
+
+#[derive(Debug, Default)]
+struct Published {
+    by_job: BTreeMap<i64, ForecastView>,
+    record: Option<ForecastRecord>,
+}
+
+impl Forecasts {
+    /// Adds the forecast of a job that waits.
+    pub(crate) fn add_to(&self, job: &mut JobView) {
+        if job.phase == Phase::Queued {
+            job.forecast = self.read(|published| published.by_job.get(&job.number).copied());
+        }
+    }
+
+    /// Returns what became of earlier forecasts, if any was audited.
+    pub(crate) fn record(&self) -> Option<ForecastRecord> {
+        self.read(|published| published.record)
+    }
+
+    fn read<T>(&self, get: impl FnOnce(&Published) -> T) -> T {
+        get(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Published)) {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A thread that makes forecasts. It ends when this handle is dropped.
+pub(crate) struct ForecastThread(#[allow(dead_code, reason = "its end ends the thread")] Sender<()>);
+
+impl ForecastThread {
+    /// Starts the thread for the state in `folder`.
+    ///
+    /// # Errors
+    /// If the system has no thread.
+    pub(crate) fn start(
+        folder: &Path,
+        snapshots: Snapshots,
+        ended: Readers,
+        clock: BootClock,
+    ) -> io::Result<(ForecastThread, Forecasts)> {
+        let (handle, end) = channel();
+        let forecasts = Forecasts::default();
+        let (folder, published) = (folder.to_owned(), forecasts.clone());
+        let run = move || Follower::new(&folder, ended, published).run(&end, &snapshots, clock);
+        thread::Builder::new().name("forecasts".to_owned()).spawn(run)?;
+        Ok((ForecastThread(handle), forecasts))
+    }
+}
+
+/// Follows the state from snapshot to snapshot.
+struct Follower {
+    ended: Readers,
+    published: Forecasts,
+    store: Option<ForecastStore>,
+    forecaster: Forecaster,
+    /// The unfinished jobs, and whether each of them waits.
+    jobs: BTreeMap<i64, bool>,
+    /// The highest number of a job that was seen.
+    highest: Option<i64>,
+    /// The first forecast of each job that waits.
+    open: BTreeMap<i64, (Timestamp, Given)>,
+}
+
+impl Follower {
+    fn new(folder: &Path, ended: Readers, published: Forecasts) -> Follower {
+        let path: PathBuf = folder.join("forecasts.db");
+        let store = ForecastStore::open(&path)
+            .inspect_err(|error| tracing::error!("{}: {error}; forecasts are not kept", path.display()))
+            .ok();
+        let mut follower = Follower {
+            ended,
+            published,
+            store,
+            forecaster: Forecaster::default(),
+            jobs: BTreeMap::new(),
+            highest: None,
+            open: BTreeMap::new(),
+        };
+        follower.load();
+        follower
+    }
+
+    /// Takes up the forecasts of earlier daemons.
+    fn load(&mut self) {
+        for StoredForecast { given, made, wait } in self.stored(ForecastStore::all).unwrap_or_default() {
+            match wait {
+                Some(wait) => self.forecaster.settle(&given, wait),
+                None => drop(self.open.insert(given.job, (made, given))),
+            }
+        }
+        self.publish_record();
+    }
+
+    /// Uses the store. After an error it is not used again.
+    fn stored<T>(&mut self, using: impl FnOnce(&mut ForecastStore) -> rusqlite::Result<T>) -> Option<T> {
+        match using(self.store.as_mut()?) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                tracing::error!("forecasts.db: {error}; forecasts are not kept until the next start");
+                self.store = None;
+                None
+            }
+        }
+    }
+
+    fn run(mut self, end: &Receiver<()>, snapshots: &Snapshots, clock: BootClock) {
+        let (mut last, mut made_of): (Option<Arc<Snapshot>>, Option<Arc<Snapshot>>) = (None, None);
+        let (mut made, mut ended) = (BootTime::now(), BootTime::now());
+        let mut pause = Duration::ZERO;
+        while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let snapshot = snapshots.latest();
+            let is = |other: &Option<Arc<Snapshot>>| {
+                other.as_ref().is_some_and(|other| Arc::ptr_eq(other, &snapshot))
+            };
+            let now = clock.read();
+            if !is(&last)
+                && let Err(error) = self.follow(&snapshot, now)
+            {
+                tracing::error!("no forecasts: the finished jobs cannot be read: {error}");
+                continue;
+            }
+            last = Some(Arc::clone(&snapshot));
+            let waits = self.jobs.values().any(|waits| *waits);
+            let due = !is(&made_of) || (waits && BootTime::now().since(made) > OLD);
+            if due && BootTime::now().since(ended) >= pause {
+                made = BootTime::now();
+                self.forecast(&snapshot, now, made);
+                (ended, made_of) = (BootTime::now(), Some(snapshot));
+                pause = ended.since(made) * PAUSE;
+            }
+        }
+    }
+
+    /// Takes in what happened since the last snapshot: starts and ends.
+    fn follow(&mut self, snapshot: &Snapshot, now: Now) -> Result<(), JournalError> {
+        let jobs: BTreeMap<i64, bool> = snapshot.unfinished().collect();
+        let gone: Vec<i64> = self.jobs.keys().filter(|job| !jobs.contains_key(job)).copied().collect();
+        for job in gone {
+            self.look_at(snapshot, now, job);
+        }
+        self.learn_unseen(snapshot, now, &jobs)?;
+        let open: Vec<i64> = self.open.keys().filter(|job| jobs.get(job) != Some(&true)).copied().collect();
+        for job in open {
+            self.look_at(snapshot, now, job);
+        }
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    /// Learns from jobs that began and ended between two snapshots, and at first from the newest finished jobs.
+    fn learn_unseen(
+        &mut self,
+        snapshot: &Snapshot,
+        now: Now,
+        jobs: &BTreeMap<i64, bool>,
+    ) -> Result<(), JournalError> {
+        let highest = snapshot.highest_job();
+        let unseen: Vec<i64> = if let Some(seen) = self.highest {
+            (seen + 1..=highest).filter(|job| !jobs.contains_key(job)).collect()
+        } else {
+            let newest = EndedFilter { limit: Some(HISTORY), ..EndedFilter::default() };
+            self.ended.ended_jobs(&newest)?.iter().map(|row| row.number).collect()
+        };
+        for job in unseen {
+            self.look_at(snapshot, now, job);
+        }
+        self.highest = Some(highest);
+        Ok(())
+    }
+
+    /// Takes in what became of a job: its runtime if it ended, and its start if it has a forecast.
+    fn look_at(&mut self, snapshot: &Snapshot, now: Now, job: i64) {
+        let (root, request) = (Caller { uid: 0, account: None, credential: None }, DaemonRequest::Job(job));
+        let answer = snapshot.answer(now, &root, &request, &self.ended, &process::check);
+        // A job that was forgotten meanwhile teaches nothing.
+        let Ok(DaemonReply::Job(view)) = answer else { return self.settle(job, None) };
+        if let Some(runtime) = runtime(&view) {
+            self.forecaster.learn(&request_of(&view, snapshot.cleanup_time()), runtime);
+        }
+        if let Some(start) = start(&view.phase) {
+            self.settle(job, Some(start));
+        } else if view.phase != Phase::Queued {
+            self.settle(job, None);
+        }
+    }
+
+    /// Compares the forecast of a job with its start. Without a start, for example after a cancellation, it is dropped.
+    fn settle(&mut self, job: i64, start: Option<Timestamp>) {
+        let Some((made, given)) = self.open.remove(&job) else { return };
+        let wait = start.map(|start| seconds_until(made, start));
+        self.stored(|store| match wait {
+            Some(wait) => store.settle(job, wait),
+            None => store.remove(job),
+        });
+        if let Some(wait) = wait {
+            self.forecaster.settle(&given, wait);
+            self.publish_record();
+        }
+    }
+
+    fn publish_record(&self) {
+        let all = self.forecaster.audit().all();
+        let [kept_50, kept_80, kept_95] = all.levels.map(|level| level.kept());
+        let record = ForecastRecord { audited: all.jobs, kept_50, kept_80, kept_95 };
+        self.published.change(|published| published.record = (all.jobs > 0).then_some(record));
+    }
+
+    /// Forecasts all jobs that wait.
+    fn forecast(&mut self, snapshot: &Snapshot, now: Now, begin: BootTime) {
+        let mut given = vec![];
+        for QueueCopy { policy, at, driver } in snapshot.waiting_queues(now) {
+            let ledger = driver.ledger().clone();
+            let machine = ledger.machine().clone();
+            let copy = SystemCopy { now: at, ledger, wake: driver.wake() };
+            let queue = LiveQueue { policy, machine, copy };
+            given.extend(self.forecaster.forecasts(&queue, DRAWS, &|| BootTime::now().since(begin) < BUDGET));
+        }
+        let made = now.wall;
+        let by_job = given.iter().map(|given| (given.job, view(made, given))).collect();
+        self.published.change(|published| published.by_job = by_job);
+        let waits = |given: &Given| self.jobs.get(&given.job) == Some(&true);
+        let first = |given: &Given| waits(given) && !self.open.contains_key(&given.job);
+        let first: Vec<Given> = given.into_iter().filter(first).collect();
+        self.stored(|store| store.add(made, &first));
+        self.open.extend(first.into_iter().map(|given| (given.job, (made, given))));
+    }
+}
+
+/// Returns the request of a job, as far as runtimes depend on it. Its policy knows the time limit with the cleanup time.
+fn request_of(job: &JobView, cleanup_time: Span) -> Request {
+    let limit = span_of_seconds(job.time) + cleanup_time;
+    let request = Request::new(job.number, Time::ZERO, limit, Resources::cpus(job.cpus.max(1)));
+    Request { user: Some(job.uid), ..request }
+}
+
+/// Returns the runtime of a job that ended by itself or at its time limit.
+fn runtime(job: &JobView) -> Option<Span> {
+    let (start, end) = match &job.phase {
+        Phase::Done { start, end, .. }
+        | Phase::Killed { start: Some(start), end, by: KilledBy::Time, .. } => (*start, *end),
+        _ => return None,
+    };
+    Some(Span::from_ticks(end.as_microsecond().saturating_sub(start.as_microsecond()).max(0)))
+}
+
+/// Returns the first instant at which a job ran.
+fn start(phase: &Phase) -> Option<Timestamp> {
+    match phase {
+        Phase::Opportunistic { start, .. } | Phase::Done { start, .. } => Some(*start),
+        Phase::Running(allocation) | Phase::Suspended(allocation) => Some(allocation.start),
+        Phase::Killed { start, .. } => *start,
+        _ => None,
+    }
+}
+
+/// Returns the whole seconds from one instant to another, rounded up; 0 if it is earlier.
+fn seconds_until(from: Timestamp, to: Timestamp) -> u64 {
+    let micros = to.as_microsecond().saturating_sub(from.as_microsecond());
+    u64::try_from(micros).unwrap_or(0).div_ceil(1_000_000)
+}
+
+fn view(made: Timestamp, given: &Given) -> ForecastView {
+    let at = |seconds: u64| {
+        let seconds = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        made.saturating_add(seconds).unwrap_or(Timestamp::MAX)
+    };
+    let [median, by_80, by_95] = given.bounds.map(at);
+    ForecastView { made, median, by_80, by_95 }
+}

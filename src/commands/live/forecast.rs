@@ -1,0 +1,40 @@
+//! `miserly forecast JOB`: the likely start of a job of the daemon.
+
+use anyhow::{Context, bail};
+use miserly_api::model::{ForecastView, JobView, Phase};
+
+use super::show::summary;
+use super::text::local;
+use super::{client, print_answer};
+use crate::args::DaemonArgs;
+
+/// Asks the daemon for the forecast of a job, and prints it.
+pub(crate) fn run(daemon: &DaemonArgs, number: i64, json: bool) -> anyhow::Result<()> {
+    let job = client(daemon)?.job(number)?;
+    if job.phase != Phase::Queued {
+        bail!("job {number} has no forecast: it is {}", summary(&job));
+    }
+    let forecast = job.forecast.as_ref().with_context(|| {
+        format!(
+            "job {number} has no forecast yet; forecasts are made within seconds, for policies that start each job once, \
+             and not for jobs far behind in a deep queue"
+        )
+    })?;
+    print_answer(json, forecast, || sentence(&job, forecast))
+}
+
+/// Returns the promise and the likely start.
+fn sentence(job: &JobView, forecast: &ForecastView) -> String {
+    let ForecastView { made, median, by_80, by_95 } = *forecast;
+    let promise = job.promise.as_ref().and_then(|promise| promise.now.as_ref());
+    let promise = promise.map(|window| format!("starts by {}; ", local(window.start)));
+    format!(
+        "job {}: {}most likely {}; 80 %: by {}; 95 %: by {}\nforecast of {}\n",
+        job.number,
+        promise.unwrap_or_default(),
+        local(median),
+        local(by_80),
+        local(by_95),
+        local(made)
+    )
+}

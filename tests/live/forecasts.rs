@@ -1,0 +1,78 @@
+//! Forecasts of the daemon: they are there while jobs wait, and are audited when these start.
+
+use std::fs;
+
+use miserly_api::model::{JobView, Phase, Submission};
+
+use crate::support::{Daemon, SOON, cpus, queue, sh, until};
+
+/// A job on all processors, with a limit of ten minutes.
+fn wide(daemon: &Daemon, script: &str) -> Submission {
+    Submission { cpus: cpus().len() as u64, directory: daemon.path(""), ..sh(script, 600.0) }
+}
+
+/// Waits for the forecast of a job.
+#[track_caller]
+fn forecast(daemon: &Daemon, job: i64) -> JobView {
+    until("a forecast", SOON, || Some(daemon.job(job)).filter(|view| view.forecast.is_some()))
+}
+
+/// A daemon whose jobs take no time, and two more jobs on all processors: the first one runs until there is a file `go`.
+fn with_history(daemon: &Daemon) -> [i64; 2] {
+    for _ in 0..4 {
+        let job = daemon.submit(&wide(daemon, "exit 0"));
+        daemon.wait(job);
+    }
+    let runs = daemon.submit(&wide(daemon, "while [ ! -e go ]; do sleep 0.05; done"));
+    let waits = daemon.submit(&wide(daemon, "exit 0"));
+    [runs, waits]
+}
+
+#[test]
+fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
+    let mut daemon = Daemon::new(&queue("conservative"));
+    let [runs, waits] = with_history(&daemon);
+    let view = forecast(&daemon, waits);
+    let (said, promised) = (view.forecast.expect("a forecast"), view.promise.expect("a promise"));
+    let latest = promised.now.expect("a window").start;
+    assert!(said.median <= said.by_80 && said.by_80 <= said.by_95, "{said:?}");
+    // In whole seconds, rounded up.
+    assert!(said.by_95.as_second() <= latest.as_second() + 1, "{said:?} {latest}");
+    assert_eq!(daemon.job(runs).forecast, None);
+    let queue = daemon.client().all_jobs(&miserly_api::model::Filter::default()).expect("a list");
+    assert!(queue.iter().any(|job| job.number == waits && job.forecast.is_some()), "{queue:?}");
+    let before = daemon.client().status().expect("a status").forecasts.map_or(0, |record| record.audited);
+    fs::write(daemon.path("go"), "").expect("a file");
+    daemon.wait(waits);
+    let audited = |daemon: &Daemon| daemon.client().status().expect("a status").forecasts;
+    let record = until("the audit", SOON, || audited(&daemon).filter(|record| record.audited == before + 1));
+    // Another daemon knows of it.
+    daemon.stop();
+    daemon.start();
+    assert_eq!(audited(&daemon), Some(record));
+    assert!(matches!(daemon.job(waits).phase, Phase::Done { .. }));
+    assert_eq!(daemon.job(waits).forecast, None);
+}
+
+#[test]
+fn a_damaged_database_of_forecasts_costs_the_audit_only() {
+    let mut daemon = Daemon::asleep(&queue("easy"));
+    fs::create_dir_all(daemon.state()).expect("a folder");
+    fs::write(daemon.state().join("forecasts.db"), "this is not a database of any kind").expect("a file");
+    daemon.start();
+    let [_, waits] = with_history(&daemon);
+    forecast(&daemon, waits);
+    assert!(daemon.log().contains("forecasts are not kept"), "{}", daemon.log());
+    fs::write(daemon.path("go"), "").expect("a file");
+    daemon.wait(waits);
+}
+
+#[test]
+fn a_policy_that_suspends_jobs_has_no_forecasts() {
+    let daemon = Daemon::new(&queue("ss"));
+    let [_, waits] = with_history(&daemon);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(daemon.job(waits).forecast, None);
+    fs::write(daemon.path("go"), "").expect("a file");
+    daemon.wait(waits);
+}
