@@ -39,6 +39,11 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     // In whole seconds, rounded up.
     assert!(said.by_95.as_second() <= latest.as_second() + 1, "{said:?} {latest}");
     assert_eq!(daemon.job(runs).forecast, None);
+    // A job that would come behind it.
+    let quote = daemon.client().quote(&wide(&daemon, "exit 0")).expect("a quote");
+    let said = quote.forecast.expect("a forecast");
+    assert!(said.made <= said.median && said.median <= said.by_95, "{said:?}");
+    assert!(quote.windows[0].is_some_and(|window| said.by_95.as_second() <= window.start.as_second() + 1));
     let queue = daemon.client().all_jobs(&miserly_api::model::Filter::default()).expect("a list");
     assert!(queue.iter().any(|job| job.number == waits && job.forecast.is_some()), "{queue:?}");
     let before = daemon.client().status().expect("a status").forecasts.map_or(0, |record| record.audited);

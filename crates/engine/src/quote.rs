@@ -1,7 +1,7 @@
 //! Quotes: the promises that a submission would get, from a trial on a copy of its queue.
 
 use miserly_api::model::{Problem, ProblemCode, Quote, Submission, Window};
-use miserly_core::{Driver, Effect, Entry, JobId, Round, Span, System, Time};
+use miserly_core::{Driver, Effect, Entry, JobId, Ledger, Round, Span, System, Time};
 use miserly_policies::PolicySpec;
 
 use crate::expected_ends::ExpectedEnds;
@@ -10,7 +10,14 @@ use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
 use crate::submission::refused;
 use crate::submission_check::refused_field;
-use crate::{Caller, DaemonReply, JobState, Now, Queue, Record, Snapshot};
+use crate::{Caller, JobState, Now, Queue, Record, Snapshot};
+
+/// New jobs on a copy of their queue.
+struct Trial {
+    windows: Vec<Option<Window>>,
+    /// The copy; `None` if they did not enter it.
+    system: Option<System>,
+}
 
 /// A copy of a queue at an instant.
 pub struct QueueCopy {
@@ -18,21 +25,34 @@ pub struct QueueCopy {
     pub policy: PolicySpec,
     /// The instant.
     pub at: Time,
-    /// The jobs, and the policy over them.
-    pub driver: Driver,
+    /// The jobs.
+    pub ledger: Ledger,
+    /// The wake-up that the policy requested.
+    pub wake: Option<Time>,
+}
+
+impl QueueCopy {
+    fn new(policy: PolicySpec, at: Time, driver: &Driver) -> QueueCopy {
+        QueueCopy { policy, at, ledger: driver.ledger().clone(), wake: driver.wake() }
+    }
 }
 
 impl Snapshot {
     /// Returns the promises that a submission would get now.
     ///
+    /// It also returns the copy of the queue with the new jobs, and the number of the first of them, unless they wait for
+    /// an instant or for other jobs.
     /// O(n log n) for the n jobs of its queue: its ledger and its policy are made anew from the records.
-    pub(crate) fn quote(
+    ///
+    /// # Errors
+    /// As of the submission.
+    pub fn quote(
         &self,
         now: Now,
         caller: &Caller,
         submission: &Submission,
         launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
-    ) -> Result<DaemonReply, Problem> {
+    ) -> Result<(Quote, Option<(QueueCopy, i64)>), Problem> {
         let submission = &*self.setup.in_whole_cores(submission);
         let at = self.instant(now);
         let records = self.records_of(now, caller, submission, launchable)?;
@@ -40,11 +60,16 @@ impl Snapshot {
         let entries = self.entries_of(&records[0].queue);
         let base = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let play = |queue, round| self.play_copy(queue, at, entries, round);
-        let windows = self.trial_windows(now, at, &records, base, play).map_err(|error| match error {
-            RequestError::Refused(problem) => problem,
-            RequestError::Fatal(error) => Problem::new(ProblemCode::Internal, error.to_string()),
-        })?;
-        Ok(DaemonReply::Quote(Quote { windows }))
+        let Trial { windows, system } =
+            self.trial(now, at, &records, base, play).map_err(|error| match error {
+                RequestError::Refused(problem) => problem,
+                RequestError::Fatal(error) => Problem::new(ProblemCode::Internal, error.to_string()),
+            })?;
+        let copy = system.and_then(|system| {
+            let policy = self.setup.queue(&records[0].queue)?.policy.clone();
+            Some((QueueCopy::new(policy, at, &system.queues()[0]), records[0].number))
+        });
+        Ok((Quote { windows, forecast: None }, copy))
     }
 
     /// Returns the instant of a trial: now, or the last one before an event that is due and not yet played.
@@ -88,7 +113,7 @@ impl Snapshot {
                 return None;
             }
             let driver = setup.driver(self.entries_of(&setup.name), &kept.state).ok()?;
-            Some(QueueCopy { policy: setup.policy.clone(), at, driver })
+            Some(QueueCopy::new(setup.policy.clone(), at, &driver))
         };
         self.setup.queues.iter().zip(&self.queues).filter_map(copy).collect()
     }
@@ -134,12 +159,24 @@ impl Snapshot {
         base: u32,
         play: impl FnOnce(usize, Round) -> Result<(System, Vec<Effect>), RequestError>,
     ) -> Result<Vec<Option<Window>>, RequestError> {
+        Ok(self.trial(now, at, records, base, play)?.windows)
+    }
+
+    /// Plays the submission of new jobs on a copy, as [`trial_windows`](Snapshot::trial_windows) has it.
+    fn trial(
+        &self,
+        now: Now,
+        at: Time,
+        records: &[Record],
+        base: u32,
+        play: impl FnOnce(usize, Round) -> Result<(System, Vec<Effect>), RequestError>,
+    ) -> Result<Trial, RequestError> {
         let Some(queue) = self.setup.position(&records[0].queue) else {
-            return Ok(vec![]);
+            return Ok(Trial { windows: vec![], system: None });
         };
         // The jobs of an array are deferred together, and a deferred job has no window.
         if !self.enters_at_once(&records[0], at) {
-            return Ok(vec![None; records.len()]);
+            return Ok(Trial { windows: vec![None; records.len()], system: None });
         }
         let mut round = Round::default();
         for (handle, record) in (base..).zip(records) {
@@ -162,6 +199,7 @@ impl Snapshot {
             let promise = ledger.get(JobId(handle))?.promise?;
             Some(record.window(now, promise.best))
         };
-        Ok((base..).zip(records).map(window).collect())
+        let windows = (base..).zip(records).map(window).collect();
+        Ok(Trial { windows, system: Some(trial) })
     }
 }

@@ -121,7 +121,9 @@ impl Snapshot {
         check: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
     ) -> Result<DaemonReply, Problem> {
         match request {
-            DaemonRequest::Quote(submission) => self.quote(now, caller, submission, check),
+            DaemonRequest::Quote(submission) => {
+                self.quote(now, caller, submission, check).map(|(quote, _)| DaemonReply::Quote(quote))
+            }
             DaemonRequest::Jobs(filter) => self.list_jobs(now, caller, filter, ended),
             DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),
             DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),

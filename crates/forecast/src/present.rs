@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Effect, EventOrder, JobId, JobNumber, Machine, Request, Span, Time, draw};
+use miserly_core::{Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Machine, Request, Span, Time, draw};
 use miserly_policies::PolicySpec;
 use miserly_sim::Observer;
 
@@ -21,6 +21,23 @@ pub struct LiveQueue {
     pub machine: Machine,
     /// The jobs, after all decisions of the instant.
     pub copy: SystemCopy,
+}
+
+/// The number of waiting jobs above which futures run under `easy`, whose events take less time.
+const DEEP: usize = 300;
+
+impl LiveQueue {
+    /// Returns the same jobs under `easy`, without promises.
+    fn plain(&self) -> Option<LiveQueue> {
+        let ledger = &self.copy.ledger;
+        let jobs = ledger.waiting().chain(ledger.running()).map(|job| {
+            let entry = ledger.entry(job).clone();
+            (job, Entry { promise: None, planned: None, planned_on: None, ..entry })
+        });
+        let ledger = Ledger::restored(self.machine.clone(), jobs.collect()).ok()?;
+        let copy = SystemCopy { ledger, wake: None, ..self.copy };
+        Some(LiveQueue { policy: "easy".parse().ok()?, machine: self.machine.clone(), copy })
+    }
 }
 
 /// A forecast that was given, with the simulated waits from which it was made. All times are seconds from its instant.
@@ -68,10 +85,31 @@ impl Forecaster {
 
     /// Returns forecasts of the jobs that wait in a queue, from `draws` futures with likely runtimes.
     ///
-    /// `goes_on` is asked at each simulated instant; the simulations end when it returns `false`. A job that did not
-    /// start in all futures until then has no forecast. Neither has one whose policy is
-    /// [unsuitable](crate::ForecastError::Unsuitable).
-    pub fn forecasts(&self, queue: &LiveQueue, draws: u64, goes_on: &dyn Fn() -> bool) -> Vec<Given> {
+    /// `goes_on` is asked at each simulated instant, with the number of the future: 0 has the requested runtimes, and the draws
+    /// follow from 1 on. That future ends when it returns `false`. A job that did not start in all futures has no forecast.
+    /// Neither has one whose policy is [unsuitable](crate::ForecastError::Unsuitable).
+    pub fn forecasts(&self, queue: &LiveQueue, draws: u64, goes_on: &dyn Fn(u64) -> bool) -> Vec<Given> {
+        self.forecasts_of(queue, None, draws, goes_on)
+    }
+
+    /// Returns the forecast of one job, as [`forecasts`](Forecaster::forecasts) does of all.
+    pub fn forecast(
+        &self,
+        queue: &LiveQueue,
+        job: JobNumber,
+        draws: u64,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) -> Option<Given> {
+        self.forecasts_of(queue, Some(job), draws, goes_on).pop()
+    }
+
+    fn forecasts_of(
+        &self,
+        queue: &LiveQueue,
+        only: Option<JobNumber>,
+        draws: u64,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) -> Vec<Given> {
         if unsuitable(&queue.policy.needs()).is_some() {
             return vec![];
         }
@@ -79,7 +117,7 @@ impl Forecaster {
         let ledger = &copy.ledger;
         let jobs: BTreeMap<JobNumber, JobId> =
             ledger.waiting().map(|job| (ledger.request(job).number, job)).collect();
-        self.points(queue, draws, goes_on)
+        self.points(queue, only, draws, goes_on)
             .into_iter()
             .filter_map(|(number, points)| {
                 let entry = ledger.entry(*jobs.get(&number)?);
@@ -103,10 +141,13 @@ impl Forecaster {
     fn points(
         &self,
         queue: &LiveQueue,
+        only: Option<JobNumber>,
         draws: u64,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &dyn Fn(u64) -> bool,
     ) -> BTreeMap<JobNumber, Points> {
-        let LiveQueue { policy, machine, copy } = queue;
+        let plain = (queue.copy.ledger.waiting_count() > DEEP).then(|| queue.plain()).flatten();
+        let promises = &queue.copy.ledger;
+        let LiveQueue { policy, machine, copy } = plain.as_ref().unwrap_or(queue);
         let rules = Rules {
             policy: policy.clone(),
             machine: machine.clone(),
@@ -115,20 +156,23 @@ impl Forecaster {
         };
         let model = copy.likely_runtimes(&self.model);
         let ledger = &copy.ledger;
-        let promised = |job: JobId| ledger.entry(job).promise.map(|promise| promise.best);
+        let latest = |job: JobId| promises.entry(job).promise.map(|promise| promise.best);
         let mut starts: BTreeMap<JobNumber, Points> = ledger
             .waiting()
-            .map(|job| (ledger.request(job).number, Points { likely: vec![], requested: promised(job) }))
+            .filter(|job| only.is_none_or(|only| ledger.request(*job).number == only))
+            .map(|job| (ledger.request(job).number, Points { likely: vec![], requested: latest(job) }))
             .collect();
         if starts.values().any(|points| points.requested.is_none()) {
-            let mut watch = Watch::new(&starts, goes_on);
+            let goes_on = || goes_on(0);
+            let mut watch = Watch::new(&starts, &goes_on);
             copy.run(&rules, |entry| entry.request.estimate, &mut watch);
             for (number, points) in &mut starts {
                 points.requested = points.requested.or(watch.starts.get(number).copied().flatten());
             }
         }
         for number in 0..draws {
-            let mut watch = Watch::new(&starts, goes_on);
+            let goes_on = || goes_on(number + 1);
+            let mut watch = Watch::new(&starts, &goes_on);
             copy.run(
                 &rules,
                 |entry| {

@@ -152,6 +152,12 @@ impl EngineHandle {
             // The snapshot first: no event of it is later than now.
             let snapshot = handle.snapshots.latest();
             let now = handle.clock.read();
+            if let DaemonRequest::Quote(submission) = &request {
+                let (mut quote, copy) = snapshot.quote(now, &caller, submission, &process::check)?;
+                let forecast = |(copy, job)| handle.forecasts.of_copy(copy, job, now.wall);
+                quote.forecast = copy.and_then(forecast);
+                return Ok(DaemonReply::Quote(quote));
+            }
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {
                 DaemonReply::Status(status) => handle.complete(status),

@@ -31,7 +31,10 @@ use crate::store::Readers;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The longest time for the forecasts of all queues. What is not known by then has no forecast.
-const BUDGET: Duration = Duration::from_secs(1);
+const BUDGET: Duration = Duration::from_secs(2);
+
+/// The longest time for the forecast of one job, on request.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// The pause after forecasts, as a multiple of the time that they took. So they take a tenth of a processor at most.
 const PAUSE: u32 = 9;
@@ -53,6 +56,7 @@ pub(crate) struct Forecasts(Arc<RwLock<Published>>);
 struct Published {
     by_job: BTreeMap<i64, ForecastView>,
     record: Option<ForecastRecord>,
+    forecaster: Forecaster,
 }
 
 impl Forecasts {
@@ -61,6 +65,14 @@ impl Forecasts {
         if job.phase == Phase::Queued {
             job.forecast = self.read(|published| published.by_job.get(&job.number).copied());
         }
+    }
+
+    /// Returns the likely start of a job on a copy of its queue.
+    pub(crate) fn of_copy(&self, copy: QueueCopy, job: i64, made: Timestamp) -> Option<ForecastView> {
+        let (queue, begin) = (live_queue(copy), BootTime::now());
+        let goes_on = |future| BootTime::now().since(begin) < slice(AT_ONCE, future);
+        let given = self.read(|published| published.forecaster.forecast(&queue, job, DRAWS, &goes_on))?;
+        Some(view(made, &given))
     }
 
     /// Returns what became of earlier forecasts, if any was audited.
@@ -105,7 +117,6 @@ struct Follower {
     ended: Readers,
     published: Forecasts,
     store: Option<ForecastStore>,
-    forecaster: Forecaster,
     /// The unfinished jobs, and whether each of them waits.
     jobs: BTreeMap<i64, bool>,
     /// The highest number of a job that was seen.
@@ -120,15 +131,8 @@ impl Follower {
         let store = ForecastStore::open(&path)
             .inspect_err(|error| tracing::error!("{}: {error}; forecasts are not kept", path.display()))
             .ok();
-        let mut follower = Follower {
-            ended,
-            published,
-            store,
-            forecaster: Forecaster::default(),
-            jobs: BTreeMap::new(),
-            highest: None,
-            open: BTreeMap::new(),
-        };
+        let mut follower =
+            Follower { ended, published, store, jobs: BTreeMap::new(), highest: None, open: BTreeMap::new() };
         follower.load();
         follower
     }
@@ -137,7 +141,7 @@ impl Follower {
     fn load(&mut self) {
         for StoredForecast { given, made, wait } in self.stored(ForecastStore::all).unwrap_or_default() {
             match wait {
-                Some(wait) => self.forecaster.settle(&given, wait),
+                Some(wait) => self.published.change(|published| published.forecaster.settle(&given, wait)),
                 None => drop(self.open.insert(given.job, (made, given))),
             }
         }
@@ -177,7 +181,7 @@ impl Follower {
             let due = !is(&made_of) || (waits && BootTime::now().since(made) > OLD);
             if due && BootTime::now().since(ended) >= pause {
                 made = BootTime::now();
-                self.forecast(&snapshot, now, made);
+                self.forecast(&snapshot, now);
                 (ended, made_of) = (BootTime::now(), Some(snapshot));
                 pause = ended.since(made) * PAUSE;
             }
@@ -228,7 +232,8 @@ impl Follower {
         // A job that was forgotten meanwhile teaches nothing.
         let Ok(DaemonReply::Job(view)) = answer else { return self.settle(job, None) };
         if let Some(runtime) = runtime(&view) {
-            self.forecaster.learn(&request_of(&view, snapshot.cleanup_time()), runtime);
+            let request = request_of(&view, snapshot.cleanup_time());
+            self.published.change(|published| published.forecaster.learn(&request, runtime));
         }
         if let Some(start) = start(&view.phase) {
             self.settle(job, Some(start));
@@ -246,27 +251,29 @@ impl Follower {
             None => store.remove(job),
         });
         if let Some(wait) = wait {
-            self.forecaster.settle(&given, wait);
+            self.published.change(|published| published.forecaster.settle(&given, wait));
             self.publish_record();
         }
     }
 
     fn publish_record(&self) {
-        let all = self.forecaster.audit().all();
+        let all = self.published.read(|published| published.forecaster.audit().all());
         let [kept_50, kept_80, kept_95] = all.levels.map(|level| level.kept());
         let record = ForecastRecord { audited: all.jobs, kept_50, kept_80, kept_95 };
         self.published.change(|published| published.record = (all.jobs > 0).then_some(record));
     }
 
     /// Forecasts all jobs that wait.
-    fn forecast(&mut self, snapshot: &Snapshot, now: Now, begin: BootTime) {
+    fn forecast(&mut self, snapshot: &Snapshot, now: Now) {
         let mut given = vec![];
-        for QueueCopy { policy, at, driver } in snapshot.waiting_queues(now) {
-            let ledger = driver.ledger().clone();
-            let machine = ledger.machine().clone();
-            let copy = SystemCopy { now: at, ledger, wake: driver.wake() };
-            let queue = LiveQueue { policy, machine, copy };
-            given.extend(self.forecaster.forecasts(&queue, DRAWS, &|| BootTime::now().since(begin) < BUDGET));
+        let queues: Vec<LiveQueue> = snapshot.waiting_queues(now).into_iter().map(live_queue).collect();
+        let budget = BUDGET / u32::try_from(queues.len().max(1)).unwrap_or(u32::MAX);
+        for queue in queues {
+            let begin = BootTime::now();
+            let goes_on = |future| BootTime::now().since(begin) < slice(budget, future);
+            let forecasts =
+                self.published.read(|published| published.forecaster.forecasts(&queue, DRAWS, &goes_on));
+            given.extend(forecasts);
         }
         let made = now.wall;
         let by_job = given.iter().map(|given| (given.job, view(made, given))).collect();
@@ -277,6 +284,16 @@ impl Follower {
         self.stored(|store| store.add(made, &first));
         self.open.extend(first.into_iter().map(|given| (given.job, (made, given))));
     }
+}
+
+fn live_queue(QueueCopy { policy, at, ledger, wake }: QueueCopy) -> LiveQueue {
+    let machine = ledger.machine().clone();
+    LiveQueue { policy, machine, copy: SystemCopy { now: at, ledger, wake } }
+}
+
+/// Returns the time, of all futures together, at which this one has to end.
+fn slice(budget: Duration, future: u64) -> Duration {
+    budget * u32::try_from(future + 1).unwrap_or(u32::MAX) / u32::try_from(DRAWS + 1).unwrap_or(1)
 }
 
 /// Returns the request of a job, as far as runtimes depend on it. Its policy knows the time limit with the cleanup time.

@@ -6,6 +6,7 @@ use miserly_api::model::{Quote, Window};
 use miserly_api::submit::{Memory, SubmitOptions, length_of_time};
 use miserly_units::duration_rounded;
 
+use super::show::likely;
 use super::submission::hypothetical;
 use super::submit::promised_text;
 use super::{client, print_answer};
@@ -44,7 +45,12 @@ pub(super) fn quoted_text(quote: &Quote) -> String {
         Some(window) => format!("would be promised now: {}\n", promised_text(window)),
         None => "would get no promise\n".to_owned(),
     };
-    quote.windows.iter().map(window).collect()
+    let mut text: String = quote.windows.iter().map(window).collect();
+    if let Some(forecast) = &quote.forecast {
+        let of = if quote.windows.len() > 1 { "the first likely" } else { "likely" };
+        text += &format!("{of} to start {}\n", likely(forecast));
+    }
+    text
 }
 
 /// Returns the text of a quote, with the longest wait.
@@ -65,7 +71,7 @@ mod tests {
     fn the_wait_is_that_until_the_latest_start() {
         let instant = |text: &str| text.parse::<Timestamp>().unwrap();
         let window = Window { start: instant("2026-03-01T10:00:00Z"), end: instant("2026-03-01T14:00:00Z") };
-        let text = |windows, now| wait_text(&Quote { windows }, instant(now));
+        let text = |windows, now| wait_text(&Quote { windows, forecast: None }, instant(now));
         let before = text(vec![Some(window)], "2026-03-01T08:30:00.2Z");
         assert!(before.starts_with("would be promised now: starts by 2026-03-01 "), "{before}");
         assert!(before.ends_with("\nwaits at most 1h30m\n"), "{before}");

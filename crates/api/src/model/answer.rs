@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Window;
+use super::{ForecastView, Window};
 
 /// The reply to a submission.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -35,6 +35,9 @@ pub struct Accepted {
 pub struct Quote {
     /// The windows, in the order of the indexes; null if the queue's policy promises nothing.
     pub windows: Vec<Option<Window>>,
+    /// The likely start of the first job, if it would wait; absent if there is no forecast. It is not a promise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<ForecastView>,
 }
 
 /// The jobs that a request changed.

@@ -40,7 +40,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
     match *question {
         DaemonRequest::Submit(_) => Ok(DaemonReply::Submitted(Submitted { jobs: samples::accepted() })),
         DaemonRequest::Quote(_) => {
-            Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None] }))
+            Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None], forecast: None }))
         }
         DaemonRequest::Cancel { job, .. }
         | DaemonRequest::Hold { job, .. }
