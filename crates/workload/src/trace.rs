@@ -309,24 +309,43 @@ impl Read for FromStart<'_> {
 
 impl<R: BufRead> Reader<R> {
     fn survey(&mut self) -> Result<Survey, ReadError> {
-        let mut survey = Survey { in_order: true, ..Survey::default() };
-        let mut latest = i64::MIN;
-        while let Some(line) = self.next_raw()? {
-            // Uses the reader's definition of blank, so that both count the same lines.
-            let start = line.iter().position(|&byte| !is_blank(byte)).unwrap_or(line.len());
-            match &line[start..] {
-                [] => {}
-                [b';', ..] => survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
-                job => {
-                    survey.records += 1;
-                    if let Some(submit) = second_number(job) {
-                        survey.in_order &= submit >= latest;
-                        latest = latest.max(submit);
-                    }
+        let mut surveyor = Surveyor::new();
+        loop {
+            while self.each_raw_in_place(|line| surveyor.add(line))? {}
+            match self.next_raw()? {
+                Some(line) => surveyor.add(line),
+                None => return Ok(surveyor.survey),
+            }
+        }
+    }
+}
+
+/// A survey of the lines up to here.
+struct Surveyor {
+    survey: Survey,
+    /// The latest submission.
+    latest: i64,
+}
+
+impl Surveyor {
+    fn new() -> Surveyor {
+        Surveyor { survey: Survey { in_order: true, ..Survey::default() }, latest: i64::MIN }
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        // Uses the reader's definition of blank, so that both count the same lines.
+        let start = line.iter().position(|&byte| !is_blank(byte)).unwrap_or(line.len());
+        match &line[start..] {
+            [] => {}
+            [b';', ..] => self.survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
+            job => {
+                self.survey.records += 1;
+                if let Some(submit) = second_number(job) {
+                    self.survey.in_order &= submit >= self.latest;
+                    self.latest = self.latest.max(submit);
                 }
             }
         }
-        Ok(survey)
     }
 }
 

@@ -54,20 +54,21 @@ pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
 }
 
 fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
-    let mut at = 0;
-    for field in Field::ALL {
-        if let Some(value) = plain_number(line, &mut at, field, record) {
-            record.fields[field as usize] = value;
-            continue;
+    let mut block = [b'\n'; BLOCK];
+    if let Some(copy) = block[..BLOCK - 1].get_mut(..line.len()) {
+        copy.copy_from_slice(line);
+        if parse_plain(&block, record) == Some(line.len()) {
+            return Ok(());
         }
-        let mut rest = &line[at..];
+    }
+    let mut rest = line;
+    for field in Field::ALL {
         let Some(token) = next_token(&mut rest) else {
             return Err(LineError::FieldCount { found: field as usize });
         };
         record.fields[field as usize] = parse_field(field, token, record)?;
-        at = line.len() - rest.len();
     }
-    match count_tokens(&line[at..]) {
+    match count_tokens(rest) {
         0 => Ok(()),
         more => Err(LineError::FieldCount { found: 18 + more }),
     }
@@ -79,46 +80,112 @@ fn is_text(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok() && line.iter().all(|&byte| is_blank(byte) || !byte.is_ascii_control())
 }
 
-/// Parses an ordinary number in one pass. Returns `None` and keeps `at` if a full parse is needed.
+/// The number of bytes from which an ordinary line is parsed in one pass.
+pub(super) const BLOCK: usize = 256;
+
+/// Parses an ordinary line at the start of a block in one pass. Returns the position of its line end.
+///
+/// Returns `None` if the line needs a full parse.
 #[inline]
-fn plain_number(line: &[u8], at: &mut usize, field: Field, record: &mut Record) -> Option<i64> {
-    /// Any number with at most this many digits is in the range of every field.
-    const SHORT: usize = 9;
-    let mut next = *at;
-    while *line.get(next)? == b' ' {
-        next += 1;
+pub(super) fn parse_plain(block: &[u8; BLOCK], record: &mut Record) -> Option<usize> {
+    let end = memchr::memchr(b'\n', block)?;
+    let mut cursor = Cursor { block, at: 0 };
+    let [job, submit, wait, runtime, allocated, cpu_time, others @ ..] = &mut record.fields;
+    cursor.skip_spaces();
+    *job = cursor.digits()?;
+    for value in [submit, wait, runtime, allocated] {
+        *value = cursor.number()?;
     }
-    let start = next;
-    let negative = line[start] == b'-';
-    next += usize::from(negative);
-    let first_digit = next;
-    let mut value = 0;
-    while let Some(&byte) = line.get(next) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
+    cursor.spaces()?;
+    let start = cursor.at;
+    *cpu_time = cursor.signed()?;
+    if *cpu_time == -1 {
+        record.cpu_time = Decimal::UNKNOWN;
+    } else {
+        cursor.skip_decimals();
+        record.cpu_time = Decimal::from_checked(&block[usize::from(start)..usize::from(cursor.at)])?;
+    }
+    for value in others {
+        *value = cursor.number()?;
+    }
+    block[usize::from(cursor.at)..end].iter().all(|&byte| is_blank(byte)).then_some(end)
+}
+
+/// A position in a block that contains a line end.
+///
+/// No method passes the line end, so the position never overflows, and no access needs a check of bounds.
+struct Cursor<'a> {
+    block: &'a [u8; BLOCK],
+    at: u8,
+}
+
+impl Cursor<'_> {
+    #[inline]
+    fn byte(&self) -> u8 {
+        self.block[usize::from(self.at)]
+    }
+
+    /// Parses a number behind at least one space.
+    #[inline]
+    fn number(&mut self) -> Option<i64> {
+        self.spaces()?;
+        self.signed()
+    }
+
+    /// Passes one or more spaces.
+    #[inline]
+    fn spaces(&mut self) -> Option<()> {
+        (self.byte() == b' ').then(|| self.skip_spaces())
+    }
+
+    #[inline]
+    fn skip_spaces(&mut self) {
+        while self.byte() == b' ' {
+            self.at += 1;
         }
-        if next - first_digit == SHORT {
-            return None;
+    }
+
+    /// Parses -1, or digits without a sign.
+    #[inline]
+    fn signed(&mut self) -> Option<i64> {
+        if self.byte() != b'-' {
+            return self.digits();
         }
-        value = value * 10 + i64::from(digit);
-        next += 1;
+        self.at += 1;
+        // If more digits follow, there is no space behind this one, and the line gets a full parse.
+        (self.byte() == b'1').then(|| {
+            self.at += 1;
+            -1
+        })
     }
-    if next == first_digit {
-        return None;
-    }
-    if field == Field::CpuTime {
-        if line.get(next) == Some(&b'.') {
-            next += 1;
-            next += line[next..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+
+    /// Parses digits that are in the range of every field.
+    #[inline]
+    fn digits(&mut self) -> Option<i64> {
+        /// Any number with at most this many digits is in the range of every field.
+        const SHORT: u8 = 9;
+        let (mut value, start) = (0_u32, self.at);
+        loop {
+            let digit = self.byte().wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            value = value.wrapping_mul(10).wrapping_add(u32::from(digit));
+            self.at += 1;
         }
-        record.cpu_time = Decimal::from_checked(&line[start..next])?;
+        (1..=SHORT).contains(&(self.at - start)).then_some(i64::from(value))
     }
-    if line.get(next).is_some_and(|&byte| !is_blank(byte)) {
-        return None;
+
+    /// Passes a point and the digits behind it.
+    #[inline]
+    fn skip_decimals(&mut self) {
+        if self.byte() == b'.' {
+            self.at += 1;
+            while self.byte().is_ascii_digit() {
+                self.at += 1;
+            }
+        }
     }
-    *at = next;
-    Some(if negative { -value } else { value })
 }
 
 /// Removes the next run of non-blank bytes from the front of `rest`.
@@ -237,6 +304,16 @@ mod tests {
         check(&format!("  1\t0 588530 937 306 142.00 {TAIL} -1 \r"), Ok((1, "142.00", -1)));
         check(&format!("007 0 -1 1 1 .5 {TAIL} 0"), Ok((7, ".5", 0)));
         check(&format!("007 0 -1 1 1 5. {TAIL} 0"), Ok((7, "5.", 0)));
+    }
+
+    #[test]
+    fn numbers_that_begin_like_an_unknown_one() {
+        check(&format!("1 0 -1 1 1 -1.5 {TAIL} -12"), Ok((1, "-1.5", -12)));
+        check(&format!("1 0 -1 1 1 -17 {TAIL} 1234567890"), Ok((1, "-17", 1_234_567_890)));
+        check(
+            &format!("1 0 -1-1 1 1 -1 {TAIL} 1"),
+            Err("field 3 (wait) is \"-1-1\", which is not a whole number"),
+        );
     }
 
     #[test]

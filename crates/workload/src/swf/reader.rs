@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
-use super::parse::{LineError, is_blank, parse_line};
+use super::parse::{LineError, is_blank, parse_line, parse_plain};
 use super::record::Record;
 
 /// Longest accepted line in bytes. Real lines have a few hundred bytes.
@@ -153,30 +153,48 @@ impl<R: BufRead> Reader<R> {
         &self.record
     }
 
-    /// Parses the next line without a copy, if it is a job line that the input buffer holds
-    /// completely.
+    /// Parses the next line without a copy, if it is an ordinary job line and the input buffer holds a block from its
+    /// start.
     ///
-    /// All other lines and all errors are left to [`next_line`](Reader::next_line).
+    /// All other lines are left to [`next_line`](Reader::next_line).
     fn parse_in_place(&mut self) -> Result<bool, ReadError> {
+        let available = match self.input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+            Err(error) => return Err(ReadError::Io { line: self.line, error }),
+        };
+        let Some(block) = available.first_chunk() else { return Ok(false) };
+        let Some(length) = parse_plain(block, &mut self.record) else { return Ok(false) };
+        self.input.consume(length + 1);
+        self.line += 1;
+        Ok(true)
+    }
+
+    /// Calls `work` with each of the next lines that the input buffer holds completely, unparsed and without line end.
+    /// Returns whether there was one.
+    ///
+    /// All other lines are left to [`next_raw`](Reader::next_raw).
+    pub(crate) fn each_raw_in_place(&mut self, mut work: impl FnMut(&[u8])) -> Result<bool, ReadError> {
         // The first line may begin with a byte order mark.
         if self.line == 0 {
             return Ok(false);
         }
-        let Ok(available) = self.input.fill_buf() else { return Ok(false) };
-        let Some(end) = memchr::memchr(b'\n', available).filter(|&end| end <= LINE_MAX) else {
-            return Ok(false);
+        let available = match self.input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+            Err(error) => return Err(ReadError::Io { line: self.line, error }),
         };
-        let line = &available[..end];
-        if line.iter().find(|&&byte| !is_blank(byte)).is_none_or(|&byte| byte == b';') {
-            return Ok(false);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', available) {
+            if end - start > LINE_MAX {
+                break;
+            }
+            work(&available[start..end]);
+            self.line += 1;
+            start = end + 1;
         }
-        let parsed = parse_line(line, &mut self.record);
-        self.input.consume(end + 1);
-        self.line += 1;
-        match parsed {
-            Ok(()) => Ok(true),
-            Err(error) => Err(ReadError::Malformed { line: self.line, error }),
-        }
+        self.input.consume(start);
+        Ok(start > 0)
     }
 
     /// Returns the next line unparsed, without its line end, or `None` at the end.
@@ -232,4 +250,48 @@ fn make_text(buffer: &mut Vec<u8>) -> &str {
         *buffer = String::from_utf8_lossy(buffer).into_owned().into_bytes();
     }
     std::str::from_utf8(buffer).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// An input that fails once behind this text, and then ends.
+    struct Failing<'a> {
+        text: &'a [u8],
+        failed: bool,
+    }
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("only read by lines"))
+        }
+    }
+
+    impl BufRead for Failing<'_> {
+        fn fill_buf(&mut self) -> io::Result<&[u8]> {
+            if self.text.is_empty() && !std::mem::replace(&mut self.failed, true) {
+                return Err(io::Error::other("damage"));
+            }
+            Ok(self.text)
+        }
+
+        fn consume(&mut self, amount: usize) {
+            self.text = &self.text[amount..];
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_reported_at_once() {
+        let text = b"1 0 -1 1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n";
+        let reader = || Reader::new(Failing { text, failed: false });
+        let mut jobs = reader();
+        assert!(jobs.next_job().is_ok_and(|job| job.is_some()));
+        assert!(matches!(jobs.next_job(), Err(ReadError::Io { line: 1, .. })));
+        let mut lines = reader();
+        assert!(lines.next_raw().is_ok_and(|line| line.is_some()));
+        assert!(matches!(lines.each_raw_in_place(|_| {}), Err(ReadError::Io { line: 1, .. })));
+    }
 }

@@ -70,6 +70,13 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// The value of an unknown field.
+    pub(crate) const UNKNOWN: Decimal = {
+        let mut text = [0; DECIMAL_MAX];
+        (text[0], text[1]) = (b'-', b'1');
+        Decimal { len: 2, text }
+    };
+
     /// Converts text checked by the parser: an optional sign, digits, at most one point.
     pub(crate) fn from_checked(text: &[u8]) -> Option<Decimal> {
         let mut kept = [0; DECIMAL_MAX];
@@ -86,9 +93,7 @@ impl Decimal {
 
 impl Default for Decimal {
     fn default() -> Decimal {
-        let mut text = [0; DECIMAL_MAX];
-        text[..2].copy_from_slice(b"-1");
-        Decimal { len: 2, text }
+        Decimal::UNKNOWN
     }
 }
 
