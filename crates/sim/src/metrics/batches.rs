@@ -134,7 +134,10 @@ impl Batches {
     }
 
     fn make_room(&mut self, places: u64) {
-        self.places = self.places.max(places);
+        if places <= self.places {
+            return;
+        }
+        self.places = places;
         while !self.fixed && index(self.places - 1, self.size) >= BATCHES_MOST {
             self.halve();
         }

@@ -112,14 +112,28 @@ impl Distribution {
 /// Returns the ratio in units of 2^-32, rounded to the nearest.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn fixed(ratio: f64) -> u128 {
-    let scaled = (ratio * RATIO_UNIT).round();
-    // The casts saturate; the first is the fast one.
-    if scaled < 9.0e18 { u128::from(scaled as u64) } else { scaled as u128 }
+    let scaled = ratio * RATIO_UNIT;
+    if scaled < 9.0e15 {
+        // Fractions of numbers of this size are exact, and this is faster than a call of `round`.
+        let whole = scaled as u64;
+        return u128::from(whole + u64::from(scaled - whole as f64 >= 0.5));
+    }
+    // The cast saturates.
+    scaled.round() as u128
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_are_rounded_to_the_nearest_unit() {
+        for ratio in
+            [0.0, 1.0, 2.5 / RATIO_UNIT, 2.499_999 / RATIO_UNIT, 1.0 / 3.0, 2.0 / 3.0, 1e6 / 7.0, 1e7]
+        {
+            assert!((fixed(ratio) as f64 - (ratio * RATIO_UNIT).round()).abs() < 0.1, "{ratio}");
+        }
+    }
 
     #[test]
     fn nearest_rank() {

@@ -1,6 +1,6 @@
 //! Nearest-rank percentiles: exact up to a million values, a sketch of stated error beyond.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 /// The largest number of values that are held. Up to it, percentiles are exact.
 pub const EXACT_MOST: usize = 1_000_000;
@@ -15,9 +15,10 @@ const DROPPED_BITS: u32 = 52 - 10;
 /// The values of a measure, 0 or more, or a histogram with buckets proportional to their values.
 #[derive(Clone, Debug)]
 pub struct Percentiles {
-    exact: Vec<f64>,
-    /// Counts by the leading bits of the value, used once there are too many values to hold.
-    buckets: BTreeMap<u64, u64>,
+    /// The bits of each value. Numbers of 0 or more have the order of their bits, and integers are compared faster.
+    exact: Vec<u64>,
+    /// The histogram, used once there are too many values to hold.
+    buckets: Buckets,
     sketched: bool,
     count: u64,
     max: f64,
@@ -32,7 +33,7 @@ impl Default for Percentiles {
 impl Percentiles {
     /// Returns an accumulator without values.
     pub const fn new() -> Percentiles {
-        Percentiles { exact: Vec::new(), buckets: BTreeMap::new(), sketched: false, count: 0, max: 0.0 }
+        Percentiles { exact: Vec::new(), buckets: Buckets::EMPTY, sketched: false, count: 0, max: 0.0 }
     }
 
     /// Adds a value, 0 or more.
@@ -40,11 +41,11 @@ impl Percentiles {
         self.count += 1;
         self.max = self.max.max(value);
         if self.is_exact() && self.exact.len() < EXACT_MOST {
-            self.exact.push(value);
+            self.exact.push(value.to_bits());
             return;
         }
         self.sketch();
-        *self.buckets.entry(bucket(value)).or_default() += 1;
+        self.buckets.add(bucket(value.to_bits()));
     }
 
     /// Returns whether every value is still held.
@@ -69,18 +70,14 @@ impl Percentiles {
             }
             let index = usize::try_from(rank - 1).ok()?;
             let above = self.exact.get_mut(from..).filter(|_| index >= from)?;
-            let value = *above.select_nth_unstable_by(index - from, f64::total_cmp).1;
+            let value = *above.select_nth_unstable(index - from).1;
             from = index;
-            Some(value)
+            Some(f64::from_bits(value))
         })
     }
 
     fn sketched(&self, rank: u64) -> Option<f64> {
-        let mut below = 0;
-        self.buckets.iter().find_map(|(&bucket, &count)| {
-            below += count;
-            (below >= rank).then(|| middle(bucket).min(self.max))
-        })
+        self.buckets.ranked(rank).map(|bucket| middle(bucket).min(self.max))
     }
 
     /// Returns the largest value, always exact.
@@ -92,7 +89,7 @@ impl Percentiles {
     ///
     /// The shares are 1 %, 2 % and so on to 99 %, 99.9 % and 100 %.
     pub fn cdf(&mut self) -> Vec<(f64, f64)> {
-        self.exact.sort_unstable_by(f64::total_cmp);
+        self.exact.sort_unstable();
         let shares = (1..100).map(|percent| 10 * percent).chain([999, 1000]);
         shares
             .filter_map(|thousandths| Some((self.ranked(thousandths)?, thousandths as f64 / 1000.0)))
@@ -103,7 +100,7 @@ impl Percentiles {
     fn ranked(&self, thousandths: u64) -> Option<f64> {
         let rank = rank(self.count, thousandths, 1000)?;
         if self.is_exact() {
-            self.exact.get(usize::try_from(rank - 1).ok()?).copied()
+            self.exact.get(usize::try_from(rank - 1).ok()?).copied().map(f64::from_bits)
         } else {
             self.sketched(rank)
         }
@@ -112,8 +109,8 @@ impl Percentiles {
     /// Replaces the held values by a histogram.
     pub fn sketch(&mut self) {
         self.sketched = true;
-        for value in std::mem::take(&mut self.exact) {
-            *self.buckets.entry(bucket(value)).or_default() += 1;
+        for bits in std::mem::take(&mut self.exact) {
+            self.buckets.add(bucket(bits));
         }
     }
 }
@@ -125,9 +122,63 @@ fn rank(count: u64, part: u64, whole: u64) -> Option<u64> {
     u64::try_from(rank).ok().filter(|_| count > 0)
 }
 
-/// Returns the bucket of a value. Numbers of 0 or more have the order of their bits.
-fn bucket(value: f64) -> u64 {
-    value.to_bits() >> DROPPED_BITS
+/// Returns the bucket of the value with these bits.
+fn bucket(bits: u64) -> u64 {
+    bits >> DROPPED_BITS
+}
+
+/// The number of values in each bucket: an array from the lowest bucket in use to the highest one.
+#[derive(Clone, Debug)]
+struct Buckets {
+    /// Values in bucket 0, which is far below that of any other value of a measure.
+    zeros: u64,
+    /// The bucket of the first count.
+    lowest: u64,
+    counts: VecDeque<u64>,
+}
+
+impl Buckets {
+    const EMPTY: Buckets = Buckets { zeros: 0, lowest: 0, counts: VecDeque::new() };
+
+    fn add(&mut self, bucket: u64) {
+        if bucket == 0 {
+            self.zeros += 1;
+            return;
+        }
+        let place = bucket.checked_sub(self.lowest).and_then(|place| usize::try_from(place).ok());
+        match place.and_then(|place| self.counts.get_mut(place)) {
+            Some(count) => *count += 1,
+            None => self.add_outside(bucket),
+        }
+    }
+
+    /// Adds a value below or above all others but zeros.
+    fn add_outside(&mut self, bucket: u64) {
+        if self.counts.is_empty() {
+            self.lowest = bucket;
+        }
+        while bucket < self.lowest {
+            self.counts.push_front(0);
+            self.lowest -= 1;
+        }
+        while bucket - self.lowest >= self.counts.len() as u64 {
+            self.counts.push_back(0);
+        }
+        self.add(bucket);
+    }
+
+    /// Returns the bucket of the value of this rank, from 1.
+    fn ranked(&self, rank: u64) -> Option<u64> {
+        let mut below = self.zeros;
+        if below >= rank {
+            return Some(0);
+        }
+        let counts = (self.lowest..).zip(&self.counts);
+        counts.into_iter().find_map(|(bucket, count)| {
+            below += count;
+            (below >= rank).then_some(bucket)
+        })
+    }
 }
 
 fn middle(bucket: u64) -> f64 {
@@ -156,6 +207,18 @@ mod tests {
             assert!((got - truth).abs() <= truth * SKETCH_ERROR, "{percent}: {got} for {truth}");
         }
         assert_eq!(sketch.max(), Some(f64::from(total - 1)));
+    }
+
+    #[test]
+    fn buckets_grow_on_both_sides_and_keep_zeros_apart() {
+        let mut buckets = Buckets::EMPTY;
+        for bucket in [1_000, 0, 1_003, 990, 0, 1_000] {
+            buckets.add(bucket);
+        }
+        let ranked: Vec<_> = (1..=7).map(|rank| buckets.ranked(rank)).collect();
+        let expect = [Some(0), Some(0), Some(990), Some(1_000), Some(1_000), Some(1_003), None];
+        assert_eq!(ranked, expect);
+        assert_eq!(buckets.counts.len(), 14);
     }
 
     #[test]
