@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::{CompareArgs, RunArgs};
-use crate::commands::simulate::write_csv;
+use crate::commands::simulate::RunKind;
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
@@ -119,21 +119,26 @@ fn schedules(
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&RunSetup, &PolicySpec)> =
         setups.iter().flat_map(|setup| policies.iter().map(move |policy| (setup, policy))).collect();
-    let outcomes: Vec<anyhow::Result<RunDoc>> = runs
+    let outcomes: Vec<anyhow::Result<(RunDoc, Option<RunDoc>)>> = runs
         .into_par_iter()
         .enumerate()
-        .map(|(at, (setup, policy))| match files {
-            None => Ok(setup.outcome(policy, false, &mut [&mut progress.watch()])?),
-            Some(files) => write_csv(&files.0[at], setup, policy, &mut progress.watch()),
+        .map(|(at, (setup, policy))| {
+            // The first run of each log measures its recorded schedule.
+            let kind = RunKind { policy, recorded: at.is_multiple_of(policies.len()) };
+            match files {
+                None => Ok(kind.run(setup, false, &mut [&mut progress.watch()])?),
+                Some(files) => kind.write_csv(setup, &files.0[at], &mut progress.watch()),
+            }
         })
         .collect();
     drop(progress);
     // The first error in the order of the runs, not in the order of time.
     let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
-    let of_log = |setup: &RunSetup| {
-        Ok(Schedules { recorded: setup.recorded()?, runs: outcomes.by_ref().take(policies.len()).collect() })
+    let of_log = |_: &RunSetup| {
+        let (runs, mut recorded): (Vec<_>, Vec<_>) = outcomes.by_ref().take(policies.len()).unzip();
+        Schedules { recorded: recorded.swap_remove(0), runs }
     };
-    setups.iter().map(of_log).collect()
+    Ok(setups.iter().map(of_log).collect())
 }
 
 impl Schedules {

@@ -2,14 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
 
 use anyhow::{Context, bail, ensure};
 use miserly_policies::PolicySpec;
 use miserly_report::{AtomicFile, CsvJobs, RunDoc, SwfJobs, simulate_table};
-use miserly_run::RunSetup;
+use miserly_run::{RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
@@ -74,15 +72,12 @@ fn simulate(
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
-    let (outcome, recorded) = thread::scope(|scope| {
-        let recorded = shown.then(|| scope.spawn(|| prepared.recorded()));
-        let outcome = match format {
-            None => prepared.outcome(&args.policy, false, &mut [&mut watch]).map_err(Into::into),
-            Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch),
-        };
-        (outcome, recorded.map(|recorded| recorded.join().unwrap_or_else(|panic| resume_unwind(panic))))
-    });
-    let (mut outcome, recorded) = (outcome?, recorded.transpose()?.flatten());
+    let kind = RunKind { policy: &args.policy, recorded: shown };
+    let (mut outcome, recorded) = match format {
+        None => kind.run(&prepared, false, &mut [&mut watch])?,
+        Some((path, Format::Csv)) => kind.write_csv(&prepared, path, &mut watch)?,
+        Some((path, Format::Swf)) => kind.write_swf(&prepared, path, &mut watch)?,
+    };
     drop(progress);
     let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
     args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by, None)?;
@@ -108,19 +103,57 @@ impl Format {
     }
 }
 
-/// Runs the log and writes a row for each job.
-pub(crate) fn write_csv(
-    path: &Path,
-    setup: &RunSetup,
-    policy: &PolicySpec,
-    watch: &mut dyn Observer,
-) -> anyhow::Result<RunDoc> {
-    let of_output = || format!("--jobs {}", path.display());
-    let (file, output) = AtomicFile::create(path).with_context(of_output)?;
-    let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
-    let outcome = setup.outcome(policy, true, &mut [&mut jobs, watch])?;
-    commit(file, jobs.into_inner().into_inner(), &outcome).with_context(of_output)?;
-    Ok(outcome)
+/// A policy to run, and whether the recorded schedule of the log is measured too.
+#[derive(Clone, Copy)]
+pub(crate) struct RunKind<'a> {
+    pub(crate) policy: &'a PolicySpec,
+    pub(crate) recorded: bool,
+}
+
+impl RunKind<'_> {
+    /// Runs the log. Returns the document of the run, and that of the recorded schedule if there is one.
+    pub(crate) fn run(
+        self,
+        setup: &RunSetup,
+        pes: bool,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(RunDoc, Option<RunDoc>), SetupError> {
+        if self.recorded {
+            return setup.outcome_and_recorded(self.policy, pes, observers);
+        }
+        Ok((setup.outcome(self.policy, pes, observers)?, None))
+    }
+
+    /// Runs the log and writes a row for each job.
+    pub(crate) fn write_csv(
+        self,
+        setup: &RunSetup,
+        path: &Path,
+        watch: &mut dyn Observer,
+    ) -> anyhow::Result<(RunDoc, Option<RunDoc>)> {
+        let of_output = || format!("--jobs {}", path.display());
+        let (file, output) = AtomicFile::create(path).with_context(of_output)?;
+        let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
+        let documents = self.run(setup, true, &mut [&mut jobs, watch])?;
+        commit(file, jobs.into_inner().into_inner(), &documents.0).with_context(of_output)?;
+        Ok(documents)
+    }
+
+    /// Runs the log and writes the simulated jobs as a log.
+    fn write_swf(
+        self,
+        setup: &RunSetup,
+        path: &Path,
+        watch: &mut dyn Observer,
+    ) -> anyhow::Result<(RunDoc, Option<RunDoc>)> {
+        let of_output = || format!("--jobs {}", path.display());
+        let (file, output) = AtomicFile::create(path).with_context(of_output)?;
+        let notes = notes(setup, self.policy)?;
+        let mut jobs = InOrder::new(SwfJobs::new(output, &setup.survey.header, &notes, setup.records()?)?);
+        let documents = self.run(setup, false, &mut [&mut jobs, watch])?;
+        commit(file, jobs.into_inner().into_inner(), &documents.0).with_context(of_output)?;
+        Ok(documents)
+    }
 }
 
 /// Puts the file of the jobs in its place, unless no job was simulated.
@@ -128,32 +161,11 @@ fn commit(file: AtomicFile, output: BufWriter<File>, outcome: &RunDoc) -> io::Re
     if outcome.jobs.simulated > 0 { file.commit(output) } else { Ok(()) }
 }
 
-/// Runs the log and writes the simulated jobs.
-fn with_jobs(
-    prepared: &RunSetup,
-    args: &SimulateArgs,
-    path: &Path,
-    format: Format,
-    watch: &mut dyn Observer,
-) -> anyhow::Result<RunDoc> {
-    if format == Format::Csv {
-        return write_csv(path, prepared, &args.policy, watch);
-    }
-    let of_output = || format!("--jobs {}", path.display());
-    let (file, output) = AtomicFile::create(path).with_context(of_output)?;
-    let notes = notes(prepared, args)?;
-    let records = prepared.records()?;
-    let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
-    let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
-    commit(file, jobs.into_inner().into_inner(), &outcome).with_context(of_output)?;
-    Ok(outcome)
-}
-
 /// Returns the notes in the header of a simulated log.
-fn notes(prepared: &RunSetup, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
+fn notes(setup: &RunSetup, policy: &PolicySpec) -> anyhow::Result<Vec<String>> {
     Ok(vec![
-        format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),
-        format!("settings {}", serde_json::to_string(&prepared.settings())?),
+        format!("simulated by miserly {}, policy {policy}", env!("CARGO_PKG_VERSION")),
+        format!("settings {}", serde_json::to_string(&setup.settings())?),
         "wait, run time, allocated processors and status are the simulation's (status 0: killed at the estimate)"
             .into(),
     ])

@@ -1,15 +1,15 @@
 //! The schedule that a log records, measured like a simulated one.
 
-use std::io;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use miserly_core::{Span, StartReason, Time};
 use miserly_report::{NO_RECORDED_WAIT, RunDoc};
-use miserly_sim::{Finished, Interruptions, Job, Metrics, Observer};
-use miserly_workload::swf::Field;
-use miserly_workload::{ArrivalScaling, Job as LoggedJob, Jobs};
+use miserly_sim::{Finished, Interruptions, Metrics, Observer};
+use miserly_workload::{ArrivalScaling, Job as LoggedJob, LineCounts};
 
 use crate::error::SetupError;
-use crate::setup::{RunSetup, simulated};
+use crate::setup::{RunSetup, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.
 pub const RECORDED: &str = "recorded";
@@ -26,68 +26,65 @@ impl RunSetup {
     /// # Errors
     /// If the log cannot be read.
     pub fn recorded(&self) -> Result<Option<RunDoc>, SetupError> {
-        if self.options.jobs.arrivals != ArrivalScaling::Logged || self.options.batches.is_some() {
-            return Ok(None);
+        let Some(mut schedule) = self.recorded_schedule() else { return Ok(None) };
+        let mut jobs = self.logged_jobs(false)?;
+        for job in jobs.by_ref() {
+            schedule.add(&job?);
         }
+        Ok(schedule.document(self, jobs.counts()))
+    }
+
+    /// Returns the recorded schedule before the first job, unless the options exclude it.
+    pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
+        let excluded = self.options.jobs.arrivals != ArrivalScaling::Logged || self.options.batches.is_some();
+        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics()))
+    }
+
+    /// Returns the measures of the waits that a log records, before the first job.
+    fn empty_metrics(&self) -> Metrics {
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.procs(), warmup).grouped(&self.options.by);
-        let mut schedule = RecordedSchedule::default();
-        let mut jobs = self.logged_jobs(true)?;
-        schedule.replay(&mut jobs, &mut metrics)?;
-        if !schedule.any_wait {
-            return Ok(None);
-        }
-        let (settings, trace) = (self.settings(), self.trace_doc());
-        let mut document = RunDoc::new(RECORDED.into(), settings, trace, jobs.counts(), &mut metrics, 0.0);
-        document.loss_of_capacity = None;
-        document.kept_idle = None;
-        document.queue_length.max = schedule.longest_queue();
-        if schedule.without_wait > 0 {
-            document.jobs.skipped.insert(NO_RECORDED_WAIT.into(), schedule.without_wait);
-            document.batch_sums = Metrics::new(self.procs(), warmup).batches;
-        }
-        Ok(Some(document))
+        Metrics::new(self.procs(), warmup).grouped(&self.options.by)
     }
 }
 
 /// The recorded schedule, as far as it was read.
-#[derive(Default)]
-struct RecordedSchedule {
+pub(crate) struct RecordedSchedule {
+    metrics: Metrics,
     admitted: u64,
     without_wait: u64,
     any_wait: bool,
-    /// Changes of the number of waiting jobs.
-    changes: Vec<(Time, i32)>,
+    /// The starts of the waiting jobs at the last submission.
+    starts: BinaryHeap<Reverse<Time>>,
+    longest_queue: usize,
 }
 
 impl RecordedSchedule {
-    fn replay(&mut self, jobs: &mut Jobs<'_>, metrics: &mut Metrics) -> Result<(), SetupError> {
-        for logged in jobs {
-            let logged = logged?;
-            let wait = recorded_wait(&logged);
-            let job = simulated(logged);
-            metrics.submitted(job.request.submit, &job.request);
-            match wait {
-                Some(wait) => self.add(job, wait, metrics)?,
-                None => self.without_wait += 1,
-            }
-            self.admitted += 1;
-        }
-        Ok(())
+    fn new(metrics: Metrics) -> RecordedSchedule {
+        let starts = BinaryHeap::new();
+        RecordedSchedule { metrics, admitted: 0, without_wait: 0, any_wait: false, starts, longest_queue: 0 }
     }
 
-    fn add(&mut self, job: Job, wait: Span, metrics: &mut Metrics) -> io::Result<()> {
-        let submit = job.request.submit;
-        let start = submit + wait;
+    /// Adds the next job in the order of submission.
+    pub(crate) fn add(&mut self, job: &LoggedJob) {
+        self.metrics.submitted(job.request.submit, &job.request);
+        match job.recorded_wait {
+            Some(wait) => self.measure(job, wait),
+            None => self.without_wait += 1,
+        }
+        self.admitted += 1;
+    }
+
+    fn measure(&mut self, job: &LoggedJob, wait: Span) {
+        let start = job.request.submit + wait;
         if wait > Span::ZERO {
             self.any_wait = true;
-            self.changes.extend([(submit, 1), (start, -1)]);
+            self.wait_until(job.request.submit, start);
         }
-        metrics.finished(&Finished {
+        self.metrics.measure_end(&Finished {
             admission: self.admitted,
             runtime: job.runtime.0,
             killed: job.killed,
-            status: job.status,
+            status: logged_status(job.status),
             start,
             end: start + job.runtime.0,
             reason: Some(StartReason::Reserved),
@@ -100,24 +97,35 @@ impl RecordedSchedule {
             lost: 0,
             opportunistic: None,
             slices: None,
-            request: job.request,
-        })
-    }
-
-    fn longest_queue(&mut self) -> usize {
-        self.changes.sort_unstable();
-        let waiting = self.changes.iter().scan(0_i32, |waiting, (_, change)| {
-            *waiting += change;
-            Some(*waiting)
+            request: job.request.clone(),
         });
-        waiting.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
     }
-}
 
-/// Returns the wait of a job as its log records it, if it does.
-fn recorded_wait(job: &LoggedJob) -> Option<Span> {
-    let seconds = job.record.as_ref()?.recorded(Field::Wait)?;
-    Span::from_secs(i64::try_from(seconds).ok()?)
+    /// Adds a waiting job to the queue. Jobs that start at its submission are no longer there.
+    fn wait_until(&mut self, submit: Time, start: Time) {
+        while self.starts.peek().is_some_and(|Reverse(first)| *first <= submit) {
+            self.starts.pop();
+        }
+        self.starts.push(Reverse(start));
+        self.longest_queue = self.longest_queue.max(self.starts.len());
+    }
+
+    /// Returns the measures of the whole log, which has these counts. Returns `None` if it has no positive wait.
+    pub(crate) fn document(mut self, setup: &RunSetup, counts: &LineCounts) -> Option<RunDoc> {
+        if !self.any_wait {
+            return None;
+        }
+        let (settings, trace) = (setup.settings(), setup.trace_doc());
+        let mut document = RunDoc::new(RECORDED.into(), settings, trace, counts, &mut self.metrics, 0.0);
+        document.loss_of_capacity = None;
+        document.kept_idle = None;
+        document.queue_length.max = self.longest_queue;
+        if self.without_wait > 0 {
+            document.jobs.skipped.insert(NO_RECORDED_WAIT.into(), self.without_wait);
+            document.batch_sums = setup.empty_metrics().batches;
+        }
+        Some(document)
+    }
 }
 
 #[cfg(test)]

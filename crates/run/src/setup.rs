@@ -17,6 +17,7 @@ use crate::error::SetupError;
 use crate::log::Log;
 use crate::names::resolve_names;
 use crate::options::RunOptions;
+use crate::recorded::RecordedSchedule;
 use crate::stopwatch::Stopwatch;
 use crate::system::{machines, policies, system};
 
@@ -198,6 +199,30 @@ impl RunSetup {
         pes: bool,
         observers: &mut [&mut dyn Observer],
     ) -> Result<RunDoc, SetupError> {
+        self.run(policy, pes, observers, None).map(|(outcome, _)| outcome)
+    }
+
+    /// Runs the log as [`outcome`](RunSetup::outcome), and measures its [recorded](RunSetup::recorded) schedule in
+    /// the same pass.
+    ///
+    /// # Errors
+    /// As [`outcome`](RunSetup::outcome).
+    pub fn outcome_and_recorded(
+        &self,
+        policy: &PolicySpec,
+        pes: bool,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(RunDoc, Option<RunDoc>), SetupError> {
+        self.run(policy, pes, observers, self.recorded_schedule())
+    }
+
+    fn run(
+        &self,
+        policy: &PolicySpec,
+        pes: bool,
+        observers: &mut [&mut dyn Observer],
+        mut recorded: Option<RecordedSchedule>,
+    ) -> Result<(RunDoc, Option<RunDoc>), SetupError> {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_numbered_processors() } else { simulation };
@@ -205,7 +230,14 @@ impl RunSetup {
         let mut metrics =
             Metrics::new(self.procs(), warmup).in_batches(self.options.batches).grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.procs()));
-        let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
+        let mut all: Vec<&mut dyn Observer> = vec![&mut metrics];
+        if let Some(series) = &mut series {
+            all.push(series);
+        }
+        for observer in observers.iter_mut() {
+            all.push(&mut **observer);
+        }
+        let counts = self.play(&mut simulation, &mut all, recorded.as_mut())?;
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
         let mut outcome = RunDoc::new(
@@ -223,7 +255,7 @@ impl RunSetup {
         let log_at_its_end = counts.read == self.survey.records;
         outcome.batches = BatchesDoc::new(&metrics, self.procs(), slices, log_at_its_end);
         outcome.details = series.map(|series| DetailsDoc::new(&mut metrics, &series));
-        Ok(outcome)
+        Ok((outcome, recorded.and_then(|schedule| schedule.document(self, &counts))))
     }
 
     pub(crate) fn trace_doc(&self) -> TraceDoc {
@@ -246,25 +278,27 @@ impl RunSetup {
     fn play(
         &self,
         simulation: &mut Simulation,
-        metrics: &mut Metrics,
-        series: Option<&mut Series>,
-        others: &mut [&mut dyn Observer],
+        observers: &mut [&mut dyn Observer],
+        mut recorded: Option<&mut RecordedSchedule>,
     ) -> Result<LineCounts, RunError<TraceError>> {
-        let mut observers: Vec<&mut dyn Observer> = vec![metrics];
-        if let Some(series) = series {
-            observers.push(series);
-        }
-        for other in others.iter_mut() {
-            observers.push(&mut **other);
-        }
+        let mut record = |job: &LoggedJob| {
+            if let Some(schedule) = &mut recorded {
+                schedule.add(job);
+            }
+        };
         let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
         // A run of batches may end before the log does, and counts the lines up to there.
         if self.trace.is_stored() && self.options.batches.is_none() {
-            let (run, counts) = jobs
-                .read_ahead(|jobs| simulation.run(&mut jobs.map(|job| job.map(simulated)), &mut observers));
+            let (run, counts) = jobs.read_ahead(record, |jobs| {
+                simulation.run(&mut jobs.map(|job| job.map(simulated)), observers)
+            });
             return run.map(|()| counts);
         }
-        simulation.run(&mut jobs.by_ref().map(|job| job.map(simulated)), &mut observers)?;
+        let mut of_job = |job: LoggedJob| {
+            record(&job);
+            simulated(job)
+        };
+        simulation.run(&mut jobs.by_ref().map(|job| job.map(&mut of_job)), observers)?;
         Ok(jobs.counts().clone())
     }
 
@@ -298,14 +332,18 @@ impl RunSetup {
 
 /// Returns the job of a simulation that a line of the log describes.
 pub(crate) fn simulated(job: LoggedJob) -> Job {
-    let status = match job.status {
+    let LoggedJob { request, runtime, killed, used_memory, status, .. } = job;
+    Job { request, runtime, killed, status: logged_status(status), used_memory }
+}
+
+/// Returns the end of a job as its log has it.
+pub(crate) const fn logged_status(status: Status) -> LoggedStatus {
+    match status {
         Status::Completed => LoggedStatus::Completed,
         Status::Failed => LoggedStatus::Failed,
         Status::Cancelled => LoggedStatus::Cancelled,
         Status::Unknown => LoggedStatus::Unknown,
-    };
-    let LoggedJob { request, runtime, killed, used_memory, .. } = job;
-    Job { request, runtime, killed, status, used_memory }
+    }
 }
 
 /// Returns the error for an unknown machine size: that of reading the log, if it is no log.

@@ -19,29 +19,49 @@ impl Jobs<'_> {
     /// Calls `work` with the jobs, which another thread reads, unpacks and parses meanwhile. Returns the counts of all
     /// lines that were read, which may be more than `work` took.
     ///
-    /// The jobs are the same as without it, and an error comes at the same place. It is the last item.
+    /// The jobs are the same as without it, and an error comes at the same place. It is the last item. The other
+    /// thread calls `each` with every job that it reads.
     pub fn read_ahead<T>(
         self,
+        each: impl FnMut(&Job) + Send,
         work: impl FnOnce(&mut dyn Iterator<Item = Result<Job, TraceError>>) -> T,
     ) -> (T, LineCounts) {
-        let jobs = Mutex::new(self);
-        let take = || jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = Mutex::new(Source { jobs: self, each });
+        let take = || source.lock().unwrap_or_else(PoisonError::into_inner);
         let done = thread::scope(|scope| {
             let (sender, batches) = mpsc::sync_channel(READY);
             let reader = thread::Builder::new().name("reader".to_owned());
-            match reader.spawn_scoped(scope, move || send(&mut take(), &sender)) {
+            match reader.spawn_scoped(scope, move || send(&mut *take(), &sender)) {
                 Ok(_) => work(&mut batches.into_iter().flatten()),
                 // The machine has no thread left.
                 Err(_) => work(&mut *take()),
             }
         });
-        let counts = take().counts().clone();
+        let counts = take().jobs.counts().clone();
         (done, counts)
     }
 }
 
+/// The jobs, and the function that is called with each of them.
+struct Source<'a, F> {
+    jobs: Jobs<'a>,
+    each: F,
+}
+
+impl<F: FnMut(&Job)> Iterator for Source<'_, F> {
+    type Item = Result<Job, TraceError>;
+
+    fn next(&mut self) -> Option<Result<Job, TraceError>> {
+        let job = self.jobs.next();
+        if let Some(Ok(job)) = &job {
+            (self.each)(job);
+        }
+        job
+    }
+}
+
 /// Sends the jobs up to the first error, as long as somebody takes them.
-fn send(jobs: &mut Jobs<'_>, batches: &SyncSender<Batch>) {
+fn send(jobs: &mut impl Iterator<Item = Result<Job, TraceError>>, batches: &SyncSender<Batch>) {
     let mut is_last = false;
     while !is_last {
         let mut batch = Batch::with_capacity(BATCH);
@@ -82,7 +102,12 @@ mod tests {
         for jobs_in_log in [0, 1, 255, 256, 257, 5_000] {
             let trace = log(lines(jobs_in_log));
             let numbers = |job: Result<Job, _>| job.unwrap().request.number;
-            let (read, counts) = jobs(&trace).read_ahead(|jobs| jobs.map(numbers).collect::<Vec<_>>());
+            let mut seen = Vec::new();
+            let (read, counts) = jobs(&trace).read_ahead(
+                |job| seen.push(job.request.number),
+                |jobs| jobs.map(numbers).collect::<Vec<_>>(),
+            );
+            assert_eq!(read, seen);
             let mut same = jobs(&trace);
             assert_eq!(read, same.by_ref().map(numbers).collect::<Vec<_>>());
             assert_eq!(counts, *same.counts());
@@ -93,7 +118,8 @@ mod tests {
     #[test]
     fn an_error_is_the_last_item() {
         let trace = log(lines(300) + "broken\n1 2 3\n");
-        let (read, _) = jobs(&trace).read_ahead(|jobs| jobs.map(|job| job.is_ok()).collect::<Vec<_>>());
+        let (read, _) =
+            jobs(&trace).read_ahead(|_| {}, |jobs| jobs.map(|job| job.is_ok()).collect::<Vec<_>>());
         assert_eq!(read.len(), 301);
         assert!(read[..300].iter().all(|good| *good) && !read[300]);
     }
@@ -101,7 +127,7 @@ mod tests {
     #[test]
     fn a_reader_that_nobody_waits_for_ends() {
         let trace = log(lines(100_000));
-        let (first, counts) = jobs(&trace).read_ahead(|jobs| jobs.next().is_some());
+        let (first, counts) = jobs(&trace).read_ahead(|_| {}, |jobs| jobs.next().is_some());
         assert!(first && counts.used < 100_000, "{counts:?}");
     }
 }

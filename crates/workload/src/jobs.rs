@@ -127,6 +127,8 @@ pub struct Job {
     pub status: Status,
     /// Memory actually used by all processors, in kB; `None` if unknown.
     pub used_memory: Option<u64>,
+    /// Recorded wait; `None` if unknown.
+    pub recorded_wait: Option<Span>,
     /// Line of the log, if kept.
     pub record: Option<Box<Record>>,
 }
@@ -317,9 +319,10 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         return Err(SkipReason::Named("too_large_for_queue"));
     }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs.get()));
+    let recorded_wait = record.recorded(Field::Wait).map(span);
     let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
-    Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
+    Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, recorded_wait, record })
 }
 
 /// Returns whether the list is empty or contains the name.

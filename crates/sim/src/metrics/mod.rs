@@ -244,6 +244,27 @@ impl Metrics {
         self.makespan().map(|span| span.ticks() as f64).filter(|&ticks| ticks > 0.0)
     }
 
+    /// Measures a job that ended.
+    pub fn measure_end(&mut self, job: &Finished) {
+        let place = self.place(job);
+        self.totals.simulated += 1;
+        self.totals.killed += u64::from(job.killed);
+        self.totals.promised += u64::from(job.promised.is_some());
+        self.totals.broken += u64::from(job.broken);
+        let run = u128::from(job.runtime.ticks().unsigned_abs());
+        self.totals.busy += run * u128::from(job.request.procs());
+        // A job that ended before its start was in the queue until then.
+        let left_queue = job.reason.map_or(job.end, |_| job.start);
+        self.totals.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
+        self.opportunistic.add(job);
+        self.suspended.add(job);
+        self.totals.lost += job.lost;
+        self.totals.last_end = self.totals.last_end.max(Some(job.end));
+        if let Some(place) = place {
+            self.measure(job, place);
+        }
+    }
+
     /// Measures a job at its position in the order of the batches.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.totals.measured += 1;
@@ -331,23 +352,7 @@ impl Observer for Metrics {
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let place = self.place(job);
-        self.totals.simulated += 1;
-        self.totals.killed += u64::from(job.killed);
-        self.totals.promised += u64::from(job.promised.is_some());
-        self.totals.broken += u64::from(job.broken);
-        let run = u128::from(job.runtime.ticks().unsigned_abs());
-        self.totals.busy += run * u128::from(job.request.procs());
-        // A job that ended before its start was in the queue until then.
-        let left_queue = job.reason.map_or(job.end, |_| job.start);
-        self.totals.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
-        self.opportunistic.add(job);
-        self.suspended.add(job);
-        self.totals.lost += job.lost;
-        self.totals.last_end = self.totals.last_end.max(Some(job.end));
-        if let Some(place) = place {
-            self.measure(job, place);
-        }
+        self.measure_end(job);
         Ok(())
     }
 }
