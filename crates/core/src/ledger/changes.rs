@@ -224,7 +224,7 @@ impl Ledger {
 
     /// Removes a job that ended from the ledger. It may have been suspended or requeued at the
     /// instant of its end.
-    pub(crate) fn end(&mut self, job: JobId) -> Result<Entry, Rule> {
+    pub(crate) fn end(&mut self, job: JobId) -> Result<(), Rule> {
         match &self.get(job).ok_or(Rule::UnknownJob)?.state {
             State::Running { placement, .. } => {
                 let slot = placement.slot;
@@ -240,16 +240,18 @@ impl Ledger {
             State::Waiting => self.waiting -= 1,
         }
         self.touch(job);
-        self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
+        self.jobs[job.index()] = None;
+        Ok(())
     }
 
     /// Removes a job that will never start from the ledger.
-    pub(crate) fn refuse(&mut self, job: JobId) -> Result<Entry, Rule> {
+    pub(crate) fn refuse(&mut self, job: JobId) -> Result<(), Rule> {
         if self.checked_mut(job)?.state != State::Waiting {
             return Err(Rule::NotWaiting);
         }
         self.waiting -= 1;
-        self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
+        self.jobs[job.index()] = None;
+        Ok(())
     }
 
     /// Gives a running job another number of processors of its host and updates its expected end.

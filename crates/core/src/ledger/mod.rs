@@ -178,6 +178,12 @@ impl Ledger {
         self.machine.capacity().plus(&self.missing).less(&self.free())
     }
 
+    /// Returns the processors that jobs hold on all hosts together.
+    pub fn held_cpus(&self) -> Procs {
+        let all = self.machine.capacity().cpus_count() + self.missing.cpus_count();
+        all.saturating_sub(self.free.total().cpus_count())
+    }
+
     /// Returns the free resources of each host.
     pub fn free_hosts(&self) -> &FreeHosts {
         &self.free

@@ -29,7 +29,7 @@ impl Simulation {
         let mut running = Vec::new();
         for (job, live) in jobs {
             running.extend(live.started.as_ref().map(|started| (started.at, live.admission, job)));
-            simulation.live[job.index()] = Some(live);
+            simulation.live[job.index()] = Some(Box::new(live));
         }
         simulation.unused = (0..)
             .map(JobId)
@@ -39,7 +39,8 @@ impl Simulation {
             .collect();
         running.sort_unstable();
         for (_, _, job) in running {
-            if let Some(Live { started: Some(started), .. }) = &mut simulation.live[job.index()] {
+            let live = simulation.live[job.index()].as_mut();
+            if let Some(started) = live.and_then(|live| live.started.as_mut()) {
                 started.rank = simulation.starts;
                 simulation.starts += 1;
             }

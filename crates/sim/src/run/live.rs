@@ -147,7 +147,8 @@ impl Live {
         }
     }
 
-    pub(super) fn finish(mut self, end: Time, slices: Option<Slices>) -> Option<Finished> {
+    /// Returns the finished job, unless it never ran.
+    pub(super) fn finish(mut self: Box<Self>, end: Time, slices: Option<Slices>) -> Option<Finished> {
         let opportunistic = self.opportunistic.as_ref().map(|before| before.work(self.work()));
         let (at, reason) = match (&self.started, opportunistic) {
             (Some(started), _) => (started.at, Some(started.reason)),

@@ -69,7 +69,7 @@ pub struct Simulation {
     /// Interactive work, and opportunistic jobs.
     load: BackgroundLoad,
     /// The jobs in the system, by handle.
-    live: Vec<Option<Live>>,
+    live: Vec<Option<Box<Live>>>,
     unused: Vec<JobId>,
     /// Ends, and the ends of estimates that jobs outlive.
     due: EventQueue,
@@ -278,7 +278,7 @@ impl Simulation {
             let submission = Submission { job: self.handle(), request };
             let live = Live::new(job, queue, self.admitted);
             self.submitted_work += live.work();
-            self.live[submission.job.index()] = Some(live);
+            self.live[submission.job.index()] = Some(Box::new(live));
             self.admitted += 1;
             self.round.submitted.push(submission);
         }
@@ -329,21 +329,27 @@ impl Simulation {
 
     /// Returns the state at the end of the instant.
     fn snapshot(&self) -> SystemSnapshot {
-        let ledgers = || self.system.queues().iter().map(Driver::ledger);
-        let held: Procs = ledgers().map(|ledger| ledger.held().cpus_count()).sum();
-        SystemSnapshot {
-            free: self.procs.saturating_sub(held + self.load.procs()),
-            kept: self.system.queues().iter().map(kept).sum(),
-            waiting: ledgers().map(Ledger::waiting_count).sum(),
-            slots: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
-            submitted_work: self.submitted_work,
+        let mut busy = self.load.procs();
+        let mut snapshot =
+            SystemSnapshot { submitted_work: self.submitted_work, ..SystemSnapshot::default() };
+        for queue in self.system.queues() {
+            let ledger = queue.ledger();
+            busy += ledger.held_cpus();
+            snapshot.kept += kept(queue);
+            snapshot.waiting += ledger.waiting_count();
+            snapshot.slots += ledger.matrix().map_or(0, Matrix::used);
         }
+        snapshot.free = self.procs.saturating_sub(busy);
+        snapshot
     }
 }
 
 /// Returns the processors that are kept idle on hosts that are reserved for a waiting job.
 fn kept(queue: &Driver) -> Procs {
     let (mut hosts, ledger) = (queue.kept_hosts(), queue.ledger());
+    if hosts.is_empty() {
+        return Procs::ZERO;
+    }
     hosts.sort_unstable();
     hosts.dedup();
     hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum()
