@@ -17,13 +17,27 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
 
 /// Returns the log as a run setup. `estimates` is the default of the estimate model.
 pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
-    if let Some(option) = args.swept() {
-        bail!("{option}: several values; this needs one");
-    }
-    Ok(RunSetup::new(trace, args.options(estimates)?)?)
+    Ok(RunSetup::new(trace, args.single(estimates)?)?)
+}
+
+/// Returns the setup of another run on the log of `other`, which is read and surveyed once.
+pub(crate) fn prepare_another(
+    other: &RunSetup,
+    args: &RunArgs,
+    estimates: Estimates,
+) -> anyhow::Result<RunSetup> {
+    Ok(other.with_options(args.single(estimates)?)?)
 }
 
 impl RunArgs {
+    /// Returns the options of a single run.
+    fn single(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
+        if let Some(option) = self.swept() {
+            bail!("{option}: several values; this needs one");
+        }
+        self.options(estimates)
+    }
+
     pub(crate) fn options(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
             procs: self.procs.first().copied(),

@@ -18,7 +18,7 @@ use crate::commands::simulate::RunKind;
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run_options::{open, prepare};
+use crate::run_options::{open, prepare, prepare_another};
 use crate::warnings::warn;
 
 /// The default set of policies.
@@ -227,8 +227,13 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     }
     let mut setups = Vec::new();
     for path in &args.traces {
+        let first = setups.len();
         for run in &args.run.sweep_of(path)? {
-            setups.push(viewed(prepare(open(path)?, run, Estimates::default())?)?);
+            let setup = match setups.get(first) {
+                Some(other) => prepare_another(other, run, Estimates::default())?,
+                None => prepare(open(path)?, run, Estimates::default())?,
+            };
+            setups.push(viewed(setup)?);
         }
     }
     Ok(setups)

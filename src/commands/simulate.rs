@@ -11,11 +11,11 @@ use miserly_run::{RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
-use crate::args::{RunArgs, SimulateArgs};
+use crate::args::SimulateArgs;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run_options::{open, prepare};
+use crate::run_options::{open, prepare, prepare_another};
 use crate::warnings::warn;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
@@ -30,9 +30,13 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
             ensure!(!wanted, "{one}: needs one value of {option}");
         }
     }
-    let mut results = Vec::new();
+    let mut results: Vec<Simulated> = Vec::new();
     for run in &args.run.sweep_of(&args.trace)? {
-        results.push(simulate(args, run, format)?);
+        let setup = match results.first() {
+            Some(other) => prepare_another(&other.prepared, run, Estimates::default())?,
+            None => prepare(open(&args.trace)?, run, Estimates::default())?,
+        };
+        results.push(simulate(args, setup, format)?);
     }
     let warned = warn(results.iter().map(|result| &result.outcome));
     if args.json {
@@ -60,14 +64,13 @@ struct Simulated {
     recorded: Option<RunDoc>,
 }
 
-/// Simulates the log with these options.
+/// Simulates the log of this setup.
 fn simulate(
     args: &SimulateArgs,
-    run: &RunArgs,
+    setup: RunSetup,
     format: Option<(&Path, Format)>,
 ) -> anyhow::Result<Simulated> {
-    let prepared = prepare(open(&args.trace)?, run, Estimates::default())?;
-    let prepared = prepared.with_checksum(args.json || args.report.is_requested())?;
+    let prepared = setup.with_checksum(args.json || args.report.is_requested())?;
     let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();

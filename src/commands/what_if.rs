@@ -32,7 +32,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let changes = args.change.words(new_policy)?;
     let before = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
     let options = args.change.options(args.run.options(Estimates::default())?, &before)?;
-    let after = before.again(options)?;
+    let after = before.with_options(options)?;
     let job = args.change.job(&after)?;
     let variants = [
         Variant { setup: &before, policy, added: None },

@@ -56,11 +56,11 @@ impl RunSetup {
         Ok(RunSetup { sha256: Some(log.sha256.clone()), ..setup })
     }
 
-    /// Returns the setup of the same log with other options.
+    /// Returns the setup of a run with other options on the same log, which is not surveyed again.
     ///
     /// # Errors
     /// As [`new`](RunSetup::new).
-    pub fn again(&self, options: RunOptions) -> Result<RunSetup, SetupError> {
+    pub fn with_options(&self, options: RunOptions) -> Result<RunSetup, SetupError> {
         options.check()?;
         let setup = RunSetup::surveyed(Arc::clone(&self.trace), Arc::clone(&self.survey), options)?;
         Ok(RunSetup { sha256: self.sha256.clone(), ..setup })
@@ -106,7 +106,10 @@ impl RunSetup {
     /// # Errors
     /// If the log cannot be read.
     pub fn with_checksum(mut self, wanted: bool) -> Result<RunSetup, TraceError> {
-        self.sha256 = wanted.then(|| self.trace.sha256()).transpose()?;
+        self.sha256 = match self.sha256.take().filter(|_| wanted) {
+            None if wanted => Some(self.trace.sha256()?),
+            known => known,
+        };
         Ok(self)
     }
 
