@@ -13,7 +13,7 @@ use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;
 
-/// The groups that the page shows. The verdict of a comparison reads the categories too.
+/// The groups that the page shows.
 const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
 
 impl ReportFileArgs {
@@ -27,9 +27,15 @@ impl ReportFileArgs {
         self.report.as_deref().map_or(Ok(()), check_page)
     }
 
-    /// Makes the runs record the requested data and the data of the page.
-    pub(crate) fn records(&self, log: RunSetup, details: bool, by: &[Grouping]) -> RunSetup {
-        let shown = if self.is_requested() { &SHOWN[..] } else { &SHOWN[..1] };
+    /// Makes the runs record the requested data and the data of the page. Without a page they record the `least` groups.
+    pub(crate) fn records(
+        &self,
+        log: RunSetup,
+        details: bool,
+        by: &[Grouping],
+        least: &[Grouping],
+    ) -> RunSetup {
+        let shown = if self.is_requested() { &SHOWN[..] } else { least };
         let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
         let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
         log.with_details(details || self.is_requested()).grouped(&by)

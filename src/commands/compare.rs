@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use miserly_policies::PolicySpec;
 use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, verdict};
 use miserly_run::RunSetup;
+use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
@@ -33,6 +34,9 @@ const DEFAULT_POLICIES: [&str; 6] = [
 
 /// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
+
+/// The groups that the verdict reads.
+const VERDICT_GROUPS: [Grouping; 1] = [Grouping::Category];
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -219,7 +223,8 @@ fn plain(text: &str) -> String {
 /// Returns the setup of each log, for each value of the options.
 fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
-        Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
+        let log = log.with_checksum(args.json || args.report.is_requested())?;
+        Ok(args.report.records(log, false, &args.by, &VERDICT_GROUPS))
     };
     if args.traces.is_empty() {
         let of_run = |run: &RunArgs| viewed(prepare(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);

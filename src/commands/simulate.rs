@@ -71,7 +71,7 @@ fn simulate(
     format: Option<(&Path, Format)>,
 ) -> anyhow::Result<Simulated> {
     let prepared = setup.with_checksum(args.json || args.report.is_requested())?;
-    let prepared = args.report.records(prepared, args.details, &args.by);
+    let prepared = args.report.records(prepared, args.details, &args.by, &[]);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
