@@ -458,12 +458,17 @@ pub(crate) struct ForecastArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WhatIfArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
-    pub(crate) trace: PathBuf,
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a log the question is
+    /// about the waiting jobs of the daemon, with one change: a job, a policy, or a user less
+    pub(crate) trace: Option<PathBuf>,
 
-    /// The policy; a second one is the change: it runs in place of the first
-    #[arg(long, short, value_name = "POLICY", required = true)]
+    /// The policy; a second one is the change: it runs in place of the first. Without a log, the one is the change
+    #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<PolicySpec>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", conflicts_with = "trace")]
+    pub(crate) socket: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -472,11 +477,11 @@ pub(crate) struct WhatIfArgs {
     pub(crate) run: RunArgs,
 
     /// The copies of the log with moved submissions, which show how sure the difference is; 0: none
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "trace", value_parser = value_parser!(u64).range(..=1000))]
     pub(crate) copies: u64,
 
     /// Writes a .csv with a row for each job: its waits, their difference and its range, in seconds
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", requires = "trace")]
     pub(crate) jobs: Option<PathBuf>,
 
     #[command(flatten)]
@@ -500,7 +505,7 @@ pub(crate) struct ChangeArgs {
     pub(crate) time: Option<Span>,
 
     /// The runtime of the added job [default: its time limit]
-    #[arg(long, value_name = "TIME", value_parser = job_time, requires = "cpus")]
+    #[arg(long, value_name = "TIME", value_parser = job_time, requires_all = ["cpus", "trace"])]
     pub(crate) runtime: Option<Span>,
 
     /// The memory of the added job, such as 8GiB [default: none]
@@ -508,27 +513,39 @@ pub(crate) struct ChangeArgs {
     pub(crate) memory: Option<u64>,
 
     /// The submission of the added job, in log time: seconds, or 90min, 12h, 7d [default: that of the last job]
-    #[arg(long, value_name = "T", value_parser = seconds, requires = "cpus", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = seconds, requires_all = ["cpus", "trace"], allow_negative_numbers = true)]
     pub(crate) at: Option<i64>,
 
     /// Gives the machine N processors
-    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    #[arg(long, requires = "trace", value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) new_procs: Option<Procs>,
 
     /// Replaces the machine: a built-in name, a number of processors, or a machine file (docs/machines.md)
-    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["new_procs", "add_hosts", "lose"])]
+    #[arg(long, requires = "trace", value_name = "MACHINE", conflicts_with_all = ["new_procs", "add_hosts", "lose"])]
     pub(crate) new_machine: Option<String>,
 
     /// Adds hosts to the machine: a number, or KIND=N where it has several kinds of hosts
-    #[arg(long, value_name = "N", value_parser = added_hosts, conflicts_with = "new_procs")]
+    #[arg(long, requires = "trace", value_name = "N", value_parser = added_hosts, conflicts_with = "new_procs")]
     pub(crate) add_hosts: Option<(Option<String>, u32)>,
 
     /// Removes hosts from the machine, by name, separated by commas; repeatable
-    #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "new_procs")]
+    #[arg(
+        long,
+        requires = "trace",
+        value_name = "HOST",
+        value_delimiter = ',',
+        conflicts_with = "new_procs"
+    )]
     pub(crate) lose: Vec<String>,
 
     /// Multiplies the load by F: divides the times between submissions
-    #[arg(long, value_name = "F", conflicts_with = "offline", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        requires = "trace",
+        value_name = "F",
+        conflicts_with = "offline",
+        allow_negative_numbers = true
+    )]
     pub(crate) load: Option<Factor>,
 
     /// Leaves out the jobs of these users, by number or by a name in the header, separated by commas; repeatable

@@ -16,21 +16,24 @@ use miserly_units::duration_rounded;
 use miserly_workload::{ArrivalScaling, Estimates};
 
 use crate::args::{ChangeArgs, WhatIfArgs};
+use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
 use crate::run_options::{machine_named, open, prepare};
 
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
+    let Some(trace) = &args.trace else { return ask_daemon(args) };
     if let Some(path) = &args.jobs {
-        refuse_the_input_itself(&args.trace, "--jobs", path)?;
+        refuse_the_input_itself(trace, "--jobs", path)?;
     }
     let (policy, new_policy) = match args.policy.as_slice() {
         [policy] => (policy, None),
         [policy, new] => (policy, (new != policy).then_some(new)),
+        [] => bail!("--policy: a log needs the policy in use, such as --policy easy"),
         _ => bail!("--policy: three policies; give the one in use, and one in its place"),
     };
     let changes = args.change.words(new_policy)?;
-    let before = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let before = prepare(open(trace)?, &args.run, Estimates::default())?;
     let options = args.change.options(args.run.options(Estimates::default())?, &before)?;
     let after = before.with_options(options)?;
     let job = args.change.job(&after)?;

@@ -80,6 +80,7 @@ fn changes_that_are_none() {
         assert_eq!(run.code, Some(2), "{line}");
         assert!(run.stderr.contains(why), "{}", run.stderr);
     };
+    refused("--load 2", "a log needs the policy in use");
     refused("-p easy", "no change: give a job");
     refused("-p easy -p easy", "no change: give a job");
     refused("-p easy -p fcfs -p conservative", "three policies");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_api::model::{JobView, Phase, Submission};
+use miserly_api::model::{JobView, Phase, Submission, WhatIf};
 
 use crate::support::{Daemon, SOON, cpus, queue, sh, until};
 
@@ -39,6 +39,28 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     // In whole seconds, rounded up.
     assert!(said.by_95.as_second() <= latest.as_second() + 1, "{said:?} {latest}");
     assert_eq!(daemon.job(runs).forecast, None);
+    let what_if = |question: WhatIf| daemon.client().what_if(&question);
+    let policy = |policy: &str| WhatIf { policy: Some(policy.to_owned()), ..WhatIf::default() };
+    let answer = what_if(policy("easy")).expect("an answer");
+    assert_eq!((answer.jobs.len(), answer.not_compared), (1, 0), "{answer:?}");
+    assert_eq!(answer.mean.expect("a mean").median.to_bits(), 0.0_f64.to_bits());
+    let further = WhatIf { job: Some(wide(&daemon, "exit 0")), ..WhatIf::default() };
+    let answer = what_if(further).expect("an answer");
+    assert!(answer.quote.is_some_and(|quote| quote.windows.len() == 1 && quote.forecast.is_some()));
+    let uid = rustix::process::getuid().as_raw();
+    let without = |uid| WhatIf { without_uid: Some(uid), ..WhatIf::default() };
+    assert_eq!(what_if(without(uid)).expect("an answer").not_compared, 1);
+    assert_eq!(what_if(without(uid + 1)).expect("an answer").not_compared, 0);
+    for (refused, why) in [
+        (WhatIf::default(), "exactly one change"),
+        (WhatIf { without_uid: Some(1), ..policy("easy") }, "exactly one change"),
+        (policy("ss"), "ss"),
+        (policy("nosuch"), "nosuch"),
+        (WhatIf { queue: Some("nowhere".to_owned()), ..policy("easy") }, "nowhere"),
+    ] {
+        let error = what_if(refused).expect_err("a refusal").to_string();
+        assert!(error.contains(why), "{error}");
+    }
     // A job that would come behind it.
     let quote = daemon.client().quote(&wide(&daemon, "exit 0")).expect("a quote");
     let said = quote.forecast.expect("a forecast");

@@ -83,6 +83,8 @@ mod expected_ends;
 
 mod quote;
 
+mod what_if;
+
 mod rights;
 
 mod listing;
@@ -149,3 +151,4 @@ pub use topology::Topology;
 pub use unrecorded::Adoption;
 pub use usage::{Usage, UsageLog};
 pub use user_limits::UserLimits;
+pub use what_if::WhatIfCopies;

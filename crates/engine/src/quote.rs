@@ -20,6 +20,7 @@ struct Trial {
 }
 
 /// A copy of a queue at an instant.
+#[derive(Clone)]
 pub struct QueueCopy {
     /// The policy.
     pub policy: PolicySpec,
@@ -32,7 +33,7 @@ pub struct QueueCopy {
 }
 
 impl QueueCopy {
-    fn new(policy: PolicySpec, at: Time, driver: &Driver) -> QueueCopy {
+    pub(crate) fn new(policy: PolicySpec, at: Time, driver: &Driver) -> QueueCopy {
         QueueCopy { policy, at, ledger: driver.ledger().clone(), wake: driver.wake() }
     }
 }
@@ -73,13 +74,13 @@ impl Snapshot {
     }
 
     /// Returns the instant of a trial: now, or the last one before an event that is due and not yet played.
-    fn instant(&self, now: Now) -> Time {
+    pub(crate) fn instant(&self, now: Now) -> Time {
         let before_due = self.next_due.map_or(now.ticks, |due| now.ticks.min(due - Span::TICK));
         before_due.max(self.values.last_instant + Span::TICK)
     }
 
     /// Returns the jobs in the ledger of a queue.
-    fn entries_of(&self, queue: &str) -> Vec<(JobId, Entry)> {
+    pub(crate) fn entries_of(&self, queue: &str) -> Vec<(JobId, Entry)> {
         let records = self.jobs.iter().filter(|record| *record.queue == *queue);
         (0..).map(JobId).zip(records.filter_map(Record::ledger_entry)).collect()
     }

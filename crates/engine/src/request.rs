@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
+use miserly_api::model::{
+    Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
+};
 
 /// A request to the daemon.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +13,8 @@ pub enum DaemonRequest {
     Submit(Submission),
     /// Compute the promise that a submission would get now.
     Quote(Submission),
+    /// Compute how starts would change with a change of a queue.
+    WhatIf(Box<WhatIf>),
     /// End a job, or withdraw it.
     Cancel {
         /// The job.
@@ -58,8 +62,8 @@ pub enum DaemonRequest {
 impl DaemonRequest {
     /// Returns whether the request changes nothing and has no effect on the schedule.
     pub fn only_reads(&self) -> bool {
-        use DaemonRequest::{Job, Jobs, Pools, Quote, Status, Wait};
-        matches!(self, Quote(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+        use DaemonRequest::{Job, Jobs, Pools, Quote, Status, Wait, WhatIf};
+        matches!(self, Quote(_) | WhatIf(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
     }
 }
 
@@ -70,6 +74,8 @@ pub enum DaemonReply {
     Submitted(Submitted),
     /// To a quote.
     Quote(Quote),
+    /// To a what-if question.
+    WhatIf(Box<WhatIfAnswer>),
     /// To any other request that changes jobs.
     JobIds(JobIds),
     /// To a request about one job.

@@ -87,6 +87,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
             DaemonRequest::Quote(_)
+            | DaemonRequest::WhatIf(_)
             | DaemonRequest::Jobs(_)
             | DaemonRequest::Job(_)
             | DaemonRequest::Wait(_)

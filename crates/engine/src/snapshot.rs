@@ -124,6 +124,10 @@ impl Snapshot {
             DaemonRequest::Quote(submission) => {
                 self.quote(now, caller, submission, check).map(|(quote, _)| DaemonReply::Quote(quote))
             }
+            DaemonRequest::WhatIf(_) => Err(Problem::new(
+                ProblemCode::Internal,
+                "a what-if question reached a reader without forecasts",
+            )),
             DaemonRequest::Jobs(filter) => self.list_jobs(now, caller, filter, ended),
             DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),
             DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),

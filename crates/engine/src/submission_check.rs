@@ -82,7 +82,7 @@ impl Snapshot {
         Err(refused_field("deadline", message))
     }
 
-    fn queue_for(&self, caller: &Caller, name: Option<&str>) -> Result<&Queue, Problem> {
+    pub(crate) fn queue_for(&self, caller: &Caller, name: Option<&str>) -> Result<&Queue, Problem> {
         let first = self.setup.queues.first().map_or("", |queue| &queue.name);
         let queue = self.queue_called(name.unwrap_or(first))?;
         self.info.may_use(caller, queue)?;

@@ -10,7 +10,8 @@ use crate::ahead::{FORECASTS, Points, Rules, SystemCopy};
 use crate::audit::{Audit, LEVELS, Outcome, SizeClass};
 use crate::calibration::Scale;
 use crate::replay::{seconds, unsuitable};
-use crate::{Calibration, RuntimeModel};
+use crate::what_if::ends;
+use crate::{Calibration, ForecastError, RuntimeModel};
 
 /// A queue of a live system at an instant.
 #[derive(Clone, Debug)]
@@ -121,6 +122,8 @@ impl Forecaster {
             .into_iter()
             .filter_map(|(number, points)| {
                 let entry = ledger.entry(*jobs.get(&number)?);
+                let mut points = points;
+                points.likely.sort_unstable();
                 let wait = |start: &Time| seconds(*start - copy.now);
                 let mut given = Given {
                     job: number,
@@ -137,7 +140,51 @@ impl Forecaster {
             .collect()
     }
 
-    /// Returns the simulated starts of the waiting jobs that started in each future.
+    /// Compares a queue with a changed one in the same futures: the jobs that wait and start in both.
+    ///
+    /// `goes_on` is asked as in [`forecasts`](Forecaster::forecasts); the changed queue has the numbers that follow.
+    ///
+    /// # Errors
+    /// If one of the policies is [unsuitable](ForecastError::Unsuitable).
+    pub fn compare(
+        &self,
+        before: &LiveQueue,
+        after: &LiveQueue,
+        draws: u64,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) -> Result<Comparison, ForecastError> {
+        for LiveQueue { policy, .. } in [before, after] {
+            if let Some(why) = unsuitable(&policy.needs()) {
+                return Err(ForecastError::Unsuitable { policy: policy.to_string(), why });
+            }
+        }
+        let mut starts = self.points(before, None, draws, goes_on);
+        let mut changed = self.points(after, None, draws, &|future| goes_on(draws + 1 + future));
+        let waiting = before.copy.ledger.waiting_count() as u64;
+        starts.retain(|job, _| changed.contains_key(job));
+        let mut totals = vec![0_i128; usize::try_from(draws).unwrap_or(0)];
+        let mut jobs = vec![];
+        for (job, points) in starts {
+            let Some(after) = changed.remove(&job) else { continue };
+            let pairs = points.likely.iter().zip(&after.likely);
+            let differences: Vec<Span> = pairs.map(|(before, after)| *after - *before).collect();
+            for (total, difference) in totals.iter_mut().zip(&differences) {
+                *total += i128::from(difference.ticks());
+            }
+            jobs.push(Compared {
+                job,
+                before: median(points.likely) - before.copy.now,
+                after: median(after.likely) - before.copy.now,
+                difference: Differences::new(differences),
+            });
+        }
+        let count = jobs.len() as i128;
+        let mean = |total: i128| Span::from_ticks(i64::try_from(total / count.max(1)).unwrap_or(i64::MAX));
+        let mean = Differences::new(totals.into_iter().map(mean).collect());
+        Ok(Comparison { not_compared: waiting.saturating_sub(jobs.len() as u64), jobs, mean })
+    }
+
+    /// Returns the simulated starts of the waiting jobs that started in each future, in the order of the futures.
     fn points(
         &self,
         queue: &LiveQueue,
@@ -191,11 +238,55 @@ impl Forecaster {
                 break;
             }
         }
-        for points in starts.values_mut() {
-            points.likely.sort_unstable();
-        }
         starts
     }
+}
+
+/// The comparison of a queue with a changed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The jobs that started in each future of both, by number.
+    pub jobs: Vec<Compared>,
+    /// The number of other jobs that wait without the change.
+    pub not_compared: u64,
+    /// The difference of the mean starts of these jobs.
+    pub mean: Option<Differences>,
+}
+
+/// A job in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// The job.
+    pub job: JobNumber,
+    /// The median wait without the change.
+    pub before: Span,
+    /// The median wait with the change.
+    pub after: Span,
+    /// By how much the start is later with the change.
+    pub difference: Option<Differences>,
+}
+
+/// Differences over the futures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Differences {
+    /// The median (of two in the middle, the lower).
+    pub median: Span,
+    /// The ends of the middle 90 %.
+    pub range: [Span; 2],
+}
+
+impl Differences {
+    fn new(mut differences: Vec<Span>) -> Option<Differences> {
+        differences.sort_unstable();
+        let range = ends(differences.len())?.map(|place| differences[place]);
+        Some(Differences { median: differences[(differences.len() - 1) / 2], range })
+    }
+}
+
+/// Returns the median of some instants (of two in the middle, the lower).
+fn median(mut starts: Vec<Time>) -> Time {
+    starts.sort_unstable();
+    starts.get(starts.len().saturating_sub(1) / 2).copied().unwrap_or(Time::MAX)
 }
 
 impl Given {

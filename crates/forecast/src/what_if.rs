@@ -124,7 +124,7 @@ impl Spread {
 }
 
 /// Returns the places of the ends of the middle 90 % of so many values.
-fn ends(count: usize) -> Option<[usize; 2]> {
+pub(crate) fn ends(count: usize) -> Option<[usize; 2]> {
     let outside = count / 20;
     (count > 0).then(|| [outside, count - 1 - outside])
 }

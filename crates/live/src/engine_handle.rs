@@ -97,7 +97,7 @@ impl Service for EngineHandle {
                     None => caller,
                 }
             }
-            DaemonRequest::Quote(_) => with_account(caller).await?,
+            DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) => with_account(caller).await?,
             // It may be an operator. If nobody can tell now, it is none.
             _ if self.snapshots.latest().needs_account(&caller) => {
                 with_account(caller.clone()).await.unwrap_or(caller)
@@ -157,6 +157,11 @@ impl EngineHandle {
                 let forecast = |(copy, job)| handle.forecasts.of_copy(copy, job, now.wall);
                 quote.forecast = copy.and_then(forecast);
                 return Ok(DaemonReply::Quote(quote));
+            }
+            if let DaemonRequest::WhatIf(question) = &request {
+                let copies = snapshot.what_if(now, &caller, question, &process::check)?;
+                let answer = handle.forecasts.answer(copies, now.wall)?;
+                return Ok(DaemonReply::WhatIf(Box::new(answer)));
             }
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {

@@ -12,13 +12,16 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{ForecastRecord, ForecastView, JobView, KilledBy, Phase};
+use miserly_api::model::{
+    ForecastRecord, ForecastView, JobView, KilledBy, Phase, Problem, ProblemCode, Quote, WhatIfAnswer,
+    WhatIfDifference, WhatIfJob,
+};
 use miserly_core::{Request, Resources, Span, Time};
 use miserly_engine::{
     Caller, DaemonReply, DaemonRequest, EndedFilter, EndedJobs, JournalError, Now, QueueCopy, Snapshot,
-    Snapshots,
+    Snapshots, WhatIfCopies,
 };
-use miserly_forecast::{Forecaster, Given, LiveQueue, SystemCopy};
+use miserly_forecast::{Compared, Differences, Forecaster, Given, LiveQueue, SystemCopy};
 use miserly_launch::BootTime;
 use miserly_units::span_of_seconds;
 
@@ -50,13 +53,16 @@ const HISTORY: u32 = 2000;
 
 /// The present forecasts, for any thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Forecasts(Arc<RwLock<Published>>);
+pub(crate) struct Forecasts {
+    published: Arc<RwLock<Published>>,
+    /// Behind a lock of its own: simulations read it for seconds, and nobody who lists jobs waits for them.
+    forecaster: Arc<RwLock<Forecaster>>,
+}
 
 #[derive(Debug, Default)]
 struct Published {
     by_job: BTreeMap<i64, ForecastView>,
     record: Option<ForecastRecord>,
-    forecaster: Forecaster,
 }
 
 impl Forecasts {
@@ -71,8 +77,39 @@ impl Forecasts {
     pub(crate) fn of_copy(&self, copy: QueueCopy, job: i64, made: Timestamp) -> Option<ForecastView> {
         let (queue, begin) = (live_queue(copy), BootTime::now());
         let goes_on = |future| BootTime::now().since(begin) < slice(AT_ONCE, future);
-        let given = self.read(|published| published.forecaster.forecast(&queue, job, DRAWS, &goes_on))?;
+        let given = self.knowing(|known| known.forecast(&queue, job, DRAWS, &goes_on))?;
         Some(view(made, &given))
+    }
+
+    /// Returns the answer to a what-if question, made at this instant.
+    pub(crate) fn answer(&self, copies: WhatIfCopies, made: Timestamp) -> Result<WhatIfAnswer, Problem> {
+        let WhatIfCopies { queue, before, after, quote } = copies;
+        let quote = quote.map(|(quote, job)| Quote {
+            forecast: job.and_then(|job| self.of_copy(after.clone(), job, made)),
+            ..quote
+        });
+        let (before, after, begin) = (live_queue(before), live_queue(after), BootTime::now());
+        // The first half of the time is for the queue without the change.
+        let goes_on = |future| BootTime::now().since(begin) < slice(BUDGET / 2, future);
+        let compared = self.knowing(|known| known.compare(&before, &after, DRAWS, &goes_on));
+        let compared = compared.map_err(|error| Problem::new(ProblemCode::Refused, error.to_string()))?;
+        let job = |compared: &Compared| {
+            Some(WhatIfJob {
+                number: compared.job,
+                before: made.saturating_add(signed(compared.before)).ok()?,
+                after: made.saturating_add(signed(compared.after)).ok()?,
+                difference: difference(compared.difference?),
+            })
+        };
+        let jobs: Vec<WhatIfJob> = compared.jobs.iter().filter_map(job).collect();
+        Ok(WhatIfAnswer {
+            queue,
+            futures: DRAWS,
+            quote,
+            mean: compared.mean.filter(|_| !jobs.is_empty()).map(difference),
+            jobs,
+            not_compared: compared.not_compared,
+        })
     }
 
     /// Returns what became of earlier forecasts, if any was audited.
@@ -81,11 +118,21 @@ impl Forecasts {
     }
 
     fn read<T>(&self, get: impl FnOnce(&Published) -> T) -> T {
-        get(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        get(&self.published.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn change(&self, change: impl FnOnce(&mut Published)) {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.published.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Uses what is known.
+    fn knowing<T>(&self, get: impl FnOnce(&Forecaster) -> T) -> T {
+        get(&self.forecaster.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds to what is known.
+    fn learn(&self, learn: impl FnOnce(&mut Forecaster)) {
+        learn(&mut self.forecaster.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -141,7 +188,7 @@ impl Follower {
     fn load(&mut self) {
         for StoredForecast { given, made, wait } in self.stored(ForecastStore::all).unwrap_or_default() {
             match wait {
-                Some(wait) => self.published.change(|published| published.forecaster.settle(&given, wait)),
+                Some(wait) => self.published.learn(|known| known.settle(&given, wait)),
                 None => drop(self.open.insert(given.job, (made, given))),
             }
         }
@@ -233,7 +280,7 @@ impl Follower {
         let Ok(DaemonReply::Job(view)) = answer else { return self.settle(job, None) };
         if let Some(runtime) = runtime(&view) {
             let request = request_of(&view, snapshot.cleanup_time());
-            self.published.change(|published| published.forecaster.learn(&request, runtime));
+            self.published.learn(|known| known.learn(&request, runtime));
         }
         if let Some(start) = start(&view.phase) {
             self.settle(job, Some(start));
@@ -251,13 +298,13 @@ impl Follower {
             None => store.remove(job),
         });
         if let Some(wait) = wait {
-            self.published.change(|published| published.forecaster.settle(&given, wait));
+            self.published.learn(|known| known.settle(&given, wait));
             self.publish_record();
         }
     }
 
     fn publish_record(&self) {
-        let all = self.published.read(|published| published.forecaster.audit().all());
+        let all = self.published.knowing(|known| known.audit().all());
         let [kept_50, kept_80, kept_95] = all.levels.map(|level| level.kept());
         let record = ForecastRecord { audited: all.jobs, kept_50, kept_80, kept_95 };
         self.published.change(|published| published.record = (all.jobs > 0).then_some(record));
@@ -271,8 +318,7 @@ impl Follower {
         for queue in queues {
             let begin = BootTime::now();
             let goes_on = |future| BootTime::now().since(begin) < slice(budget, future);
-            let forecasts =
-                self.published.read(|published| published.forecaster.forecasts(&queue, DRAWS, &goes_on));
+            let forecasts = self.published.knowing(|known| known.forecasts(&queue, DRAWS, &goes_on));
             given.extend(forecasts);
         }
         let made = now.wall;
@@ -284,6 +330,15 @@ impl Follower {
         self.stored(|store| store.add(made, &first));
         self.open.extend(first.into_iter().map(|given| (given.job, (made, given))));
     }
+}
+
+fn signed(span: Span) -> SignedDuration {
+    SignedDuration::from_micros(span.ticks())
+}
+
+fn difference(Differences { median, range }: Differences) -> WhatIfDifference {
+    let [least, largest] = range.map(Span::as_secs_f64);
+    WhatIfDifference { median: median.as_secs_f64(), least, largest }
 }
 
 fn live_queue(QueueCopy { policy, at, ledger, wake }: QueueCopy) -> LiveQueue {

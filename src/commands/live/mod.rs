@@ -19,6 +19,8 @@ mod quote;
 
 mod forecast;
 
+mod what_if;
+
 mod queue;
 
 mod show;
@@ -61,6 +63,7 @@ pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::wait::run as wait;
+pub(crate) use self::what_if::run as what_if;
 use crate::args::DaemonArgs;
 use crate::output::{print, print_json};
 

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
-    Submission, Submitted, TakeBackRequest, listing,
+    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -160,6 +160,14 @@ impl Client {
     /// As [`Client::submit`].
     pub fn quote(&self, submission: &Submission) -> Reply<Quote> {
         self.post("/v1/quote", submission)
+    }
+
+    /// Returns how starts would change with a change of a queue.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn what_if(&self, question: &WhatIf) -> Reply<WhatIfAnswer> {
+        self.post("/v1/what-if", question)
     }
 
     /// Returns all unfinished jobs that a filter admits, by number, in as many pages as it takes. Of the

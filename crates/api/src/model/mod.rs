@@ -15,6 +15,8 @@ mod request;
 
 mod usage;
 
+mod what_if;
+
 pub use answer::{
     Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Pressure, PressureOn, Problem,
     ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
@@ -27,3 +29,4 @@ pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use submission::{Array, RawVariable, Submission, program_name};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
+pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};

@@ -148,7 +148,7 @@ impl<S: Service> Dispatcher<S> {
         // The turn ends when the reply is text.
         let _turn = match request {
             DaemonRequest::Wait(_) => None,
-            DaemonRequest::Quote(_) => Some(self.seat.quote_turn().await),
+            DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) => Some(self.seat.quote_turn().await),
             _ if request.only_reads() => Some(self.seat.turn().await),
             _ => None,
         };

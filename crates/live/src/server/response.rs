@@ -67,6 +67,7 @@ impl IntoResponse for ReplyBody {
         match reply {
             DaemonReply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
             DaemonReply::Quote(quote) => Json(quote).into_response(),
+            DaemonReply::WhatIf(answer) => Json(*answer).into_response(),
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
-    Status, Submission, Submitted, TakeBackRequest,
+    Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -21,6 +21,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
     let (router, document) = Documented::new()
         .with::<__path_submit, _>(submit::<S>)
         .with::<__path_quote, _>(quote::<S>)
+        .with::<__path_what_if, _>(what_if::<S>)
         .with::<__path_jobs, _>(jobs::<S>)
         .with::<__path_job, _>(job::<S>)
         .with::<__path_wait, _>(wait::<S>)
@@ -99,6 +100,12 @@ operation! {
     /// Returns the promises that a submission would get now. They are not binding.
     quote(JsonBody(submission) => JsonBody<Submission>) -> DaemonRequest::Quote(submission);
     post "/v1/quote" (request_body = Submission,) 200 "the promises" Quote
+}
+
+operation! {
+    /// Returns how the starts of waiting jobs would change with a further job, another policy, or without a user.
+    what_if(JsonBody(question) => JsonBody<WhatIf>) -> DaemonRequest::WhatIf(Box::new(question));
+    post "/v1/what-if" (request_body = WhatIf,) 200 "the differences" WhatIfAnswer
 }
 
 operation! {

@@ -42,6 +42,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         DaemonRequest::Quote(_) => {
             Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None], forecast: None }))
         }
+        DaemonRequest::WhatIf(_) => Ok(DaemonReply::WhatIf(Box::new(samples::what_if()))),
         DaemonRequest::Cancel { job, .. }
         | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)

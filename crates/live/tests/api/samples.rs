@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, ForecastRecord, ForecastView, JobAllocation,
     JobUsage, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
-    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, SharedCpus, Slice, Slots,
-    Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, Window,
+    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, SharedCpus, Slice,
+    Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer,
+    WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -126,6 +127,21 @@ fn bare(number: i64) -> JobView {
         attempts: 0,
         usage: None,
         unenforced: Vec::new(),
+    }
+}
+
+pub(crate) fn what_if() -> WhatIfAnswer {
+    let difference = WhatIfDifference { median: 60.0, least: 0.0, largest: 120.0 };
+    WhatIfAnswer {
+        queue: "batch".to_owned(),
+        futures: 20,
+        quote: Some(Quote {
+            windows: vec![Some(window())],
+            forecast: Some(ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) }),
+        }),
+        jobs: vec![WhatIfJob { number: 3, before: at(4), after: at(5), difference }],
+        not_compared: 1,
+        mean: Some(difference),
     }
 }
 

@@ -1,0 +1,94 @@
+//! What-if questions: copies of a queue without and with a change.
+
+use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
+use miserly_core::{Driver, Entry, JobId, Rule, State};
+use miserly_policies::PolicySpec;
+
+use crate::submission_check::refused_field;
+use crate::{Caller, Now, Queue, QueueCopy, QueueState, Record, Snapshot};
+
+/// Copies of a queue without and with a change, at one instant.
+pub struct WhatIfCopies {
+    /// The queue.
+    pub queue: String,
+    /// Without the change.
+    pub before: QueueCopy,
+    /// With the change.
+    pub after: QueueCopy,
+    /// The promise to the further job, if that is the change, and its number on the copy, if it entered the queue.
+    pub quote: Option<(Quote, Option<i64>)>,
+}
+
+impl Snapshot {
+    /// Returns copies of a queue without and with a change.
+    ///
+    /// O(n log n) for the n jobs of the queue.
+    ///
+    /// # Errors
+    /// If there is not exactly one change, or the queue cannot have it.
+    pub fn what_if(
+        &self,
+        now: Now,
+        caller: &Caller,
+        question: &WhatIf,
+        launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+    ) -> Result<WhatIfCopies, Problem> {
+        let WhatIf { queue, job, policy, without_uid } = question;
+        let given = [job.is_some(), policy.is_some(), without_uid.is_some()];
+        if given.into_iter().filter(|given| *given).count() != 1 {
+            let message = "give exactly one change: job, policy or without_uid";
+            return Err(Problem::new(ProblemCode::Malformed, message));
+        }
+        let wanted = job.as_ref().and_then(|job| job.queue.as_deref()).or(queue.as_deref());
+        let queue = self.queue_for(caller, wanted)?;
+        let at = self.instant(now);
+        let state = self.queue_state(&queue.name).map(|kept| kept.state.clone()).unwrap_or_default();
+        let copy = |queue: &Queue, jobs, state: &QueueState| {
+            let driver: Result<Driver, Rule> = queue.driver(jobs, state);
+            let driver = driver.map_err(|rule| {
+                let message = format!("the jobs of queue {} contradict its pool: {rule}", queue.name);
+                Problem::new(ProblemCode::Internal, message)
+            })?;
+            Ok::<_, Problem>(QueueCopy::new(queue.policy.clone(), at, &driver))
+        };
+        let before = copy(queue, self.entries_of(&queue.name), &state)?;
+        let (after, quote) = if let Some(job) = job {
+            let (quote, copy) = self.quote(now, caller, job, launchable)?;
+            let number = copy.as_ref().map(|(_, number)| *number);
+            (copy.map_or_else(|| before.clone(), |(copy, _)| copy), Some((quote, number)))
+        } else if let Some(policy) = policy {
+            let changed = Queue { policy: checked_policy(queue, policy)?, ..queue.clone() };
+            let jobs = self.entries_of(&queue.name).into_iter().map(without_promise).collect();
+            let state = QueueState { capacity: state.capacity, ..QueueState::default() };
+            (copy(&changed, jobs, &state)?, None)
+        } else {
+            let jobs = self.jobs.iter().filter(|record| *record.queue == *queue.name);
+            let jobs = jobs.filter(|record| Some(record.uid) != *without_uid);
+            let jobs: Vec<(JobId, Entry)> =
+                (0..).map(JobId).zip(jobs.filter_map(Record::ledger_entry)).collect();
+            (copy(queue, jobs, &state)?, None)
+        };
+        Ok(WhatIfCopies { queue: queue.name.clone(), before, after, quote })
+    }
+}
+
+/// Returns a policy that can take over the jobs of a queue.
+fn checked_policy(queue: &Queue, written: &str) -> Result<PolicySpec, Problem> {
+    let policy: PolicySpec = written.parse().map_err(|error| refused_field("policy", format!("{error}")))?;
+    if let Err(error) = policy.build(&queue.machine(), 0) {
+        return Err(refused_field("policy", error.to_string()));
+    }
+    if policy.needs().named_processors != queue.policy.needs().named_processors {
+        let message = format!("{policy} cannot take over the jobs of {}", queue.policy);
+        return Err(refused_field("policy", message));
+    }
+    Ok(policy)
+}
+
+/// Returns a job without the promise of its policy, if it waits.
+fn without_promise((job, entry): (JobId, Entry)) -> (JobId, Entry) {
+    match entry.state {
+        State::Waiting => (job, Entry { promise: None, planned: None, planned_on: None, ..entry }),
+        _ => (job, entry),
+    }
+}
