@@ -8,32 +8,12 @@ use miserly_report::{NO_RECORDED_WAIT, RunDoc};
 use miserly_sim::{Finished, Interruptions, Metrics, Observer};
 use miserly_workload::{ArrivalScaling, Job as LoggedJob, LineCounts};
 
-use crate::error::SetupError;
 use crate::setup::{RunSetup, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.
 pub const RECORDED: &str = "recorded";
 
 impl RunSetup {
-    /// Returns the measures of the waits that the log records, for the jobs that the options choose.
-    ///
-    /// Each job starts after its recorded wait, and runs as in a simulation.
-    /// Returns `None` if the log has no positive wait, if the options change the submit times, or if they
-    /// measure batches by termination.
-    /// Jobs without a recorded wait are counted as [`NO_RECORDED_WAIT`]. If there are any, differences to other
-    /// schedules have no interval.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
-    pub fn recorded(&self) -> Result<Option<RunDoc>, SetupError> {
-        let Some(mut schedule) = self.recorded_schedule() else { return Ok(None) };
-        let mut jobs = self.logged_jobs(false)?;
-        for job in jobs.by_ref() {
-            schedule.add(&job?);
-        }
-        Ok(schedule.document(self, jobs.counts()))
-    }
-
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
         let excluded = self.options.jobs.arrivals != ArrivalScaling::Logged || self.options.batches.is_some();
@@ -142,7 +122,8 @@ mod tests {
             "; MaxProcs: 10\n1 100 {first} 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n\
              2 110 {second} 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n"
         );
-        RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap().recorded().unwrap()
+        let setup = RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap();
+        setup.outcome_and_recorded(&"fcfs".parse().unwrap(), false, &mut []).unwrap().1
     }
 
     #[test]

@@ -205,8 +205,14 @@ impl RunSetup {
         self.run(policy, pes, observers, None).map(|(outcome, _)| outcome)
     }
 
-    /// Runs the log as [`outcome`](RunSetup::outcome), and measures its [recorded](RunSetup::recorded) schedule in
-    /// the same pass.
+    /// Runs the log as [`outcome`](RunSetup::outcome), and measures the waits that it records in the same pass, for
+    /// the jobs that the options choose.
+    ///
+    /// In the recorded schedule each job starts after its recorded wait, and runs as in a simulation.
+    /// It is `None` if the log has no positive wait, if the options change the submit times, or if they measure batches
+    /// by termination.
+    /// Jobs without a recorded wait are counted as [`NO_RECORDED_WAIT`](miserly_report::NO_RECORDED_WAIT). If there are
+    /// any, differences to other schedules have no interval.
     ///
     /// # Errors
     /// As [`outcome`](RunSetup::outcome).
