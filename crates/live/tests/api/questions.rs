@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Filter, JobIds, ProblemCode, Submission};
+use miserly_api::model::{Filter, JobIds, ProblemCode, Submission, WhatIf};
 use miserly_engine::DaemonRequest;
 
 use crate::samples;
@@ -39,6 +39,8 @@ fn each_route_is_a_question() {
 
     assert_eq!(client.submit(&submission()).unwrap().jobs, samples::accepted());
     assert_eq!(client.quote(&submission()).unwrap().windows, [Some(samples::window()), None]);
+    let what_if = WhatIf { policy: Some("easy".to_owned()), ..WhatIf::default() };
+    assert_eq!(client.what_if(&what_if).unwrap(), samples::what_if());
     assert_eq!(client.jobs(&filter).unwrap(), samples::jobs());
     assert_eq!(client.job(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.wait(1).unwrap(), samples::jobs()[0]);
@@ -56,6 +58,7 @@ fn each_route_is_a_question() {
     let expected = [
         DaemonRequest::Submit(submission()),
         DaemonRequest::Quote(submission()),
+        DaemonRequest::WhatIf(Box::new(what_if)),
         DaemonRequest::Jobs(filter),
         DaemonRequest::Job(1),
         DaemonRequest::Wait(1),
