@@ -32,7 +32,9 @@ impl Ledger {
         match &entry.state {
             State::Waiting => self.waiting += 1,
             State::Running { placement, released, expected, .. } => {
-                if !released {
+                if *released {
+                    self.released += 1;
+                } else {
                     self.take(placement, Part::All)?;
                 }
                 self.overdue_seen |= matches!(expected, Expected::Overdue { .. });
@@ -216,6 +218,7 @@ impl Ledger {
         };
         if !std::mem::replace(released, true) {
             let placement = placement.clone();
+            self.released += 1;
             self.leave_alternate_slots(job);
             self.give(&placement, Part::All);
         }
@@ -229,6 +232,7 @@ impl Ledger {
             State::Running { placement, .. } => {
                 let slot = placement.slot;
                 self.release(job)?;
+                self.released -= 1;
                 self.note_vacated_slot(slot);
                 self.running.remove(job);
             }

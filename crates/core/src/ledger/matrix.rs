@@ -150,6 +150,11 @@ impl Slot {
         self.alternates.keys().copied()
     }
 
+    /// Returns whether a job is an alternate of the slot. O(log a) in their number a.
+    pub fn has_alternate(&self, job: JobId) -> bool {
+        self.alternates.contains_key(&job)
+    }
+
     /// Evicts the alternate jobs on some of these processors and returns them. O(alternate jobs),
     /// if any of these processors is not idle.
     fn evict(&mut self, pes: &PeSet) -> Vec<JobId> {

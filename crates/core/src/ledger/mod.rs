@@ -68,6 +68,8 @@ pub struct Ledger {
     decisions: u64,
     waiting: usize,
     running: JobSet,
+    /// The number of running jobs that are [`released`](State::Running::released).
+    released: usize,
     suspended: JobSet,
     overdue_seen: bool,
     /// The resources that jobs hold beyond the capacity, after a capacity loss. Only for a machine
@@ -96,6 +98,7 @@ impl Ledger {
             decisions: 0,
             waiting: 0,
             running: JobSet::default(),
+            released: 0,
             suspended: JobSet::default(),
             overdue_seen: false,
             missing: Resources::NONE,
@@ -307,6 +310,11 @@ impl Ledger {
         self.running.len()
     }
 
+    /// Returns the number of running jobs that are [`released`](State::Running::released). O(1).
+    pub fn released_count(&self) -> usize {
+        self.released
+    }
+
     /// Returns the number of suspended jobs.
     pub fn suspended_count(&self) -> usize {
         self.suspended.len()
@@ -332,7 +340,7 @@ impl Ledger {
         let mut free: Vec<Resources> = self.machine.hosts().iter().map(|host| host.capacity).collect();
         // Jobs hold these resources, although the machine does not have them.
         free[0] = free[0].plus(&self.missing);
-        let (mut waiting, mut running, mut suspended) = (0, vec![], vec![]);
+        let (mut waiting, mut running, mut suspended, mut released_jobs) = (0, vec![], vec![], 0);
         for (job, entry) in (0..).map(JobId).zip(&self.jobs) {
             let Some(entry) = entry else { continue };
             let number = entry.request.number;
@@ -345,6 +353,7 @@ impl Ledger {
                 }
                 State::Running { start, placement, released, .. } => {
                     running.push(job);
+                    released_jobs += usize::from(*released);
                     assert!(*start >= entry.request.submit, "job {number} started early");
                     if !released {
                         hold(&mut free, placement, self.by_host(Part::All));
@@ -365,7 +374,11 @@ impl Ledger {
         assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
         self.check_slots();
-        assert_eq!(waiting, self.waiting, "the count of waiting jobs follows from the states");
+        assert_eq!(
+            (waiting, released_jobs),
+            (self.waiting, self.released),
+            "the counts of waiting and released jobs follow from the states"
+        );
         for (found, set) in [(running, &self.running), (suspended, &self.suspended)] {
             let kept: BTreeSet<_> = set.iter().collect();
             assert_eq!(

@@ -130,7 +130,8 @@ impl Ledger {
         let (pes, old) = (pes.clone(), entry.alternate_slots.clone());
         let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchSlot)?;
         // The other slots stay unchanged.
-        let entered: Vec<SlotId> = slots.iter().copied().filter(|slot| !old.contains(slot)).collect();
+        let entered: Vec<SlotId> =
+            slots.iter().copied().filter(|slot| old.binary_search(slot).is_err()).collect();
         for (done, slot) in entered.iter().enumerate() {
             if let Err(rule) = matrix.add_alternate(job, *slot, &pes) {
                 entered[..done].iter().for_each(|slot| matrix.remove_alternate(job, *slot));

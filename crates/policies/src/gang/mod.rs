@@ -4,7 +4,11 @@ mod packing;
 
 mod slot_jobs;
 
+mod job_index;
+
 mod alternative;
+
+mod takers;
 
 mod pe_bits;
 
@@ -58,9 +62,9 @@ pub struct Rules {
 /// insufficient. All jobs hold those in any slot.
 ///
 /// With n jobs in the matrix and s slots, the packing sets the cost of each job that arrives or
-/// leaves. Alternate slots cost O(s), and O(n) for each changed slot, or for each slot if the order
-/// is that of the slots. The jobs' new paces cost O(n) in each pass after an arrival or a
-/// departure.
+/// leaves. Alternate slots cost O(s), and O(k) for each changed slot, where k jobs have processors
+/// near those that changed. They cost O(n) for each slot if the order is that of the slots. The jobs'
+/// new paces cost O(n) in each pass that opens or closes a slot.
 ///
 /// # Source
 /// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.
@@ -83,18 +87,26 @@ impl Gang {
     }
 
     /// Removes the jobs that are certain to end at this instant, before their events arrive.
+    ///
+    /// O(1) if there are none, and otherwise O(n) in the jobs of the matrix.
     fn drop_released(&mut self, ledger: &Ledger) {
-        let Gang { packing, alternative, rules, slot_jobs, .. } = self;
-        slot_jobs.retain(|slot_job| {
-            let stays = slot_jobs::runs(ledger, slot_job.job);
-            if !stays {
-                packing.left(&slot_job.pes);
-                if rules.alternative.is_some() {
-                    alternative.left(slot_job.admitted);
-                }
+        if ledger.released_count() == 0 {
+            return;
+        }
+        let gone = self.slot_jobs.iter().filter(|slot_job| !slot_jobs::runs(ledger, slot_job.job));
+        for admitted in gone.map(|slot_job| slot_job.admitted).collect::<Vec<_>>() {
+            self.remove(admitted);
+        }
+    }
+
+    /// Removes a job that ended.
+    fn remove(&mut self, admitted: u64) {
+        if let Some(slot_job) = self.slot_jobs.remove(admitted) {
+            self.packing.left(&slot_job.pes);
+            if self.rules.alternative.is_some() {
+                self.alternative.left(slot_job);
             }
-            stays
-        });
+        }
     }
 
     /// Places the waiting jobs.
@@ -136,7 +148,7 @@ impl Gang {
         self.packing.came(&place.pes);
         let slot_job = SlotJob::new(context.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
-            self.alternative.came(slot_job.admitted);
+            self.alternative.came(&slot_job);
         }
         self.slot_jobs.insert(slot_job);
         Ok(true)
@@ -206,7 +218,8 @@ impl Gang {
     /// Moves the jobs that are placed differently.
     fn migrate(&mut self, context: &mut Context<'_>, places: Vec<SlotBlock>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
-        for (slot_job, place) in self.slot_jobs.iter_mut().zip(places) {
+        for (nth, place) in places.into_iter().enumerate() {
+            let Some(slot_job) = self.slot_jobs.nth_mut(nth) else { continue };
             if !place.is(slot_job.slot, &slot_job.pes) {
                 let place = place.placement();
                 moves.push((slot_job.job, placement(context.ledger(), slot_job.job, &place)));
@@ -292,15 +305,7 @@ impl Policy for Gang {
             Event::Submitted(job) => {
                 self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger.entry(job)));
             }
-            Event::Ended(ended) => {
-                let entry = ledger.entry(ended.job);
-                if let Some(slot_job) = self.slot_jobs.remove(entry.admitted) {
-                    self.packing.left(&slot_job.pes);
-                    if self.rules.alternative.is_some() {
-                        self.alternative.left(slot_job.admitted);
-                    }
-                }
-            }
+            Event::Ended(ended) => self.remove(ledger.entry(ended.job).admitted),
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(_) | Event::Timer => return,
             Event::EndMoved { .. } | Event::Rebuilt => {}

@@ -17,14 +17,23 @@ pub(super) struct SlotJob {
     pub(super) lowest: u32,
 }
 
-/// All jobs of the matrix, in the order of their admission.
+/// All jobs of the matrix.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SlotJobs(Vec<SlotJob>);
+pub(super) struct SlotJobs {
+    /// In the order of their admission.
+    order: Vec<(u64, JobId)>,
+    /// By their handles.
+    jobs: Vec<Option<SlotJob>>,
+}
 
 impl SlotJob {
     pub(super) fn new(ledger: &Ledger, job: JobId, place: SlotPlacement) -> SlotJob {
-        let (size, lowest) = (place.pes.count(), lowest(&place.pes));
-        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, lowest }
+        SlotJob::at(ledger.entry(job).admitted, job, place.slot, place.pes)
+    }
+
+    pub(super) fn at(admitted: u64, job: JobId, slot: SlotId, pes: PeSet) -> SlotJob {
+        let (size, lowest) = (pes.count(), lowest(&pes));
+        SlotJob { admitted, job, slot, pes, size, lowest }
     }
 
     pub(super) fn move_to(&mut self, place: SlotPlacement) {
@@ -35,41 +44,57 @@ impl SlotJob {
 
 impl SlotJobs {
     pub(super) const fn new() -> SlotJobs {
-        SlotJobs(Vec::new())
+        SlotJobs { order: Vec::new(), jobs: Vec::new() }
     }
 
     pub(super) fn in_ledger(ledger: &Ledger) -> SlotJobs {
-        let slot_job = |job| {
-            let (slot, pes) = super::own(ledger, job)?;
-            Some(SlotJob::new(ledger, job, SlotPlacement { slot, pes: pes.clone() }))
-        };
-        SlotJobs(ledger.running().filter(|job| runs(ledger, *job)).filter_map(slot_job).collect())
+        let mut slot_jobs = SlotJobs::new();
+        for job in ledger.running().filter(|job| runs(ledger, *job)) {
+            if let Some((slot, pes)) = super::own(ledger, job) {
+                slot_jobs.insert(SlotJob::new(ledger, job, SlotPlacement { slot, pes: pes.clone() }));
+            }
+        }
+        slot_jobs
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &SlotJob> {
-        self.0.iter()
+    /// Returns the jobs, in the order of their admission.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &SlotJob> {
+        self.order.iter().filter_map(|(_, job)| self.get(*job))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SlotJob> {
-        self.0.iter_mut()
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns a job by its handle. O(1).
+    pub(super) fn get(&self, job: JobId) -> Option<&SlotJob> {
+        self.jobs.get(job.index())?.as_ref()
+    }
+
+    /// Returns a job by its place in the order of admission. O(1).
+    pub(super) fn nth_mut(&mut self, nth: usize) -> Option<&mut SlotJob> {
+        let (_, job) = self.order.get(nth)?;
+        self.jobs.get_mut(job.index())?.as_mut()
     }
 
     /// Returns the number of jobs admitted before.
     pub(super) fn before(&self, admitted: u64) -> usize {
-        self.0.partition_point(|other| other.admitted < admitted)
+        self.order.partition_point(|(other, _)| *other < admitted)
     }
 
     pub(super) fn insert(&mut self, slot_job: SlotJob) {
-        self.0.insert(self.before(slot_job.admitted), slot_job);
+        let (admitted, job) = (slot_job.admitted, slot_job.job);
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize_with(job.index() + 1, || None);
+        }
+        self.order.insert(self.before(admitted), (admitted, job));
+        self.jobs[job.index()] = Some(slot_job);
     }
 
     pub(super) fn remove(&mut self, admitted: u64) -> Option<SlotJob> {
-        let place = self.0.binary_search_by_key(&admitted, |slot_job| slot_job.admitted).ok()?;
-        Some(self.0.remove(place))
-    }
-
-    pub(super) fn retain(&mut self, keep: impl FnMut(&SlotJob) -> bool) {
-        self.0.retain(keep);
+        let place = self.order.binary_search_by_key(&admitted, |(other, _)| *other).ok()?;
+        let (_, job) = self.order.remove(place);
+        self.jobs.get_mut(job.index())?.take()
     }
 }
 

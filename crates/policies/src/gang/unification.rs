@@ -15,7 +15,10 @@ pub(super) fn unite(
     let Some(other) = disjoint(context.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
-    for slot_job in slot_jobs.iter_mut().filter(|slot_job| slot_job.slot == gone) {
+    for nth in 0..slot_jobs.len() {
+        let Some(slot_job) = slot_jobs.nth_mut(nth).filter(|slot_job| slot_job.slot == gone) else {
+            continue;
+        };
         let placement = context.ledger().entry(slot_job.job).placement().cloned();
         moves.extend(placement.map(|placement| (slot_job.job, placement.in_slot(kept))));
         slot_job.slot = kept;
