@@ -18,8 +18,9 @@
 use miserly_core::{Context, JobId, Span, StartReason, Time, Violation};
 
 use super::availability::Availability;
-use super::kept::Kept;
-use super::reservations::Reservation;
+use super::kept::{Kept, Plan};
+use super::queue::WaitQueue;
+use super::reservations::{Reservation, Reservations};
 use crate::shared::{Waiting, head_start_reason};
 
 /// A job that can start now.
@@ -55,61 +56,79 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Returns the first job of the order that may start now.
-    fn first_startable(&self, context: &Context<'_>) -> Option<Startable<A::Place>> {
-        let room = self.plan.availability.room(context.ledger(), None);
-        let mut job = self.queue.jobs().next_admitted(None, &room)?;
-        let by_deadline = self.by_deadline();
-        let mut kept = self.plan.availability.clone();
-        let mut bare = kept.clone();
-        for held in &by_deadline {
-            bare.give(held.at, &held.job, &held.place);
+    fn first_startable(&mut self, context: &Context<'_>) -> Option<Startable<A::Place>> {
+        let candidates = self.candidates(context);
+        if candidates.is_empty() {
+            return None;
         }
-        loop {
-            let replanned = || replanned(context, &bare, &by_deadline, &job);
-            let startable = replanned().or_else(|| self.unmoved(context, &mut kept, &job));
-            if startable.is_some() {
-                return startable;
+        let Plan { availability: kept, reservations, bare, .. } = &mut self.plan;
+        let bare = bare.as_mut()?;
+        let by_deadline = by_deadline(&self.queue, reservations);
+        let lent = || reservations.lent();
+        lent().for_each(|held| bare.take(held.at, &held.job, &held.place));
+        let found = candidates.iter().find_map(|job| {
+            // Without a place beside the running jobs, there is none beside all reservations either.
+            let place = place_now(bare, context, job)?;
+            match replanned(context, bare, &by_deadline, job, &place) {
+                Some(moves) => Some(Startable { job: *job, place, moves }),
+                None => unmoved(context, kept, reservations.get(job.job)?, job),
             }
-            job = self.queue.jobs().next_admitted(Some(&job.key), &room)?;
-        }
+        });
+        lent().for_each(|held| bare.give(held.at, &held.job, &held.place));
+        found
     }
 
-    fn by_deadline(&self) -> Vec<&Reservation<A::Place>> {
-        let reservations = &self.plan.reservations;
-        let mut held: Vec<_> = self.queue.iter().filter_map(|job| reservations.get(job.job)).collect();
-        held.sort_unstable_by_key(|held| (held.deadline, held.job.key));
-        held
-    }
-
-    /// Returns the job if it can start beside the kept places of the others.
-    fn unmoved(&self, context: &Context<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
-        let own = self.plan.reservations.get(job.job)?;
-        kept.give(own.at, &own.job, &own.place);
-        let place = place_now(kept, context, job);
-        kept.take(own.at, &own.job, &own.place);
-        Some(Startable { job: *job, place: place?, moves: vec![] })
+    /// Returns the jobs that the free resources admit, in the order of the queue.
+    fn candidates(&self, context: &Context<'_>) -> Vec<Waiting> {
+        let room = self.plan.availability.room(context.ledger(), None);
+        let next = |job: &Waiting| self.queue.jobs().next_admitted(Some(&job.key), &room);
+        std::iter::successors(self.queue.jobs().next_admitted(None, &room), next).collect()
     }
 }
 
-/// Returns the job if it can start and all others meet their deadlines in a new plan.
+/// Returns the reservations of the jobs in the queue, in the order of their deadlines.
+fn by_deadline<'a, P>(queue: &WaitQueue, reservations: &'a Reservations<P>) -> Vec<&'a Reservation<P>> {
+    let mut held: Vec<_> = queue.iter().filter_map(|job| reservations.get(job.job)).collect();
+    held.sort_unstable_by_key(|held| (held.deadline, held.job.key));
+    held
+}
+
+/// Returns the job if it can start beside the kept places of the others.
+fn unmoved<A: Availability>(
+    context: &Context<'_>,
+    kept: &mut A,
+    own: &Reservation<A::Place>,
+    job: &Waiting,
+) -> Option<Startable<A::Place>> {
+    kept.give(own.at, &own.job, &own.place);
+    let place = place_now(kept, context, job);
+    kept.take(own.at, &own.job, &own.place);
+    Some(Startable { job: *job, place: place?, moves: vec![] })
+}
+
+/// Returns the changed reservations of the others if the job starts in its place and they all meet their
+/// deadlines in a new plan.
 fn replanned<A: Availability>(
     context: &Context<'_>,
     bare: &A,
     by_deadline: &[&Reservation<A::Place>],
     job: &Waiting,
-) -> Option<Startable<A::Place>> {
+    place: &A::Place,
+) -> Option<Vec<(JobId, Time, A::Place)>> {
     let (now, ledger) = (context.now(), context.ledger());
-    let place = place_now(bare, context, job)?;
     let mut plan = bare.clone();
-    plan.take(now, job, &place);
-    let others = by_deadline.iter().filter(|held| held.job.job != job.job);
-    let moves = others.map(|held| {
-        let (at, place) = plan.start_from(ledger, &held.job, now, Time::MAX, None)?;
+    plan.take(now, job, place);
+    let mut moves = vec![];
+    for held in by_deadline.iter().filter(|held| held.job.job != job.job) {
+        // A later start misses the deadline.
+        let until = held.deadline + Span::TICK;
+        let (at, place) = plan.first_start(ledger, &held.job, now, until)?;
         plan.take(at, &held.job, &place);
-        (at <= held.deadline).then_some((held.job.job, at, place))
-    });
-    let moves = moves.collect::<Option<Vec<_>>>()?;
-    Some(Startable { job: *job, place, moves })
+        if (at, &place) != (held.at, &held.place) {
+            moves.push((held.job.job, at, place));
+        }
+    }
+    Some(moves)
 }
 
 /// Returns a place in the plan where the job can start now.

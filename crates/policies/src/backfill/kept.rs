@@ -58,11 +58,23 @@ pub(super) struct Plan<A: Availability> {
     freed: A::Freed,
     /// Whether a promise may be later than the reserved start.
     guarantee: bool,
+    /// The availability beside the jobs on the machine, without reservations, if there is a guarantee. A
+    /// new plan begins with it.
+    pub(super) bare: Option<A>,
 }
 
 impl<A: Availability> Plan<A> {
     fn new(availability: A, guarantee: bool) -> Plan<A> {
-        Plan { availability, reservations: Reservations::default(), freed: A::Freed::anywhere(), guarantee }
+        let bare = guarantee.then(|| availability.clone());
+        let reservations = Reservations::default();
+        Plan { availability, reservations, freed: A::Freed::anywhere(), guarantee, bare }
+    }
+
+    /// Calls `change` for the availability without reservations too, if it is kept.
+    fn on_bare(&mut self, change: impl FnOnce(&mut A, &mut A::Freed)) {
+        if let Some(bare) = &mut self.bare {
+            change(bare, &mut A::Freed::default());
+        }
     }
 
     /// Removes a reservation from the plan.
@@ -253,6 +265,7 @@ impl<A: Availability> Kept<A> {
         start_job(context, held.job.job, placement, reason)?;
         let Plan { availability, freed, .. } = &mut self.plan;
         availability.reservation_started(context.now(), held, context.ledger(), freed);
+        self.plan.on_bare(|bare, _| bare.job_started(context.now(), &held.job, context.ledger()));
         Ok(())
     }
 
@@ -318,7 +331,7 @@ impl<A: Availability> Kept<A> {
 
     /// Removes a waiting job and its reservation. Returns whether that is the whole consequence.
     pub(super) fn withdraw(&mut self, job: JobId) -> bool {
-        let Plan { availability, reservations, freed, guarantee } = &mut self.plan;
+        let Plan { availability, reservations, freed, guarantee, .. } = &mut self.plan;
         let known = reservations.get(job).is_some_and(|held| held.at < Time::MAX);
         // With a guarantee, jobs start in an order that depends on all of them.
         if *guarantee || !known || self.queue.remove(job).is_none() {
@@ -333,6 +346,13 @@ impl<A: Availability> Kept<A> {
     }
 
     pub(super) fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        self.plan.on_bare(|bare, freed| match event {
+            Event::Overdue(job) => bare.job_overdue(now, job, ledger, freed),
+            Event::EndMoved { job, before } => bare.end_moved(now, job, before, ledger),
+            Event::Ended(ended) => bare.job_ended(now, ended.job, ledger, freed),
+            Event::Changed(job) => bare.job_changed(now, job, ledger, freed),
+            Event::Submitted(_) | Event::Rebuilt | Event::Timer => {}
+        });
         let Plan { availability, reservations, freed, .. } = &mut self.plan;
         match event {
             Event::Submitted(job) => self.arrived.push(job),
@@ -376,10 +396,15 @@ impl<A: Availability> Kept<A> {
         availability.advance(now, context.ledger(), &mut A::Freed::default());
         availability.hold_overdue(now, context.ledger());
         reservations.advance(now);
+        self.plan.on_bare(|bare, freed| {
+            bare.advance(now, context.ledger(), freed);
+            bare.hold_overdue(now, context.ledger());
+        });
         self.queue.sort_again(now, context.ledger());
         let decided = self.decide(context);
         self.queue.settle();
         self.plan.availability.release_overdue(now);
+        self.plan.on_bare(|bare, _| bare.release_overdue(now));
         decided?;
         self.wake(context)
     }
