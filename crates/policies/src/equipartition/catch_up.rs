@@ -12,7 +12,7 @@ impl Host {
     /// # Errors
     /// If a job of the host is not in the ledger.
     pub(super) fn count(&self, context: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
-        for assigned in &self.jobs {
+        for assigned in self.jobs.iter().filter(|assigned| assigned.special) {
             let entry = context.ledger().entry(assigned.job);
             if let Some(missed) = counted(entry, assigned.fair, context.now(), rules) {
                 context.set_job_state(assigned.job, &missed)?;

@@ -1,7 +1,8 @@
 //! A host and the jobs that are assigned to it.
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, State, Time, span_of_work,
+    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, Span, State, Time,
+    span_of_work,
 };
 
 use super::division::{Want, divide, equally};
@@ -28,6 +29,8 @@ pub(super) struct Host {
     pub(super) touched: bool,
     /// Whether a quantum begins or ends, which does not wait for the minimum interval.
     pub(super) is_immediate: bool,
+    /// The admission numbers of jobs whose processors or expected ends may have changed in the ledger.
+    pub(super) stale: Vec<u64>,
     /// The time of the next examination without an event.
     next_look: Time,
     /// The time of the next examination that needs a wake-up.
@@ -46,6 +49,12 @@ pub(super) struct Assigned {
     pub(super) fair: Procs,
     /// Its share, given the jobs with priority.
     pub(super) target: Procs,
+    /// Whether it may have missed work or be in a quantum. Other jobs on a host get neither.
+    pub(super) special: bool,
+    /// The processors that work for it in the ledger.
+    pub(super) working: Procs,
+    /// Its expected end in the ledger.
+    end: Time,
 }
 
 impl Assigned {
@@ -58,7 +67,17 @@ impl Assigned {
             for_quantum,
             fair: Procs::ZERO,
             target: Procs::ZERO,
+            special: for_quantum || in_quantum(entry) || entry.policy_state.get::<MissedWork>().work > 0,
+            working: entry.working(),
+            end: expected_end(entry),
         }
+    }
+}
+
+impl Assigned {
+    /// Returns whether it can have priority, or its entitlement can change, without an event.
+    fn may_gain(&self, rules: &Rules) -> bool {
+        self.special || rules.long_job_after < Span::MAX
     }
 }
 
@@ -73,6 +92,7 @@ impl Host {
             unstarted: Resources::NONE,
             touched: false,
             is_immediate: false,
+            stale: Vec::new(),
             next_look: Time::MAX,
             wake: Time::MAX,
         }
@@ -105,11 +125,14 @@ impl Host {
     /// Computes the shares of its jobs, without those that are certain to end at this instant. O(n
     /// log n).
     pub(super) fn survey(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
-        self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
+        if ledger.released_count() > 0 {
+            self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
+        }
         let requested: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.requested).collect();
         let want = |assigned: &Assigned| Want {
             requested: assigned.requested,
-            all: assigned.for_quantum || rules.gives_all(ledger.entry(assigned.job), now),
+            all: assigned.for_quantum
+                || (assigned.may_gain(rules) && rules.gives_all(ledger.entry(assigned.job), now)),
         };
         let wants: Vec<Want> = self.jobs.iter().map(want).collect();
         let fair = equally(self.procs, &requested);
@@ -120,7 +143,7 @@ impl Host {
         }
         self.requested =
             requested.iter().fold(Procs::ZERO, |sum, requested: &Procs| sum.saturating_add(*requested));
-        let catches_up = |assigned: &&Assigned| catches_up(ledger.entry(assigned.job));
+        let catches_up = |assigned: &&Assigned| assigned.special && catches_up(ledger.entry(assigned.job));
         let extra = |assigned: &Assigned| assigned.target.saturating_sub(assigned.fair);
         self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
     }
@@ -133,16 +156,31 @@ impl Host {
         equally(self.procs, &all)[place]
     }
 
+    /// Reads the processors and the expected ends of the stale jobs again.
+    pub(super) fn refresh(&mut self, ledger: &Ledger) {
+        for admitted in self.stale.drain(..) {
+            let place = self.jobs.binary_search_by_key(&admitted, |assigned| assigned.admitted);
+            if let Ok(place) = place {
+                let assigned = &mut self.jobs[place];
+                let entry = ledger.entry(assigned.job);
+                (assigned.working, assigned.end) = (entry.working(), expected_end(entry));
+            }
+        }
+    }
+
     /// Computes the next examination without events.
     pub(super) fn look_ahead(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
+        self.refresh(ledger);
         self.touched = false;
         (self.wake, self.next_look) = (Time::MAX, Time::MAX);
         let mut divided = true;
         for assigned in &self.jobs {
-            let entry = ledger.entry(assigned.job);
-            divided &= entry.working() == assigned.target;
-            self.wake = self.wake.min(turning_point(now, entry, assigned.fair, rules));
-            self.next_look = self.next_look.min(expected_end(entry));
+            divided &= assigned.working == assigned.target;
+            self.next_look = self.next_look.min(assigned.end);
+            if assigned.may_gain(rules) {
+                let entry = ledger.entry(assigned.job);
+                self.wake = self.wake.min(turning_point(now, entry, assigned.fair, rules));
+            }
         }
         if !divided {
             let mark = ledger.host_state::<Repartitioned>(self.id).0.unwrap_or(now);
@@ -172,8 +210,11 @@ impl Host {
 /// Returns whether a job gets extra processors for its missed work. In a quantum it gets them for
 /// the quantum.
 fn catches_up(entry: &Entry) -> bool {
-    entry.policy_state.get::<MissedWork>().work > 0
-        && !matches!(entry.state, State::Running { quantum: Some(_), .. })
+    entry.policy_state.get::<MissedWork>().work > 0 && !in_quantum(entry)
+}
+
+fn in_quantum(entry: &Entry) -> bool {
+    matches!(entry.state, State::Running { quantum: Some(_), .. })
 }
 
 fn is_released(entry: &Entry) -> bool {

@@ -21,7 +21,8 @@ pub use rules::Rules;
 pub use state::{MissedWork, Repartitioned};
 
 use miserly_core::{
-    Context, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
+    Context, Entry, Event, HostId, JobId, Ledger, Placement, Policy, Procs, Resources, Span, State, Time,
+    Violation,
 };
 
 use self::catch_up::missed;
@@ -190,6 +191,15 @@ impl Equipartition {
         }
     }
 
+    /// Records that the expected end of a running job has changed.
+    fn note_stale(&mut self, entry: &Entry) {
+        for share in entry.placement().into_iter().flat_map(Placement::shares) {
+            if let Some(host) = self.hosts.get_mut(share.host.index()) {
+                host.stale.push(entry.admitted);
+            }
+        }
+    }
+
     /// Returns the admission number of the first job in the queue.
     fn first(&self) -> Option<u64> {
         self.queue.first().map(|queued| queued.admitted)
@@ -211,8 +221,10 @@ impl Policy for Equipartition {
     }
 
     fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
-        let waits =
-            |assigned: &Assigned| ledger.get(assigned.job).is_some_and(|entry| entry.state == State::Waiting);
+        let waits = |assigned: &Assigned| {
+            assigned.working.is_zero()
+                && ledger.get(assigned.job).is_some_and(|entry| entry.state == State::Waiting)
+        };
         self.hosts.iter().filter(|host| host.jobs.iter().any(waits)).map(|host| host.id).collect()
     }
 
@@ -259,7 +271,8 @@ impl Policy for Equipartition {
             }
             Event::Timer => self.timer = true,
             Event::Changed(_) => self.rebuild(now, ledger),
-            Event::Overdue(_) | Event::EndMoved { .. } | Event::Rebuilt => {}
+            Event::Overdue(job) | Event::EndMoved { job, .. } => self.note_stale(ledger.entry(job)),
+            Event::Rebuilt => {}
         }
     }
 

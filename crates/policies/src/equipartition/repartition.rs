@@ -33,21 +33,22 @@ impl Host {
         first: Option<u64>,
     ) -> Result<(), Violation> {
         let ledger = context.ledger();
-        let (running, starting): (Vec<Assigned>, Vec<Assigned>) =
-            self.jobs.iter().partition(|assigned| is_running(ledger, assigned.job));
-        let has = |assigned: &Assigned| ledger.entry(assigned.job).working();
-        let (shrinking, growing): (Vec<Assigned>, Vec<Assigned>) = running
-            .into_iter()
-            .filter(|assigned| has(assigned) != assigned.target)
-            .partition(|assigned| has(assigned) > assigned.target);
+        self.refresh(ledger);
+        let changed = self.jobs.iter().copied().filter(|assigned| assigned.working != assigned.target);
+        let runs = |assigned: &Assigned| is_running(ledger, assigned.job);
+        let (running, starting): (Vec<Assigned>, Vec<Assigned>) = changed.partition(runs);
+        let (shrinking, growing): (Vec<Assigned>, Vec<Assigned>) =
+            running.into_iter().partition(|assigned| assigned.working > assigned.target);
         let moved = !shrinking.is_empty() || !growing.is_empty();
         for assigned in shrinking {
+            self.stale.push(assigned.admitted);
             context.resize(assigned.job, assigned.target)?;
         }
         for assigned in starting {
             self.start(context, rules, &assigned, assigned.target, first)?;
         }
         for assigned in growing {
+            self.stale.push(assigned.admitted);
             context.resize(assigned.job, assigned.target)?;
         }
         if moved { context.set_host_state(self.id, &Repartitioned(Some(context.now()))) } else { Ok(()) }
@@ -60,8 +61,12 @@ impl Host {
         rules: &Rules,
         first: Option<u64>,
     ) -> Result<(), Violation> {
+        let unallocated = |context: &Context<'_>, host| context.ledger().free_hosts().on(host).cpus_count();
+        if unallocated(context, self.id).is_zero() {
+            return Ok(());
+        }
         for assigned in self.jobs.clone() {
-            let free = context.ledger().free_hosts().on(self.id).cpus_count();
+            let free = unallocated(context, self.id);
             if !free.is_zero() && !is_running(context.ledger(), assigned.job) {
                 self.start(context, rules, &assigned, free.min(assigned.requested), first)?;
             }
@@ -77,6 +82,7 @@ impl Host {
         procs: Procs,
         first: Option<u64>,
     ) -> Result<(), Violation> {
+        self.stale.push(assigned.admitted);
         let need = rules.need(context.ledger(), assigned.job, assigned.for_quantum);
         let placement = self.placement(need, procs);
         self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
@@ -95,7 +101,7 @@ impl Host {
 
     /// Stores the assigned host of jobs that have no processor yet.
     fn pledge(&self, context: &mut Context<'_>) -> Result<(), Violation> {
-        for assigned in &self.jobs {
+        for assigned in self.jobs.iter().filter(|assigned| assigned.working.is_zero()) {
             let entry = context.ledger().entry(assigned.job);
             let AssignedHost(host) = entry.policy_state.get();
             if entry.state == State::Waiting && host.is_none() {
