@@ -95,11 +95,22 @@ mod tests {
                 if random(3, 3) == 0 && !made.is_empty() {
                     let (at, span, placement) = made.swap_remove(0);
                     plan.give(at, span, &placement);
-                } else if let Some((at, placement)) =
-                    plan.earliest_from(now + span(4), Time::MAX, span(5), &demand)
-                {
-                    plan.take(at, span(5), &placement);
-                    made.push((at, span(5), placement));
+                } else {
+                    let (from, span) = (now + span(4), span(5));
+                    let found = plan.earliest_from(from, Time::MAX, span, &demand);
+                    let instants = (0..400).map(|after| from + Span::from_ticks(after));
+                    let mut places = instants
+                        .filter_map(|at| plan.fit_throughout(at, span, &demand).map(|place| (at, place)));
+                    let expect = places.next();
+                    assert_eq!(
+                        found.clone().filter(|(at, _)| *at < Time::MAX),
+                        expect,
+                        "seed {seed}, step {step}"
+                    );
+                    if let Some((at, placement)) = found {
+                        plan.take(at, span, &placement);
+                        made.push((at, span, placement));
+                    }
                 }
                 let mut all = made.iter();
                 if random(6, 4) == 0 && all.all(|(at, ..)| *at > now + Span::TICK) {

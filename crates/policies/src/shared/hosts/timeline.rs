@@ -125,7 +125,16 @@ impl Timeline {
     }
 
     /// Returns the least amount of each kind that is free within `from..from + span`.
+    ///
+    /// O(1) if less becomes free only within that time, from now on, or never.
     pub(super) fn least_within(&self, from: Time, span: Span) -> Resources {
+        match self.falls {
+            None => return self.free_at(from),
+            Some(falls) if falls.last < (from + span).ticks() && self.locate(from) == 0 => {
+                return self.least();
+            }
+            Some(_) => {}
+        }
         let mut steps = self.steps(from, span);
         let first = steps.next().map_or(Resources::NONE, resources);
         steps.fold(first, |least, free| least.least(&resources(free)))
@@ -267,6 +276,13 @@ mod tests {
                 let at = |nth: u64| Time::from_ticks(i64::try_from(random(nth, 30)).unwrap());
                 let (from, to) = (at(1), if random(3, 4) == 0 { Time::MAX } else { at(2) });
                 line.change(from, to, &Resources::cpus(random(4, 4)), random(5, 2) == 0, |_, _| {});
+                for from in [5, 9, 20].map(Time::from_ticks) {
+                    for span in [1, 4, 12, 40] {
+                        let each = (0..span).map(|after| line.free_at(from + Span::from_ticks(after)));
+                        let least = each.reduce(|least, free| least.least(&free));
+                        assert_eq!(Some(line.least_within(from, Span::from_ticks(span))), least, "{line:?}");
+                    }
+                }
                 let free = line.free_at(now).cpus_count();
                 let outlook = line.outlook(now, free);
                 for span in [1, 2, 3, 5, 8, 13, 21, 34].map(Span::from_ticks) {
