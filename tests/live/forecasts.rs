@@ -4,7 +4,7 @@ use std::fs;
 
 use miserly_api::model::{JobView, Phase, Submission, WhatIf};
 
-use crate::support::{Daemon, SOON, cpus, queue, sh, until};
+use crate::support::{Daemon, SOON, cpus, has_two_cpus, queue, sh, until};
 
 /// A job on all processors, with a limit of ten minutes.
 fn wide(daemon: &Daemon, script: &str) -> Submission {
@@ -79,6 +79,26 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     assert_eq!(audited(&daemon), Some(record));
     assert!(matches!(daemon.job(waits).phase, Phase::Done { .. }));
     assert_eq!(daemon.job(waits).forecast, None);
+}
+
+/// Another policy acts at once, not from the next end on.
+#[test]
+fn a_job_that_another_policy_would_backfill() {
+    if !has_two_cpus() {
+        return;
+    }
+    let daemon = Daemon::new(&queue("fcfs"));
+    let waits = "while [ ! -e go ]; do sleep 0.05; done";
+    daemon.submit(&Submission { cpus: 1, ..wide(&daemon, waits) });
+    daemon.submit(&wide(&daemon, "exit 0"));
+    let narrow = daemon.submit(&Submission { cpus: 1, time: 60.0, ..wide(&daemon, waits) });
+    let question = WhatIf { policy: Some("easy".to_owned()), ..WhatIf::default() };
+    let answer = daemon.client().what_if(&question).expect("an answer");
+    let job = answer.jobs.iter().find(|job| job.number == narrow).expect("it is compared");
+    assert!(job.difference.largest < -100.0, "{job:?}");
+    assert!(job.after.as_second() - jiff::Timestamp::now().as_second() < 5, "{job:?}");
+    fs::write(daemon.path("go"), "").expect("a file");
+    daemon.wait(narrow);
 }
 
 #[test]

@@ -28,13 +28,13 @@ pub struct QueueCopy {
     pub at: Time,
     /// The jobs.
     pub ledger: Ledger,
-    /// The wake-up that the policy requested.
+    /// The first pass on the copy. The policy is a new one, so it has requested none yet.
     pub wake: Option<Time>,
 }
 
 impl QueueCopy {
     pub(crate) fn new(policy: PolicySpec, at: Time, driver: &Driver) -> QueueCopy {
-        QueueCopy { policy, at, ledger: driver.ledger().clone(), wake: driver.wake() }
+        QueueCopy { policy, at, ledger: driver.ledger().clone(), wake: Some(at + Span::TICK) }
     }
 }
 

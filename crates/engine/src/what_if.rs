@@ -4,8 +4,15 @@ use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
 use miserly_core::{Driver, Entry, JobId, Rule, State};
 use miserly_policies::PolicySpec;
 
+use crate::stopped_queue::stopped_problem;
 use crate::submission_check::refused_field;
 use crate::{Caller, Now, Queue, QueueCopy, QueueState, Record, Snapshot};
+
+/// The most jobs of a queue for which another policy is tried.
+const JOBS_MOST: usize = 2000;
+
+/// The most bytes of a policy in a question.
+const POLICY_MOST: usize = 1024;
 
 /// Copies of a queue without and with a change, at one instant.
 pub struct WhatIfCopies {
@@ -15,8 +22,8 @@ pub struct WhatIfCopies {
     pub before: QueueCopy,
     /// With the change.
     pub after: QueueCopy,
-    /// The promise to the further job, if that is the change, and its number on the copy, if it entered the queue.
-    pub quote: Option<(Quote, Option<i64>)>,
+    /// The promise to the further job, if that is the change, and its number on the copy.
+    pub quote: Option<(Quote, i64)>,
 }
 
 impl Snapshot {
@@ -41,6 +48,7 @@ impl Snapshot {
         }
         let wanted = job.as_ref().and_then(|job| job.queue.as_deref()).or(queue.as_deref());
         let queue = self.queue_for(caller, wanted)?;
+        stopped_problem(&self.stopped, &queue.name).map_or(Ok(()), Err)?;
         let at = self.instant(now);
         let state = self.queue_state(&queue.name).map(|kept| kept.state.clone()).unwrap_or_default();
         let copy = |queue: &Queue, jobs, state: &QueueState| {
@@ -53,12 +61,31 @@ impl Snapshot {
         };
         let before = copy(queue, self.entries_of(&queue.name), &state)?;
         let (after, quote) = if let Some(job) = job {
-            let (quote, copy) = self.quote(now, caller, job, launchable)?;
-            let number = copy.as_ref().map(|(_, number)| *number);
-            (copy.map_or_else(|| before.clone(), |(copy, _)| copy), Some((quote, number)))
+            let job = Submission { queue: Some(queue.name.clone()), ..job.clone() };
+            let (quote, copy) = self.quote(now, caller, &job, launchable)?;
+            let message = "the job would not enter its queue now: it is held, or waits for an instant or for other jobs";
+            let (copy, number) = copy.ok_or_else(|| Problem::new(ProblemCode::Refused, message))?;
+            (copy, Some((quote, number)))
         } else if let Some(policy) = policy {
             let changed = Queue { policy: checked_policy(queue, policy)?, ..queue.clone() };
-            let jobs = self.entries_of(&queue.name).into_iter().map(without_promise).collect();
+            let jobs = self.entries_of(&queue.name);
+            if jobs.len() > JOBS_MOST {
+                let message = format!(
+                    "the queue has {} jobs; a question about a policy is answered for {JOBS_MOST} at most",
+                    jobs.len()
+                );
+                return Err(refused_field("policy", message));
+            }
+            let begins = |(_, entry): &(JobId, Entry)| {
+                entry.state == State::Waiting
+                    && entry.request.constraints.begin.is_some_and(|begin| begin > at)
+            };
+            if !changed.knows_begin() && jobs.iter().any(begins) {
+                let message =
+                    format!("{} knows no earliest start, and a waiting job has one", changed.policy);
+                return Err(refused_field("policy", message));
+            }
+            let jobs = jobs.into_iter().map(without_promise).collect();
             let state = QueueState { capacity: state.capacity, ..QueueState::default() };
             (copy(&changed, jobs, &state)?, None)
         } else {
@@ -74,6 +101,9 @@ impl Snapshot {
 
 /// Returns a policy that can take over the jobs of a queue.
 fn checked_policy(queue: &Queue, written: &str) -> Result<PolicySpec, Problem> {
+    if written.len() > POLICY_MOST {
+        return Err(refused_field("policy", format!("it has more than {POLICY_MOST} bytes")));
+    }
     let policy: PolicySpec = written.parse().map_err(|error| refused_field("policy", format!("{error}")))?;
     if let Err(error) = policy.build(&queue.machine(), 0) {
         return Err(refused_field("policy", error.to_string()));

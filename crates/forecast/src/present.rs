@@ -28,15 +28,23 @@ pub struct LiveQueue {
 const DEEP: usize = 300;
 
 impl LiveQueue {
-    /// Returns the same jobs under `easy`, without promises.
+    fn is_deep(&self) -> bool {
+        self.copy.ledger.waiting_count() > DEEP
+    }
+
+    /// Returns the same jobs under `easy`, without promises; nothing if a job may not start yet, which `easy` does not heed.
     fn plain(&self) -> Option<LiveQueue> {
         let ledger = &self.copy.ledger;
+        let begins = |job| ledger.request(job).constraints.begin.is_some_and(|begin| begin > self.copy.now);
+        if ledger.waiting().any(begins) {
+            return None;
+        }
         let jobs = ledger.waiting().chain(ledger.running()).map(|job| {
             let entry = ledger.entry(job).clone();
             (job, Entry { promise: None, planned: None, planned_on: None, ..entry })
         });
         let ledger = Ledger::restored(self.machine.clone(), jobs.collect()).ok()?;
-        let copy = SystemCopy { ledger, wake: None, ..self.copy };
+        let copy = SystemCopy { ledger, wake: Some(self.copy.now + Span::TICK), ..self.copy };
         Some(LiveQueue { policy: "easy".parse().ok()?, machine: self.machine.clone(), copy })
     }
 }
@@ -116,9 +124,10 @@ impl Forecaster {
         }
         let LiveQueue { copy, .. } = queue;
         let ledger = &copy.ledger;
+        let plain = queue.is_deep().then(|| queue.plain()).flatten();
         let jobs: BTreeMap<JobNumber, JobId> =
             ledger.waiting().map(|job| (ledger.request(job).number, job)).collect();
-        self.points(queue, only, draws, goes_on)
+        self.points(plain.as_ref().unwrap_or(queue), only, draws, goes_on)
             .into_iter()
             .filter_map(|(number, points)| {
                 let entry = ledger.entry(*jobs.get(&number)?);
@@ -129,7 +138,7 @@ impl Forecaster {
                     job: number,
                     procs: entry.request.procs().get(),
                     draws: points.likely.iter().map(wait).collect(),
-                    requested: wait(&points.requested?),
+                    requested: wait(&entry.promise.map_or(points.requested, |promise| Some(promise.best))?),
                     bounds: [0; LEVELS.len()],
                 };
                 let most = entry.promise.map_or(u64::MAX, |promise| seconds(promise.best - copy.now));
@@ -158,6 +167,11 @@ impl Forecaster {
                 return Err(ForecastError::Unsuitable { policy: policy.to_string(), why });
             }
         }
+        // Both run under their own policies, or both under `easy`.
+        let plain = (before.policy == after.policy && (before.is_deep() || after.is_deep()))
+            .then(|| before.plain().zip(after.plain()))
+            .flatten();
+        let (before, after) = plain.as_ref().map_or((before, after), |(before, after)| (before, after));
         let mut starts = self.points(before, None, draws, goes_on);
         let mut changed = self.points(after, None, draws, &|future| goes_on(draws + 1 + future));
         let waiting = before.copy.ledger.waiting_count() as u64;
@@ -192,9 +206,7 @@ impl Forecaster {
         draws: u64,
         goes_on: &dyn Fn(u64) -> bool,
     ) -> BTreeMap<JobNumber, Points> {
-        let plain = (queue.copy.ledger.waiting_count() > DEEP).then(|| queue.plain()).flatten();
-        let promises = &queue.copy.ledger;
-        let LiveQueue { policy, machine, copy } = plain.as_ref().unwrap_or(queue);
+        let LiveQueue { policy, machine, copy } = queue;
         let rules = Rules {
             policy: policy.clone(),
             machine: machine.clone(),
@@ -203,7 +215,7 @@ impl Forecaster {
         };
         let model = copy.likely_runtimes(&self.model);
         let ledger = &copy.ledger;
-        let latest = |job: JobId| promises.entry(job).promise.map(|promise| promise.best);
+        let latest = |job: JobId| ledger.entry(job).promise.map(|promise| promise.best);
         let mut starts: BTreeMap<JobNumber, Points> = ledger
             .waiting()
             .filter(|job| only.is_none_or(|only| ledger.request(*job).number == only))

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
@@ -17,7 +18,7 @@ use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
@@ -163,6 +164,7 @@ async fn daemon(
             snapshots: engine.snapshots(),
             ended,
             forecasts,
+            simulating: Arc::new(Semaphore::new(1)),
             clock,
             claim: claim.clone(),
             rate: rate.clone(),

@@ -40,6 +40,8 @@ pub(crate) struct EngineHandle {
     pub(crate) notes: LauncherNotes,
     pub(crate) groups: JobGroups,
     pub(crate) forecasts: Forecasts,
+    /// One simulation on request at a time, whoever asks.
+    pub(crate) simulating: Arc<Semaphore>,
     /// Seals submissions, if jobs run as their users.
     pub(crate) sealer: Option<Sealer>,
 }
@@ -148,14 +150,21 @@ impl EngineHandle {
     /// Answers a request from the latest snapshot, on a thread of its own.
     async fn read(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
         let handle = self.clone();
+        // A quote goes without a forecast in place of waiting. Nobody closes the semaphore.
+        let turn = match &request {
+            DaemonRequest::WhatIf(_) => Arc::clone(&self.simulating).acquire_owned().await.ok(),
+            DaemonRequest::Quote(_) => Arc::clone(&self.simulating).try_acquire_owned().ok(),
+            _ => None,
+        };
         let answer = move || {
+            let turn = turn;
             // The snapshot first: no event of it is later than now.
             let snapshot = handle.snapshots.latest();
             let now = handle.clock.read();
             if let DaemonRequest::Quote(submission) = &request {
                 let (mut quote, copy) = snapshot.quote(now, &caller, submission, &process::check)?;
                 let forecast = |(copy, job)| handle.forecasts.of_copy(copy, job, now.wall);
-                quote.forecast = copy.and_then(forecast);
+                quote.forecast = copy.filter(|_| turn.is_some()).and_then(forecast);
                 return Ok(DaemonReply::Quote(quote));
             }
             if let DaemonRequest::WhatIf(question) = &request {

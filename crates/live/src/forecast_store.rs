@@ -57,17 +57,17 @@ impl ForecastStore {
             let draws: Vec<String> = given.draws.iter().map(u64::to_string).collect();
             let [bound_50, bound_80, bound_95] = given.bounds.map(integer);
             change
-                .prepare_cached("INSERT OR REPLACE INTO forecast VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)")?
+                .prepare_cached("INSERT OR IGNORE INTO forecast VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)")?
                 .execute(params![
-                given.job,
-                made.as_microsecond(),
-                integer(given.procs),
-                draws.join(" "),
-                integer(given.requested),
-                bound_50,
-                bound_80,
-                bound_95
-            ])?;
+                    given.job,
+                    made.as_microsecond(),
+                    integer(given.procs),
+                    draws.join(" "),
+                    integer(given.requested),
+                    bound_50,
+                    bound_80,
+                    bound_95
+                ])?;
         }
         change.execute(
             "DELETE FROM forecast WHERE job <= (SELECT job FROM forecast ORDER BY job DESC LIMIT 1 OFFSET ?)",

@@ -3,7 +3,7 @@
 //! The thread reads snapshots and finished jobs, and changes nothing that the engine sees. What it said and what came of it
 //! is in a database of its own, `forecasts.db`. If that fails, forecasts go on in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -55,8 +55,8 @@ const HISTORY: u32 = 2000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forecasts {
     published: Arc<RwLock<Published>>,
-    /// Behind a lock of its own: simulations read it for seconds, and nobody who lists jobs waits for them.
-    forecaster: Arc<RwLock<Forecaster>>,
+    /// Simulations use it for seconds, without the lock.
+    forecaster: Arc<RwLock<Arc<Forecaster>>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,10 +84,8 @@ impl Forecasts {
     /// Returns the answer to a what-if question, made at this instant.
     pub(crate) fn answer(&self, copies: WhatIfCopies, made: Timestamp) -> Result<WhatIfAnswer, Problem> {
         let WhatIfCopies { queue, before, after, quote } = copies;
-        let quote = quote.map(|(quote, job)| Quote {
-            forecast: job.and_then(|job| self.of_copy(after.clone(), job, made)),
-            ..quote
-        });
+        let quote =
+            quote.map(|(quote, job)| Quote { forecast: self.of_copy(after.clone(), job, made), ..quote });
         let (before, after, begin) = (live_queue(before), live_queue(after), BootTime::now());
         // The first half of the time is for the queue without the change.
         let goes_on = |future| BootTime::now().since(begin) < slice(BUDGET / 2, future);
@@ -125,14 +123,15 @@ impl Forecasts {
         change(&mut self.published.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Uses what is known.
+    /// Uses what is known now.
     fn knowing<T>(&self, get: impl FnOnce(&Forecaster) -> T) -> T {
-        get(&self.forecaster.read().unwrap_or_else(PoisonError::into_inner))
+        let known = Arc::clone(&self.forecaster.read().unwrap_or_else(PoisonError::into_inner));
+        get(&known)
     }
 
     /// Adds to what is known.
     fn learn(&self, learn: impl FnOnce(&mut Forecaster)) {
-        learn(&mut self.forecaster.write().unwrap_or_else(PoisonError::into_inner));
+        learn(Arc::make_mut(&mut self.forecaster.write().unwrap_or_else(PoisonError::into_inner)));
     }
 }
 
@@ -170,6 +169,8 @@ struct Follower {
     highest: Option<i64>,
     /// The first forecast of each job that waits.
     open: BTreeMap<i64, (Timestamp, Given)>,
+    /// The unfinished jobs whose forecast has an outcome. A job that waits again is not audited again.
+    settled: BTreeSet<i64>,
 }
 
 impl Follower {
@@ -178,8 +179,15 @@ impl Follower {
         let store = ForecastStore::open(&path)
             .inspect_err(|error| tracing::error!("{}: {error}; forecasts are not kept", path.display()))
             .ok();
-        let mut follower =
-            Follower { ended, published, store, jobs: BTreeMap::new(), highest: None, open: BTreeMap::new() };
+        let mut follower = Follower {
+            ended,
+            published,
+            store,
+            jobs: BTreeMap::new(),
+            highest: None,
+            open: BTreeMap::new(),
+            settled: BTreeSet::new(),
+        };
         follower.load();
         follower
     }
@@ -188,7 +196,10 @@ impl Follower {
     fn load(&mut self) {
         for StoredForecast { given, made, wait } in self.stored(ForecastStore::all).unwrap_or_default() {
             match wait {
-                Some(wait) => self.published.learn(|known| known.settle(&given, wait)),
+                Some(wait) => {
+                    self.settled.insert(given.job);
+                    self.published.learn(|known| known.settle(&given, wait));
+                }
                 None => drop(self.open.insert(given.job, (made, given))),
             }
         }
@@ -220,8 +231,7 @@ impl Follower {
             if !is(&last)
                 && let Err(error) = self.follow(&snapshot, now)
             {
-                tracing::error!("no forecasts: the finished jobs cannot be read: {error}");
-                continue;
+                tracing::error!("forecasts go without the finished jobs, which cannot be read: {error}");
             }
             last = Some(Arc::clone(&snapshot));
             let waits = self.jobs.values().any(|waits| *waits);
@@ -242,13 +252,14 @@ impl Follower {
         for job in gone {
             self.look_at(snapshot, now, job);
         }
-        self.learn_unseen(snapshot, now, &jobs)?;
+        let learned = self.learn_unseen(snapshot, now, &jobs);
         let open: Vec<i64> = self.open.keys().filter(|job| jobs.get(job) != Some(&true)).copied().collect();
         for job in open {
             self.look_at(snapshot, now, job);
         }
+        self.settled.retain(|job| jobs.contains_key(job));
         self.jobs = jobs;
-        Ok(())
+        learned
     }
 
     /// Learns from jobs that began and ended between two snapshots, and at first from the newest finished jobs.
@@ -262,6 +273,8 @@ impl Follower {
         let unseen: Vec<i64> = if let Some(seen) = self.highest {
             (seen + 1..=highest).filter(|job| !jobs.contains_key(job)).collect()
         } else {
+            // Without the history it learns from what ends from now on.
+            self.highest = Some(highest);
             let newest = EndedFilter { limit: Some(HISTORY), ..EndedFilter::default() };
             self.ended.ended_jobs(&newest)?.iter().map(|row| row.number).collect()
         };
@@ -276,8 +289,13 @@ impl Follower {
     fn look_at(&mut self, snapshot: &Snapshot, now: Now, job: i64) {
         let (root, request) = (Caller { uid: 0, account: None, credential: None }, DaemonRequest::Job(job));
         let answer = snapshot.answer(now, &root, &request, &self.ended, &process::check);
-        // A job that was forgotten meanwhile teaches nothing.
-        let Ok(DaemonReply::Job(view)) = answer else { return self.settle(job, None) };
+        let view = match answer {
+            Ok(DaemonReply::Job(view)) => view,
+            // It was forgotten meanwhile.
+            Err(problem) if problem.code == ProblemCode::NotFound => return self.settle(job, None),
+            // A forecast without an outcome is looked at again.
+            Ok(_) | Err(_) => return,
+        };
         if let Some(runtime) = runtime(&view) {
             let request = request_of(&view, snapshot.cleanup_time());
             self.published.learn(|known| known.learn(&request, runtime));
@@ -298,6 +316,7 @@ impl Follower {
             None => store.remove(job),
         });
         if let Some(wait) = wait {
+            self.settled.insert(job);
             self.published.learn(|known| known.settle(&given, wait));
             self.publish_record();
         }
@@ -325,7 +344,9 @@ impl Follower {
         let by_job = given.iter().map(|given| (given.job, view(made, given))).collect();
         self.published.change(|published| published.by_job = by_job);
         let waits = |given: &Given| self.jobs.get(&given.job) == Some(&true);
-        let first = |given: &Given| waits(given) && !self.open.contains_key(&given.job);
+        let first = |given: &Given| {
+            waits(given) && !self.open.contains_key(&given.job) && !self.settled.contains(&given.job)
+        };
         let first: Vec<Given> = given.into_iter().filter(first).collect();
         self.stored(|store| store.add(made, &first));
         self.open.extend(first.into_iter().map(|given| (given.job, (made, given))));
