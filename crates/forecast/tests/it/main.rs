@@ -1,5 +1,7 @@
 //! Tests of forecasts on small logs.
 
+mod present;
+
 use std::fmt::Write;
 
 use miserly_core::{Resources, Span, Time, draw};
