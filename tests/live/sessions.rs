@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Daemon, has_two_cpus};
+use crate::support::{Daemon, SOON, has_two_cpus, until};
 
 /// A command of a session, and the lines that the page shows below it.
 type Step = (String, String);
@@ -30,6 +30,15 @@ fn session(page: &str) -> Vec<Step> {
         parts.map(|(command, output)| (command.to_owned(), output.to_owned())).collect()
     };
     blocks(page, "text\n").into_iter().flat_map(commands).collect()
+}
+
+/// Returns what a command prints, once it has the forecasts that the page shows.
+fn printed_as(daemon: &Daemon, command: &str, shown: &str) -> String {
+    let likely = |text: &str| text.contains("LIKELY");
+    until("the forecasts of the page", SOON, || {
+        Some(printed(daemon, command))
+            .filter(|output| command != "miserly queue" || likely(output) == likely(shown))
+    })
 }
 
 /// Returns what a command of the session prints in a shell of the daemon's user.
@@ -86,7 +95,7 @@ fn the_session_of_the_readme_is_what_the_program_prints() {
         if command.starts_with("miserly wait") {
             fs::write(daemon.path("go"), "").expect("a file");
         }
-        let output = printed(&daemon, &command.replace("sleep 2;", &format!("{UNTIL_GO};")));
+        let output = printed_as(&daemon, &command.replace("sleep 2;", &format!("{UNTIL_GO};")), &shown);
         compare(&daemon, &command, &output, &shown);
     }
 }
@@ -123,7 +132,7 @@ fn the_session_of_the_shared_server_is_what_the_program_prints() {
         }
         let output = match command.as_str() {
             "miserly daemon --config miserly.toml" => started(&mut daemon, "/tmp/miserly-trial/run/socket"),
-            _ => printed(&daemon, &command),
+            _ => printed_as(&daemon, &command, &shown),
         };
         compare(&daemon, &command, &output, &shown);
     }

@@ -28,7 +28,8 @@ use crate::syscall_filter;
 use crate::users;
 
 /// The files of a daemon in the folder of its state. The executor's are not among them.
-const STATE_FILES: [&str; 4] = ["lock", "store", "backups", "ended"];
+const STATE_FILES: [&str; 7] =
+    ["lock", "store", "backups", "ended", "forecasts.db", "forecasts.db-wal", "forecasts.db-shm"];
 
 /// The number of looks at the threads, and the pause between them.
 const TRIES: u32 = 100;

@@ -92,13 +92,12 @@ fn shown(job: &JobView) -> String {
 
 /// Returns the likely start of a job in words.
 pub(super) fn likely(forecast: &ForecastView) -> String {
-    let ForecastView { made, median, by_80, by_95 } = *forecast;
+    let ForecastView { median, by_80, by_95, .. } = *forecast;
     format!(
-        "{}; 80 %: by {}; 95 %: by {} (forecast of {}; not a promise)",
+        "{}, by {} in 80 % and by {} in 95 % of cases, which is no promise",
         local(median),
         local(by_80),
-        local(by_95),
-        local(made)
+        local(by_95)
     )
 }
 

@@ -70,8 +70,10 @@ fn change(daemon: &Daemon, owner: &Account, change: impl Fn(i64, &mut serde_json
 
 /// Gives the files of a daemon to a user.
 fn give(state: &Path, user: &str) {
-    let files = ["lock", "store", "backups", "ended"].map(|name| state.join(name));
-    let files = files.into_iter().filter(|path| path.exists());
+    let forecasts = ["forecasts.db", "forecasts.db-wal", "forecasts.db-shm"];
+    let files =
+        ["lock", "store", "backups", "ended"].into_iter().chain(forecasts).map(|name| state.join(name));
+    let files = files.filter(|path| path.exists());
     let mut command = Command::new("chown");
     assert!(command.arg("-R").arg(format!("{user}:")).args(files).status().expect("chown").success());
 }
