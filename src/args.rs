@@ -22,6 +22,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_api::submit::memory;
 use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
+use miserly_machine_file::HOSTS_MOST;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
 use miserly_report::TableStyle;
@@ -557,8 +558,9 @@ pub(crate) struct ChangeArgs {
 fn added_hosts(text: &str) -> Result<(Option<String>, u32), String> {
     let (kind, number) =
         text.rsplit_once('=').map_or((None, text), |(kind, number)| (Some(kind.to_owned()), number));
-    let number = number.parse().ok().filter(|number| (1..=1_000_000).contains(number));
-    Ok((kind, number.ok_or("must be a number of hosts, 1 to 1000000, or KIND=N")?))
+    let number = number.parse().ok().filter(|number| (1..=HOSTS_MOST).contains(&u64::from(*number)));
+    let problem = || format!("must be a number of hosts, 1 to {HOSTS_MOST}, or KIND=N");
+    Ok((kind, number.ok_or_else(problem)?))
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.

@@ -90,6 +90,7 @@ fn changes_that_are_none() {
     refused("-p easy --machine hosts.toml --lose h6", "no host \"h6\"; the first one is \"h1\"");
     refused("-p easy --machine hosts.toml --lose h1,h2,h3,h4,h5", "no host is left");
     refused("-p easy --machine hosts.toml --add-hosts g=2", "no hosts \"g\"; the hosts are h");
+    refused("-p easy --machine hosts.toml --add-hosts 1000000", "1000005 hosts in all");
     refused("-p easy --add-hosts 0", "must be a number of hosts");
     refused("-p easy --load 2 --jobs log.swf", "this is the input log");
 }

@@ -10,11 +10,12 @@ use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
 use crate::submission::refused;
 use crate::submission_check::refused_field;
-use crate::{Caller, JobState, Now, Queue, Record, Snapshot};
+use crate::{Caller, JobState, Now, Queue, QueueState, Record, Snapshot};
 
 /// New jobs on a copy of their queue.
-struct Trial {
-    windows: Vec<Option<Window>>,
+pub(crate) struct Trial {
+    /// The windows that they would get.
+    pub(crate) windows: Vec<Option<Window>>,
     /// The copy; `None` if they did not enter it.
     system: Option<System>,
 }
@@ -28,14 +29,24 @@ pub struct QueueCopy {
     pub at: Time,
     /// The jobs.
     pub ledger: Ledger,
-    /// The first pass on the copy. The policy is a new one, so it has requested none yet.
-    pub wake: Option<Time>,
 }
 
 impl QueueCopy {
     pub(crate) fn new(policy: PolicySpec, at: Time, driver: &Driver) -> QueueCopy {
-        QueueCopy { policy, at, ledger: driver.ledger().clone(), wake: Some(at + Span::TICK) }
+        QueueCopy { policy, at, ledger: driver.ledger().clone() }
     }
+}
+
+/// Returns the policy of a queue over jobs, as [`Queue::driver`] does, or the problem that they contradict its pool.
+pub(crate) fn checked_driver(
+    queue: &Queue,
+    jobs: Vec<(JobId, Entry)>,
+    state: &QueueState,
+) -> Result<Driver, Problem> {
+    queue.driver(jobs, state).map_err(|rule| {
+        let message = format!("the jobs of queue {} contradict its pool: {rule}", queue.name);
+        Problem::new(ProblemCode::Internal, message)
+    })
 }
 
 impl Snapshot {
@@ -81,7 +92,12 @@ impl Snapshot {
 
     /// Returns the jobs in the ledger of a queue.
     pub(crate) fn entries_of(&self, queue: &str) -> Vec<(JobId, Entry)> {
-        let records = self.jobs.iter().filter(|record| *record.queue == *queue);
+        self.entries_where(queue, |_| true)
+    }
+
+    /// Returns the jobs in the ledger of a queue that meet a condition.
+    pub(crate) fn entries_where(&self, queue: &str, keep: impl Fn(&Record) -> bool) -> Vec<(JobId, Entry)> {
+        let records = self.jobs.iter().filter(|record| *record.queue == *queue && keep(record));
         (0..).map(JobId).zip(records.filter_map(Record::ledger_entry)).collect()
     }
 
@@ -97,10 +113,7 @@ impl Snapshot {
         if let Some(problem) = stopped_problem(&self.stopped, &setup.name) {
             return Err(problem.into());
         }
-        let driver = setup.driver(entries, &self.queues[queue].state).map_err(|rule| {
-            let message = format!("the jobs of queue {} contradict its pool: {rule}", setup.name);
-            Problem::new(ProblemCode::Internal, message)
-        })?;
+        let driver = checked_driver(setup, entries, &self.queues[queue].state)?;
         play_on(driver, queue, at, round)
     }
 
@@ -149,22 +162,10 @@ impl Snapshot {
         Err(refused_field("deadline", message))
     }
 
-    /// Returns the windows that new jobs would get in their queue, from a trial on a copy.
+    /// Plays the submission of new jobs on a copy of their queue.
     ///
     /// `base` is the lowest of the handles that they have on the copy. `play` plays a round there.
-    pub(crate) fn trial_windows(
-        &self,
-        now: Now,
-        at: Time,
-        records: &[Record],
-        base: u32,
-        play: impl FnOnce(usize, Round) -> Result<(System, Vec<Effect>), RequestError>,
-    ) -> Result<Vec<Option<Window>>, RequestError> {
-        Ok(self.trial(now, at, records, base, play)?.windows)
-    }
-
-    /// Plays the submission of new jobs on a copy, as [`trial_windows`](Snapshot::trial_windows) has it.
-    fn trial(
+    pub(crate) fn trial(
         &self,
         now: Now,
         at: Time,

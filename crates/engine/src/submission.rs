@@ -61,7 +61,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if records.len() > 1 {
             let base = self.jobs.unused_handle();
             let play = |queue, round| self.play_trial(queue, at, round);
-            current.trial_windows(now, at, &records, base, play)?;
+            current.trial(now, at, &records, base, play)?;
         }
         Ok(records)
     }

@@ -1,12 +1,13 @@
 //! What-if questions: copies of a queue without and with a change.
 
 use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
-use miserly_core::{Driver, Entry, JobId, Rule, State};
+use miserly_core::{Entry, JobId, State};
 use miserly_policies::PolicySpec;
 
+use crate::quote::checked_driver;
 use crate::stopped_queue::stopped_problem;
 use crate::submission_check::refused_field;
-use crate::{Caller, Now, Queue, QueueCopy, QueueState, Record, Snapshot};
+use crate::{Caller, Now, Queue, QueueCopy, QueueState, Snapshot};
 
 /// The most jobs of a queue for which another policy is tried.
 const JOBS_MOST: usize = 2000;
@@ -52,11 +53,7 @@ impl Snapshot {
         let at = self.instant(now);
         let state = self.queue_state(&queue.name).map(|kept| kept.state.clone()).unwrap_or_default();
         let copy = |queue: &Queue, jobs, state: &QueueState| {
-            let driver: Result<Driver, Rule> = queue.driver(jobs, state);
-            let driver = driver.map_err(|rule| {
-                let message = format!("the jobs of queue {} contradict its pool: {rule}", queue.name);
-                Problem::new(ProblemCode::Internal, message)
-            })?;
+            let driver = checked_driver(queue, jobs, state)?;
             Ok::<_, Problem>(QueueCopy::new(queue.policy.clone(), at, &driver))
         };
         let before = copy(queue, self.entries_of(&queue.name), &state)?;
@@ -89,10 +86,7 @@ impl Snapshot {
             let state = QueueState { capacity: state.capacity, ..QueueState::default() };
             (copy(&changed, jobs, &state)?, None)
         } else {
-            let jobs = self.jobs.iter().filter(|record| *record.queue == *queue.name);
-            let jobs = jobs.filter(|record| Some(record.uid) != *without_uid);
-            let jobs: Vec<(JobId, Entry)> =
-                (0..).map(JobId).zip(jobs.filter_map(Record::ledger_entry)).collect();
+            let jobs = self.entries_where(&queue.name, |record| Some(record.uid) != *without_uid);
             (copy(queue, jobs, &state)?, None)
         };
         Ok(WhatIfCopies { queue: queue.name.clone(), before, after, quote })

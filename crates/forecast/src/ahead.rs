@@ -14,7 +14,7 @@ use crate::RuntimeModel;
 use crate::runtimes::Runtimes;
 
 /// The seed of the draws of forecasts.
-pub(crate) const FORECASTS: u64 = 0x666f_7265;
+const FORECASTS: u64 = 0x666f_7265;
 
 /// A copy of the state of a system with one queue.
 #[derive(Clone, Debug)]
@@ -49,14 +49,8 @@ impl SystemCopy {
     /// Returns the starts of a waiting job, with this number of draws.
     pub(crate) fn points(&self, rules: &Rules, job: JobId, model: &[(u64, Runtimes)], draws: u64) -> Points {
         let number = self.ledger.request(job).number;
-        let likely = |draw_number: u64| {
-            self.start(rules, number, |entry| {
-                let found = model.binary_search_by_key(&entry.admitted, |(admitted, _)| *admitted).ok();
-                let random = draw(FORECASTS, entry.request.number, draw_number);
-                let picked = found.and_then(|at| model[at].1.pick(random));
-                picked.unwrap_or(entry.request.estimate)
-            })
-        };
+        let likely =
+            |draw_number: u64| self.start(rules, number, |entry| drawn_runtime(model, entry, draw_number));
         let mut starts: Vec<Time> = (0..draws).filter_map(likely).collect();
         starts.sort_unstable();
         let requested = match self.ledger.entry(job).promise {
@@ -107,6 +101,13 @@ impl SystemCopy {
             entry.request.number == number && entry.state == State::Waiting
         })
     }
+}
+
+/// Returns the runtime of a job in the draw of this number: one of its likely ones, or else its estimate.
+pub(crate) fn drawn_runtime(model: &[(u64, Runtimes)], entry: &Entry, draw_number: u64) -> Span {
+    let found = model.binary_search_by_key(&entry.admitted, |(admitted, _)| *admitted).ok();
+    let random = draw(FORECASTS, entry.request.number, draw_number);
+    found.and_then(|at| model[at].1.pick(random)).unwrap_or(entry.request.estimate)
 }
 
 /// Waits for the start of one job.

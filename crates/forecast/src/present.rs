@@ -1,16 +1,16 @@
 //! Forecasts of the jobs that wait in a live system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Machine, Request, Span, Time, draw};
+use miserly_core::{Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Request, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::Observer;
 
-use crate::ahead::{FORECASTS, Points, Rules, SystemCopy};
+use crate::ahead::{Rules, SystemCopy, drawn_runtime};
 use crate::audit::{Audit, LEVELS, Outcome, SizeClass};
 use crate::calibration::Scale;
 use crate::replay::{seconds, unsuitable};
-use crate::what_if::ends;
+use crate::what_if::{median_of, range_of};
 use crate::{Calibration, ForecastError, RuntimeModel};
 
 /// A queue of a live system at an instant.
@@ -18,8 +18,6 @@ use crate::{Calibration, ForecastError, RuntimeModel};
 pub struct LiveQueue {
     /// The policy.
     pub policy: PolicySpec,
-    /// The machine.
-    pub machine: Machine,
     /// The jobs, after all decisions of the instant.
     pub copy: SystemCopy,
 }
@@ -28,6 +26,12 @@ pub struct LiveQueue {
 const DEEP: usize = 300;
 
 impl LiveQueue {
+    /// Returns the waiting jobs.
+    fn waiting(&self) -> impl Iterator<Item = (JobNumber, JobId)> {
+        let ledger = &self.copy.ledger;
+        ledger.waiting().map(|job| (ledger.request(job).number, job))
+    }
+
     fn is_deep(&self) -> bool {
         self.copy.ledger.waiting_count() > DEEP
     }
@@ -43,9 +47,9 @@ impl LiveQueue {
             let entry = ledger.entry(job).clone();
             (job, Entry { promise: None, planned: None, planned_on: None, ..entry })
         });
-        let ledger = Ledger::restored(self.machine.clone(), jobs.collect()).ok()?;
+        let ledger = Ledger::restored(ledger.machine().clone(), jobs.collect()).ok()?;
         let copy = SystemCopy { ledger, wake: Some(self.copy.now + Span::TICK), ..self.copy };
-        Some(LiveQueue { policy: "easy".parse().ok()?, machine: self.machine.clone(), copy })
+        Some(LiveQueue { policy: "easy".parse().ok()?, copy })
     }
 }
 
@@ -95,7 +99,7 @@ impl Forecaster {
     /// Returns forecasts of the jobs that wait in a queue, from `draws` futures with likely runtimes.
     ///
     /// `goes_on` is asked at each simulated instant, with the number of the future: 0 has the requested runtimes, and the draws
-    /// follow from 1 on. That future ends when it returns `false`. A job that did not start in all futures has no forecast.
+    /// are numbered from 1 on. That future ends when it returns `false`. A job that did not start in all futures has no forecast.
     /// Neither has one whose policy is [unsuitable](crate::ForecastError::Unsuitable).
     pub fn forecasts(&self, queue: &LiveQueue, draws: u64, goes_on: &dyn Fn(u64) -> bool) -> Vec<Given> {
         self.forecasts_of(queue, None, draws, goes_on)
@@ -126,22 +130,33 @@ impl Forecaster {
         let ledger = &copy.ledger;
         let plain = queue.is_deep().then(|| queue.plain()).flatten();
         let jobs: BTreeMap<JobNumber, JobId> =
-            ledger.waiting().map(|job| (ledger.request(job).number, job)).collect();
-        self.points(plain.as_ref().unwrap_or(queue), only, draws, goes_on)
+            queue.waiting().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
+        let promised = |job: JobId| ledger.entry(job).promise.map(|promise| promise.best);
+        let simulated = plain.as_ref().unwrap_or(queue);
+        // A promise is the start with requested runtimes, too.
+        let unpromised: BTreeSet<JobNumber> =
+            jobs.iter().filter(|(_, job)| promised(**job).is_none()).map(|(number, _)| *number).collect();
+        let requested = if unpromised.is_empty() {
+            BTreeMap::new()
+        } else {
+            starts(simulated, unpromised, |entry| entry.request.estimate, &|| goes_on(0))
+        };
+        let likely = self.likely_starts(simulated, jobs.keys().copied(), draws, goes_on);
+        likely
             .into_iter()
-            .filter_map(|(number, points)| {
-                let entry = ledger.entry(*jobs.get(&number)?);
-                let mut points = points;
-                points.likely.sort_unstable();
+            .filter_map(|(number, mut likely)| {
+                let job = *jobs.get(&number)?;
+                let promise = promised(job);
+                likely.sort_unstable();
                 let wait = |start: &Time| seconds(*start - copy.now);
                 let mut given = Given {
                     job: number,
-                    procs: entry.request.procs().get(),
-                    draws: points.likely.iter().map(wait).collect(),
-                    requested: wait(&entry.promise.map_or(points.requested, |promise| Some(promise.best))?),
+                    procs: ledger.request(job).procs().get(),
+                    draws: likely.iter().map(wait).collect(),
+                    requested: wait(&promise.or(requested.get(&number).copied())?),
                     bounds: [0; LEVELS.len()],
                 };
-                let most = entry.promise.map_or(u64::MAX, |promise| seconds(promise.best - copy.now));
+                let most = promise.map_or(u64::MAX, |promise| wait(&promise));
                 let bounds = self.calibration.bounds(SizeClass::new(given.procs), &given.scale());
                 given.bounds = bounds.map(|bound| bound.min(most));
                 Some(given)
@@ -172,23 +187,25 @@ impl Forecaster {
             .then(|| before.plain().zip(after.plain()))
             .flatten();
         let (before, after) = plain.as_ref().map_or((before, after), |(before, after)| (before, after));
-        let mut starts = self.points(before, None, draws, goes_on);
-        let mut changed = self.points(after, None, draws, &|future| goes_on(draws + 1 + future));
+        let starts = self.likely_starts(before, before.waiting().map(|(number, _)| number), draws, goes_on);
+        let mut changed =
+            self.likely_starts(after, after.waiting().map(|(number, _)| number), draws, &|future| {
+                goes_on(draws + 1 + future)
+            });
         let waiting = before.copy.ledger.waiting_count() as u64;
-        starts.retain(|job, _| changed.contains_key(job));
         let mut totals = vec![0_i128; usize::try_from(draws).unwrap_or(0)];
         let mut jobs = vec![];
-        for (job, points) in starts {
-            let Some(after) = changed.remove(&job) else { continue };
-            let pairs = points.likely.iter().zip(&after.likely);
+        for (job, before_each) in starts {
+            let Some(after_each) = changed.remove(&job) else { continue };
+            let pairs = before_each.iter().zip(&after_each);
             let differences: Vec<Span> = pairs.map(|(before, after)| *after - *before).collect();
             for (total, difference) in totals.iter_mut().zip(&differences) {
                 *total += i128::from(difference.ticks());
             }
             jobs.push(Compared {
                 job,
-                before: median(points.likely) - before.copy.now,
-                after: median(after.likely) - before.copy.now,
+                before: median(before_each) - before.copy.now,
+                after: median(after_each) - before.copy.now,
                 difference: Differences::new(differences),
             });
         }
@@ -198,60 +215,44 @@ impl Forecaster {
         Ok(Comparison { not_compared: waiting.saturating_sub(jobs.len() as u64), jobs, mean })
     }
 
-    /// Returns the simulated starts of the waiting jobs that started in each future, in the order of the futures.
-    fn points(
+    /// Returns the simulated starts of those of these jobs that started in each draw, in the order of the draws.
+    fn likely_starts(
         &self,
         queue: &LiveQueue,
-        only: Option<JobNumber>,
+        jobs: impl Iterator<Item = JobNumber>,
         draws: u64,
         goes_on: &dyn Fn(u64) -> bool,
-    ) -> BTreeMap<JobNumber, Points> {
-        let LiveQueue { policy, machine, copy } = queue;
-        let rules = Rules {
-            policy: policy.clone(),
-            machine: machine.clone(),
-            seed: 0,
-            event_order: EventOrder::Batched,
-        };
-        let model = copy.likely_runtimes(&self.model);
-        let ledger = &copy.ledger;
-        let latest = |job: JobId| ledger.entry(job).promise.map(|promise| promise.best);
-        let mut starts: BTreeMap<JobNumber, Points> = ledger
-            .waiting()
-            .filter(|job| only.is_none_or(|only| ledger.request(*job).number == only))
-            .map(|job| (ledger.request(job).number, Points { likely: vec![], requested: latest(job) }))
-            .collect();
-        if starts.values().any(|points| points.requested.is_none()) {
-            let goes_on = || goes_on(0);
-            let mut watch = Watch::new(&starts, &goes_on);
-            copy.run(&rules, |entry| entry.request.estimate, &mut watch);
-            for (number, points) in &mut starts {
-                points.requested = points.requested.or(watch.starts.get(number).copied().flatten());
-            }
-        }
+    ) -> BTreeMap<JobNumber, Vec<Time>> {
+        let model = queue.copy.likely_runtimes(&self.model);
+        let mut likely: BTreeMap<JobNumber, Vec<Time>> = jobs.map(|number| (number, vec![])).collect();
         for number in 0..draws {
-            let goes_on = || goes_on(number + 1);
-            let mut watch = Watch::new(&starts, &goes_on);
-            copy.run(
-                &rules,
-                |entry| {
-                    let found = model.binary_search_by_key(&entry.admitted, |(admitted, _)| *admitted).ok();
-                    let random = draw(FORECASTS, entry.request.number, number);
-                    found.and_then(|at| model[at].1.pick(random)).unwrap_or(entry.request.estimate)
-                },
-                &mut watch,
-            );
-            starts.retain(|number, points| {
-                let start = watch.starts.get(number).copied().flatten();
-                points.likely.extend(start);
-                start.is_some() && points.requested.is_some()
+            let runtime = |entry: &Entry| drawn_runtime(&model, entry, number);
+            let one = starts(queue, likely.keys().copied().collect(), runtime, &|| goes_on(number + 1));
+            likely.retain(|job, starts| {
+                starts.extend(one.get(job));
+                one.contains_key(job)
             });
-            if starts.is_empty() {
+            if likely.is_empty() {
                 break;
             }
         }
-        starts
+        likely
     }
+}
+
+/// Returns the starts of these jobs in one future, as far as it goes on.
+fn starts(
+    queue: &LiveQueue,
+    jobs: BTreeSet<JobNumber>,
+    runtime: impl FnMut(&Entry) -> Span,
+    goes_on: &dyn Fn() -> bool,
+) -> BTreeMap<JobNumber, Time> {
+    let LiveQueue { policy, copy } = queue;
+    let machine = copy.ledger.machine().clone();
+    let rules = Rules { policy: policy.clone(), machine, seed: 0, event_order: EventOrder::Batched };
+    let mut watch = Watch { missing: jobs, starts: BTreeMap::new(), goes_on };
+    copy.run(&rules, runtime, &mut watch);
+    watch.starts
 }
 
 /// The comparison of a queue with a changed one.
@@ -290,15 +291,14 @@ pub struct Differences {
 impl Differences {
     fn new(mut differences: Vec<Span>) -> Option<Differences> {
         differences.sort_unstable();
-        let range = ends(differences.len())?.map(|place| differences[place]);
-        Some(Differences { median: differences[(differences.len() - 1) / 2], range })
+        Some(Differences { median: median_of(&differences)?, range: range_of(&differences)? })
     }
 }
 
 /// Returns the median of some instants (of two in the middle, the lower).
 fn median(mut starts: Vec<Time>) -> Time {
     starts.sort_unstable();
-    starts.get(starts.len().saturating_sub(1) / 2).copied().unwrap_or(Time::MAX)
+    median_of(&starts).unwrap_or(Time::MAX)
 }
 
 impl Given {
@@ -309,30 +309,19 @@ impl Given {
 
 /// Waits for the starts of jobs.
 struct Watch<'a> {
-    starts: BTreeMap<JobNumber, Option<Time>>,
-    missing: usize,
+    missing: BTreeSet<JobNumber>,
+    starts: BTreeMap<JobNumber, Time>,
     goes_on: &'a dyn Fn() -> bool,
-}
-
-impl<'a> Watch<'a> {
-    fn new(jobs: &BTreeMap<JobNumber, Points>, goes_on: &'a dyn Fn() -> bool) -> Watch<'a> {
-        let starts: BTreeMap<JobNumber, Option<Time>> = jobs.keys().map(|number| (*number, None)).collect();
-        Watch { missing: starts.len(), starts, goes_on }
-    }
 }
 
 impl Observer for Watch<'_> {
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
-        if !matches!(effect, Effect::Started { .. }) {
-            return;
-        }
-        if let Some(start @ None) = self.starts.get_mut(&job) {
-            *start = Some(now);
-            self.missing -= 1;
+        if matches!(effect, Effect::Started { .. }) && self.missing.remove(&job) {
+            self.starts.insert(job, now);
         }
     }
 
     fn has_enough(&self) -> bool {
-        self.missing == 0 || !(self.goes_on)()
+        self.missing.is_empty() || !(self.goes_on)()
     }
 }

@@ -105,13 +105,12 @@ impl Spread {
 
     /// Returns the median of the copies (of two in the middle, the lower).
     pub fn median(&self) -> Option<f64> {
-        self.copies.get(self.copies.len().saturating_sub(1) / 2).copied()
+        median_of(&self.copies)
     }
 
     /// Returns the least and the largest value of the middle 90 % of the copies.
     pub fn range(&self) -> Option<[f64; 2]> {
-        let [low, high] = ends(self.copies.len())?;
-        Some([self.copies[low], self.copies[high]])
+        range_of(&self.copies)
     }
 
     /// Returns the share of copies with a value above 0, and of those below 0.
@@ -123,8 +122,18 @@ impl Spread {
     }
 }
 
+/// Returns the median of ascending values (of two in the middle, the lower).
+pub(crate) fn median_of<T: Copy>(values: &[T]) -> Option<T> {
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+/// Returns the least and the largest of the middle 90 % of ascending values.
+pub(crate) fn range_of<T: Copy>(values: &[T]) -> Option<[T; 2]> {
+    ends(values.len()).map(|places| places.map(|place| values[place]))
+}
+
 /// Returns the places of the ends of the middle 90 % of so many values.
-pub(crate) fn ends(count: usize) -> Option<[usize; 2]> {
+fn ends(count: usize) -> Option<[usize; 2]> {
     let outside = count / 20;
     (count > 0).then(|| [outside, count - 1 - outside])
 }
@@ -160,7 +169,7 @@ pub struct Added {
 impl Added {
     /// Returns the least and the largest wait of the middle 90 % of the copies.
     pub fn range(&self) -> Option<[Span; 2]> {
-        ends(self.copies.len()).map(|places| places.map(|place| self.copies[place]))
+        range_of(&self.copies)
     }
 }
 
@@ -409,7 +418,7 @@ fn jobs(
             after: after.get(key).copied(),
             range: differences.remove(key).and_then(|mut differences| {
                 differences.sort_unstable();
-                ends(differences.len()).map(|places| places.map(|place| differences[place]))
+                range_of(&differences)
             }),
         })
         .collect();

@@ -362,9 +362,9 @@ fn difference(Differences { median, range }: Differences) -> WhatIfDifference {
     WhatIfDifference { median: median.as_secs_f64(), least, largest }
 }
 
-fn live_queue(QueueCopy { policy, at, ledger, wake }: QueueCopy) -> LiveQueue {
-    let machine = ledger.machine().clone();
-    LiveQueue { policy, machine, copy: SystemCopy { now: at, ledger, wake } }
+/// Returns a copy of a queue for simulations. Its policy is a new one, and its first pass is a tick later.
+fn live_queue(QueueCopy { policy, at, ledger }: QueueCopy) -> LiveQueue {
+    LiveQueue { policy, copy: SystemCopy { now: at, ledger, wake: Some(at + Span::TICK) } }
 }
 
 /// Returns the time, of all futures together, at which this one has to end.

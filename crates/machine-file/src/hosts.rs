@@ -103,12 +103,18 @@ fn check_names(file: &MachineFile, hosts: &[Hosts]) -> Result<(), Problem> {
 
 /// Checks that there are hosts, and at most [`HOSTS_MOST`].
 fn check_number(file: &MachineFile, hosts: &[Hosts]) -> Result<(), Problem> {
-    let number: u64 = hosts.iter().map(Hosts::number).sum();
     let last = file.hosts.last().map_or(0..0, Spanned::span);
-    match number {
-        0 => Err(Problem::new(last, "no host; a machine has one or more [[host]] with name and cpus")),
-        1..=HOSTS_MOST => Ok(()),
-        _ => Err(Problem::new(last, format!("{number} hosts in all; there are at most {HOSTS_MOST}"))),
+    if hosts.is_empty() {
+        return Err(Problem::new(last, "no host; a machine has one or more [[host]] with name and cpus"));
+    }
+    number_in_bounds(hosts).map_err(|problem| Problem::new(last, problem))
+}
+
+/// Checks that there are at most [`HOSTS_MOST`] hosts.
+pub(crate) fn number_in_bounds(hosts: &[Hosts]) -> Result<(), String> {
+    match hosts.iter().map(Hosts::number).sum() {
+        0..=HOSTS_MOST => Ok(()),
+        number => Err(format!("{number} hosts in all; there are at most {HOSTS_MOST}")),
     }
 }
 
@@ -132,18 +138,18 @@ fn check_memory(file: &MachineFile) -> Result<(), Problem> {
 /// Checks that all hosts together can be counted.
 fn check_totals(file: &MachineFile, hosts: &[Hosts]) -> Result<(), Problem> {
     let last = file.hosts.last().map_or(0..0, Spanned::span);
+    totals_in_bounds(hosts).map_err(|problem| Problem::new(last, problem))
+}
+
+/// Checks that the processors and the memory of at most [`HOSTS_MOST`] hosts can be counted.
+pub(crate) fn totals_in_bounds(hosts: &[Hosts]) -> Result<(), String> {
     // A million hosts of 2^30 processors are far below what a number holds.
     let procs: u64 = hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
     if procs > u64::from(Profile::MOST) {
-        return Err(Problem::new(
-            last,
-            format!("{procs} processors in all; there are at most {}", Profile::MOST),
-        ));
+        return Err(format!("{procs} processors in all; there are at most {}", Profile::MOST));
     }
     let memory = hosts.iter().try_fold(0_u64, |sum, hosts| {
         hosts.number().checked_mul(hosts.each.get(Kind::Memory))?.checked_add(sum)
     });
-    memory
-        .map(drop)
-        .ok_or_else(|| Problem::new(last, "the memory of all hosts is more than a number of kB can say"))
+    memory.map(drop).ok_or_else(|| "the memory of all hosts is more than a number of kB can say".to_owned())
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::builtin::{BUILT_IN, built_in};
 use crate::file::{MachineFile, PoolsFile};
-use crate::hosts::{Hosts, checked};
+use crate::hosts::{Hosts, checked, number_in_bounds, totals_in_bounds};
 use crate::pools::Pools;
 use crate::problem::{Problem, parse};
 use crate::words::{SHARINGS, SPANS, value_or_default};
@@ -87,6 +87,9 @@ pub enum HostsError {
     /// No host is left.
     #[error("no host is left; keep at least one")]
     NoneLeft,
+    /// There are more hosts, processors or memory than any machine has.
+    #[error("{0}")]
+    TooMany(String),
     /// The machine has pools.
     #[error("the machine has pools, which are of one host; change its file instead")]
     Pools,
@@ -139,7 +142,7 @@ impl MachineSpec {
     /// Returns the machine with `number` more hosts like those of the kind `kind`, or of its only kind.
     ///
     /// # Errors
-    /// If there is no such kind, if there are several and none is named, or if the machine has pools.
+    /// If there is no such kind, if there are several and none is named, if no machine is that large, or if it has pools.
     pub fn adding(mut self, number: u32, kind: Option<&str>) -> Result<MachineSpec, HostsError> {
         self.refuse_pools()?;
         let kinds = || self.hosts.iter().map(|hosts| hosts.name.clone()).collect();
@@ -153,6 +156,9 @@ impl MachineSpec {
         };
         let added = Hosts { name: format!("added-{}-", like.name), count: Some(number), each: like.each };
         self.hosts.push(added);
+        number_in_bounds(&self.hosts)
+            .and_then(|()| totals_in_bounds(&self.hosts))
+            .map_err(HostsError::TooMany)?;
         self.name = format!("{} and {number} hosts", self.name);
         Ok(self)
     }

@@ -40,7 +40,7 @@ fn queue(policy: &str, waiting: usize) -> LiveQueue {
     let mut jobs = setup.jobs().expect("jobs").map(|job| Ok::<_, TraceError>(job.expect("a job")));
     simulation.run(&mut jobs, &mut [&mut catch]).expect("a run");
     let copy = catch.copy.expect("so many jobs wait");
-    LiveQueue { policy, machine: copy.ledger.machine().clone(), copy }
+    LiveQueue { policy, copy }
 }
 
 /// A forecaster that knows jobs of each user, which took half of their estimates.
