@@ -43,6 +43,8 @@ mod run;
 
 mod replay;
 
+mod shadow;
+
 mod slices;
 
 pub use event_queue::EventQueue;
@@ -59,4 +61,5 @@ pub use metrics::{
 };
 pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
 pub use run::{RunError, Simulation};
+pub use shadow::{Instance, RealEnd, RealJob, RealRound, Shadow, ShadowEvent, ShadowOutcome, ShadowState};
 pub use slices::Slices;

@@ -16,6 +16,7 @@ mod lsf;
 mod pools;
 mod rebuild;
 mod scripted;
+mod shadow;
 mod story;
 mod support;
 mod suspension;
