@@ -34,7 +34,9 @@ use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, 
 use crate::colour::{ColourArg, colours};
 use crate::output::width;
 
-pub(crate) use self::daemon::{BackupArgs, ReplayArgs, ServeArgs, ShimArgs};
+pub(crate) use self::daemon::{
+    BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShadowCommand, ShadowReportArgs, ShimArgs,
+};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Schedules jobs on this machine; each accepted job gets a promised start and end
     Daemon(ServeArgs),
+    /// Tells what another policy would have done on the daemon's queues
+    Shadow(ShadowArgs),
     /// Replays the daemon's journal in the simulator and compares every decision
     Replay(ReplayArgs),
     /// Supervises one attempt of a job; started by the daemon

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use miserly_policies::PolicySpec;
 
-use super::live::when;
+use super::live::{DaemonArgs, when};
 
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
@@ -74,6 +75,44 @@ pub(crate) struct ReplayArgs {
     pub(crate) from: Option<Timestamp>,
 
     /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShadowArgs {
+    #[command(subcommand)]
+    pub(crate) command: ShadowCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShadowCommand {
+    /// Compares the starts on the machine with those in the shadow, by day, user and size
+    Report(ShadowReportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShadowReportArgs {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+
+    /// Leaves out the jobs that were submitted before this instant: 2026-03-01T08:00
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) since: Option<Timestamp>,
+
+    /// Limits the report to a queue
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Option<String>,
+
+    /// Takes this policy for the whole journal of a state, in place of the shadows of the configuration; for operators
+    #[arg(long, short, value_name = "POLICY", conflicts_with = "socket")]
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// The folder of a daemon's state, also while it runs [default: that of the daemon of MISERLY_SOCKET, else of this user]
+    #[arg(long, value_name = "FOLDER", requires = "policy")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Prints JSON; times are in seconds
     #[arg(long)]
     pub(crate) json: bool,
 }

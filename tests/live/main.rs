@@ -25,6 +25,7 @@ mod unrecorded;
 
 mod again;
 
+mod shadow;
 mod shims;
 
 mod crowd;

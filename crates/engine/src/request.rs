@@ -3,7 +3,8 @@
 use std::fmt;
 
 use miserly_api::model::{
-    Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
+    Filter, JobIds, JobView, Pools, Problem, Quote, ShadowFilter, ShadowReport, Status, Submission,
+    Submitted, WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -15,6 +16,8 @@ pub enum DaemonRequest {
     Quote(Submission),
     /// Compute how starts would change with a change of a queue.
     WhatIf(Box<WhatIf>),
+    /// Report on the shadows.
+    Shadow(ShadowFilter),
     /// End a job, or withdraw it.
     Cancel {
         /// The job.
@@ -62,8 +65,8 @@ pub enum DaemonRequest {
 impl DaemonRequest {
     /// Returns whether the request changes nothing and has no effect on the schedule.
     pub fn only_reads(&self) -> bool {
-        use DaemonRequest::{Job, Jobs, Pools, Quote, Status, Wait, WhatIf};
-        matches!(self, Quote(_) | WhatIf(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+        use DaemonRequest::{Job, Jobs, Pools, Quote, Shadow, Status, Wait, WhatIf};
+        matches!(self, Quote(_) | WhatIf(_) | Shadow(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
     }
 }
 
@@ -76,6 +79,8 @@ pub enum DaemonReply {
     Quote(Quote),
     /// To a what-if question.
     WhatIf(Box<WhatIfAnswer>),
+    /// The report on the shadows.
+    Shadow(Box<ShadowReport>),
     /// To any other request that changes jobs.
     JobIds(JobIds),
     /// To a request about one job.

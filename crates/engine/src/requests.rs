@@ -88,6 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
             DaemonRequest::Quote(_)
             | DaemonRequest::WhatIf(_)
+            | DaemonRequest::Shadow(_)
             | DaemonRequest::Jobs(_)
             | DaemonRequest::Job(_)
             | DaemonRequest::Wait(_)

@@ -84,6 +84,11 @@ impl Snapshot {
         !is_known && self.info.operators != QueueUsers::default()
     }
 
+    /// Returns whether a user is an operator: root, the daemon's user, or one that the configuration names.
+    pub fn is_operator(&self, caller: &Caller) -> bool {
+        self.info.is_operator(caller)
+    }
+
     /// Returns a job as a user may see it.
     pub(crate) fn view_for(&self, now: Now, caller: &Caller, record: &Record) -> JobView {
         let mut view = self.view(now, record);

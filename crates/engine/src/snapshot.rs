@@ -124,9 +124,9 @@ impl Snapshot {
             DaemonRequest::Quote(submission) => {
                 self.quote(now, caller, submission, check).map(|(quote, _)| DaemonReply::Quote(quote))
             }
-            DaemonRequest::WhatIf(_) => Err(Problem::new(
+            DaemonRequest::WhatIf(_) | DaemonRequest::Shadow(_) => Err(Problem::new(
                 ProblemCode::Internal,
-                "a what-if question reached a reader without forecasts",
+                "a question about other policies reached a reader without them",
             )),
             DaemonRequest::Jobs(filter) => self.list_jobs(now, caller, filter, ended),
             DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),

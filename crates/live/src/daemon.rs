@@ -34,6 +34,7 @@ use crate::rereading::{Rereading, log_shared, log_warnings};
 use crate::separation::Separated;
 use crate::server::{self, BindError};
 use crate::service_manager::{self, Starting};
+use crate::shadow::ShadowThread;
 use crate::store::{BackupThread, Readers, StateCheck, Store, StoreError};
 use crate::timer::Timer;
 use crate::users;
@@ -156,6 +157,9 @@ async fn daemon(
     let (_forecasting, forecasts) =
         ForecastThread::start(folder, engine.snapshots(), Readers::new(folder), clock)
             .map_err(system("cannot start a thread for forecasts"))?;
+    let plan = options.configuration.shadows();
+    let (shadowing, shadows) = ShadowThread::start(folder, plan, engine.snapshots(), clock)
+        .map_err(system("cannot start a thread for shadows"))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
@@ -164,6 +168,7 @@ async fn daemon(
             snapshots: engine.snapshots(),
             ended,
             forecasts,
+            shadows,
             simulating: Arc::new(Semaphore::new(1)),
             clock,
             claim: claim.clone(),
@@ -187,6 +192,7 @@ async fn daemon(
         reread,
         first,
         backups: &backups,
+        shadowing: &shadowing,
         claim: &claim,
         rate: &rate,
         groups: &groups,

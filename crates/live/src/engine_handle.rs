@@ -20,6 +20,7 @@ use crate::forecasts::Forecasts;
 use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
 use crate::server::{Client, Service};
+use crate::shadow::Shadows;
 use crate::store::{Damage, DamageSite, Readers, StateCheck};
 use crate::{process, users};
 
@@ -40,6 +41,7 @@ pub(crate) struct EngineHandle {
     pub(crate) notes: LauncherNotes,
     pub(crate) groups: JobGroups,
     pub(crate) forecasts: Forecasts,
+    pub(crate) shadows: Shadows,
     /// One simulation on request at a time, whoever asks.
     pub(crate) simulating: Arc<Semaphore>,
     /// Seals submissions, if jobs run as their users.
@@ -171,6 +173,10 @@ impl EngineHandle {
                 let copies = snapshot.what_if(now, &caller, question, &process::check)?;
                 let answer = handle.forecasts.answer(copies, now.wall)?;
                 return Ok(DaemonReply::WhatIf(Box::new(answer)));
+            }
+            if let DaemonRequest::Shadow(filter) = &request {
+                let report = handle.shadows.report(&snapshot, &caller, filter.since)?;
+                return Ok(DaemonReply::Shadow(Box::new(report)));
             }
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {

@@ -40,6 +40,8 @@ mod forecasts;
 
 mod forecast_store;
 
+pub mod shadow;
+
 mod launcher_parts;
 
 mod rereading;

@@ -9,6 +9,7 @@ use crate::config::Configuration;
 use crate::daemon::{DaemonError, setup_of};
 use crate::process::{Executor, JobGroups, MemoryPlan, Processes};
 use crate::request_rate::RequestRate;
+use crate::shadow::ShadowThread;
 use crate::store::{BackupThread, Store};
 
 /// Warns of users and groups that the system does not know.
@@ -35,6 +36,7 @@ pub(crate) struct Rereading<'a, F> {
     /// The configuration at the start.
     pub(crate) first: &'a Configuration,
     pub(crate) backups: &'a BackupThread,
+    pub(crate) shadowing: &'a ShadowThread,
     pub(crate) claim: &'a Claim,
     pub(crate) rate: &'a RequestRate,
     pub(crate) groups: &'a JobGroups,
@@ -80,6 +82,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         self.claim.change(&configuration.cpus);
         self.rate.change(configuration.requests_per_minute);
         self.backups.change(configuration.backups);
+        self.shadowing.change(configuration.shadows());
         let MemoryPlan { pool, reserve } = configuration.memory_plan();
         self.groups.set_reserve(reserve);
         self.executor.keep_memory(pool);

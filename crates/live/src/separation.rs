@@ -28,8 +28,18 @@ use crate::syscall_filter;
 use crate::users;
 
 /// The files of a daemon in the folder of its state. The executor's are not among them.
-const STATE_FILES: [&str; 7] =
-    ["lock", "store", "backups", "ended", "forecasts.db", "forecasts.db-wal", "forecasts.db-shm"];
+const STATE_FILES: [&str; 10] = [
+    "lock",
+    "store",
+    "backups",
+    "ended",
+    "forecasts.db",
+    "forecasts.db-wal",
+    "forecasts.db-shm",
+    "shadow.db",
+    "shadow.db-wal",
+    "shadow.db-shm",
+];
 
 /// The number of looks at the threads, and the pause between them.
 const TRIES: u32 = 100;

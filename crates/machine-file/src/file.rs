@@ -83,6 +83,8 @@ pub struct QueueFile {
     /// The groups with access.
     #[serde(default)]
     pub groups: Vec<Spanned<Account>>,
+    /// For the daemon: a second policy beside that of the queue, which starts no job.
+    pub shadow: Option<Spanned<Value>>,
     /// For the daemon: the horizon of the policy.
     pub horizon: Option<Spanned<Value>>,
     /// For the daemon: the time limit of a job without one.
@@ -108,6 +110,7 @@ impl QueueFile {
             policy: None,
             users: Vec::new(),
             groups: Vec::new(),
+            shadow: None,
             horizon: None,
             default_time: None,
             max_time: None,
@@ -120,6 +123,7 @@ impl QueueFile {
     /// Returns the first field that only the daemon heeds.
     pub(crate) fn field_of_daemon(&self) -> Option<(&'static str, &Spanned<Value>)> {
         let fields = [
+            ("shadow", &self.shadow),
             ("horizon", &self.horizon),
             ("default-time", &self.default_time),
             ("max-time", &self.max_time),

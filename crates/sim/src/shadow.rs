@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use miserly_core::{
     Amendment, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Expected, Fault, JobId, JobNumber,
-    Ledger, Policy, PolicyState, Procs, Progress, Request, Resources, Round, Span, State, Submission, System, Time,
-    Violation,
+    Ledger, Policy, PolicyState, Procs, Progress, Request, Resources, Round, Span, State, Submission, System,
+    Time, Violation,
 };
 
 /// What happened in a real queue at one instant.
@@ -91,6 +91,11 @@ pub enum RealEnd {
 impl RealJob {
     fn new(number: JobNumber, since: Time) -> RealJob {
         RealJob { number, done: 0, procs: Procs::ZERO, since, end: None }
+    }
+
+    /// Returns the time that its work by `since` takes on this number of processors.
+    pub fn runtime(&self, procs: Procs) -> Span {
+        miserly_core::span_of_work(self.done, procs)
     }
 
     /// Returns its work, as far as it is known at an instant.
@@ -273,7 +278,8 @@ impl Shadow {
             now: self.now,
             wake: driver.wake(),
             ledger: driver.ledger().clone(),
-            submissions: self.submissions - self.outside.iter().map(|outside| outside.submitted.len() as u64).sum::<u64>(),
+            submissions: self.submissions
+                - self.outside.iter().map(|outside| outside.submitted.len() as u64).sum::<u64>(),
             jobs: self.handles.iter().filter_map(job).collect(),
         }
     }
@@ -286,6 +292,11 @@ impl Shadow {
     /// Returns the number of rounds with events from outside that the shadow has not reached.
     pub fn behind(&self) -> usize {
         self.outside.len()
+    }
+
+    /// Returns what the real queue has shown of a job that is in the shadow, or on its way there.
+    pub fn real(&self, job: Instance) -> Option<&RealJob> {
+        self.real.get(&job)
     }
 
     /// Returns the job that the shadow waits for, if it has to know more about one.
@@ -338,7 +349,8 @@ impl Shadow {
         for (number, procs) in round.works {
             self.change(number, |real| real.go_on(at, procs));
         }
-        let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
+        let any =
+            !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
         if any || outside.capacity.is_some() || away_since.is_some() {
             self.outside.push_back(outside);
         }
@@ -457,7 +469,11 @@ impl Shadow {
         let at = outside.map(|outside| outside.at);
         // An event that was due without a daemon waits for the next one.
         let away = outside.and_then(|outside| outside.away_since);
-        if due.zip(away).is_some_and(|(due, since)| due > since) { at } else { due.into_iter().chain(at).min() }
+        if due.zip(away).is_some_and(|(due, since)| due > since) {
+            at
+        } else {
+            due.into_iter().chain(at).min()
+        }
     }
 
     fn step(&mut self, at: Time, events: &mut Vec<ShadowEvent>) -> Result<(), Violation> {
@@ -478,7 +494,11 @@ impl Shadow {
         round.overdue.sort_by_key(|job| self.ledger().request(*job).number);
         let mut left: Vec<JobId> = round.ended.iter().map(|ended| ended.job).collect();
         for job in &left {
-            events.extend(self.jobs[job.index()].map(|job| ShadowEvent { at, job, outcome: ShadowOutcome::Ended }));
+            events.extend(self.jobs[job.index()].map(|job| ShadowEvent {
+                at,
+                job,
+                outcome: ShadowOutcome::Ended,
+            }));
         }
         if self.outside.front().is_some_and(|outside| outside.at <= at)
             && let Some(outside) = self.outside.pop_front()
@@ -510,7 +530,8 @@ impl Shadow {
 
     /// Adds the events from outside to a round in which these jobs end.
     fn add(&mut self, outside: Outside, ended: &[JobId], round: &mut Round) {
-        let stays = |instance: &Instance| self.handles.get(instance).copied().filter(|job| !ended.contains(job));
+        let stays =
+            |instance: &Instance| self.handles.get(instance).copied().filter(|job| !ended.contains(job));
         // A job that runs in the shadow ends at its withdrawal.
         round.withdrawn = outside.withdrawn.iter().filter_map(stays).collect();
         let amendment = |(instance, change): &(Instance, Change)| {

@@ -16,8 +16,8 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
-    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, ShadowFilter,
+    ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -168,6 +168,16 @@ impl Client {
     /// As [`Client::submit`].
     pub fn what_if(&self, question: &WhatIf) -> Reply<WhatIfAnswer> {
         self.post("/v1/what-if", question)
+    }
+
+    /// Returns what other policies would have done with the jobs that were submitted from an instant on.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn shadow(&self, filter: &ShadowFilter) -> Reply<ShadowReport> {
+        let since =
+            filter.since.map_or_else(String::new, |since| format!("?since={}", escaped(&since.to_string())));
+        self.get(&format!("/v1/shadow{since}"))
     }
 
     /// Returns all unfinished jobs that a filter admits, by number, in as many pages as it takes. Of the

@@ -3,6 +3,8 @@
 //! Wall time is in UTC. Memory is in bytes. Durations are in seconds, with a fraction if they have
 //! one.
 
+mod shadow;
+
 mod submission;
 
 mod output;
@@ -27,6 +29,7 @@ pub use job::{
 };
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
+pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
 pub use submission::{Array, RawVariable, Submission, program_name};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};

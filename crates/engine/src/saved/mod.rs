@@ -19,7 +19,7 @@ mod policy_state;
 
 mod setup;
 
-use miserly_core::{Entry, Progress, Time};
+use miserly_core::{Entry, Prediction, Progress, Span, Time};
 use serde::{Deserialize, Serialize};
 
 pub use self::policy_state::SavedLedgerState;
@@ -40,6 +40,8 @@ pub struct SavedEntry {
     admitted: u64,
     state: SavedState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    prediction: Option<SavedPrediction>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     promise: Option<SavedPromise>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     planned: Option<i64>,
@@ -57,6 +59,13 @@ pub struct SavedEntry {
     opportunistic: SavedProgress,
     #[serde(default, skip_serializing_if = "SavedSlots::is_none")]
     slots: SavedSlots,
+}
+
+/// A predicted runtime, and the span of plans, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedPrediction {
+    runtime: i64,
+    planned: i64,
 }
 
 /// The work of an opportunistic job.
@@ -86,6 +95,10 @@ impl SavedEntry {
             request: SavedRequest::new(&entry.request),
             admitted: entry.admitted,
             state: SavedState::new(&entry.state),
+            prediction: entry.prediction.map(|Prediction { runtime, planned }| SavedPrediction {
+                runtime: runtime.ticks(),
+                planned: planned.ticks(),
+            }),
             promise: entry.promise.as_ref().map(SavedPromise::new),
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
@@ -139,6 +152,7 @@ impl SavedEntry {
             request,
             admitted,
             state,
+            prediction,
             promise: _,
             planned: _,
             planned_on,
@@ -150,13 +164,29 @@ impl SavedEntry {
             opportunistic,
             slots,
         } = self;
-        (request, admitted, state, planned_on, policy_state, done, done_at, working, opportunistic, slots)
+        (
+            request,
+            admitted,
+            state,
+            prediction,
+            planned_on,
+            policy_state,
+            done,
+            done_at,
+            working,
+            opportunistic,
+            slots,
+        )
     }
 
     /// Returns the entry.
     pub fn entry(&self) -> Entry {
         let mut entry = Entry::waiting(self.request.request(), self.admitted);
         entry.state = self.state.state();
+        entry.prediction = self.prediction.map(|SavedPrediction { runtime, planned }| Prediction {
+            runtime: Span::from_ticks(runtime),
+            planned: Span::from_ticks(planned),
+        });
         entry.promise = self.promise.map(SavedPromise::promise);
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
@@ -222,6 +252,14 @@ mod tests {
             let text = serde_json::to_string(&line).unwrap();
             assert_eq!(serde_json::from_str::<crate::JournalLine>(&text).unwrap(), line);
         }
+    }
+
+    #[test]
+    fn a_prediction_is_read_as_it_was_written() {
+        let (runtime, planned) = (Span::from_ticks(7), Span::from_ticks(20));
+        let entry = Entry { prediction: Some(Prediction { runtime, planned }), ..entry(SlotId(0)) };
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
     }
 
     #[test]

@@ -229,7 +229,7 @@ const POOL: [Field; 3] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 13] = [
+const QUEUE: [Field; 14] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -250,6 +250,13 @@ const QUEUE: [Field; 13] = [
         Described("a single queue has the pool's; of several, none"),
     ),
     field("policy", "policy", "A policy in its written form ([Policies](policies.md)).", Is("\"miser\"")),
+    field(
+        "shadow",
+        "policy",
+        "A second policy, which sees the same jobs and starts none: \
+         [`miserly shadow report`](../how-to/shadow.md) tells what it would have done.",
+        Described("no shadow"),
+    ),
     field(
         "users",
         "list of names or numbers",

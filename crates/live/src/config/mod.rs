@@ -33,12 +33,14 @@ mod summary;
 
 mod user_limits;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use miserly_core::{Kind, Span};
 use miserly_engine::{QueueUsers, Topology, UserLimits};
 use miserly_executor::Rules;
 use miserly_machine_file::Week;
+use miserly_policies::PolicySpec;
 
 use crate::process::MemoryPlan;
 use crate::server::Access;
@@ -105,6 +107,12 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// Returns the second policies of the queues that have one.
+    pub(crate) fn shadows(&self) -> BTreeMap<String, PolicySpec> {
+        let shadow = |queue: &Queue| Some((queue.name.clone(), queue.shadow.clone()?));
+        self.queues.iter().filter_map(shadow).collect()
+    }
+
     /// Returns the configuration without a file: half of the machine for jobs, and one queue that
     /// promises every job a start.
     ///

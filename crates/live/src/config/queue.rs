@@ -11,6 +11,7 @@ use toml::{Spanned, Value};
 use super::accounts;
 use super::checked::time;
 use super::error::{Problem, of_field};
+use crate::shadow::unfit;
 
 /// The policy of a queue without a written one.
 const POLICY: &str = "miser";
@@ -40,6 +41,8 @@ pub struct Queue {
     pub name: String,
     /// The policy.
     pub policy: PolicySpec,
+    /// A second policy beside it, which starts no job.
+    pub shadow: Option<PolicySpec>,
     /// The resources of its pool, over time.
     pub pool: Week,
     /// The time limit of a job without one; `None` if a job has to give it.
@@ -62,8 +65,10 @@ impl Queue {
     pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
+        let policy = policy(written, &part.week)?;
         let queue = Queue {
-            policy: policy(written, &part.week)?,
+            shadow: shadow(written, &policy, &part.week)?,
+            policy,
             default_time: time(written.default_time.as_ref(), "default-time")?,
             most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
@@ -117,6 +122,23 @@ fn default_memory(written: &QueueFile, pool: &Week) -> Result<u64, Problem> {
 /// Returns the share of memory for one processor, kilobytes.
 fn share(pool: &Resources) -> u64 {
     pool.get(Kind::Memory) / pool.cpus_count().get().max(1)
+}
+
+/// Returns the second policy of a queue, if it runs on this pool in the shadow of the first.
+fn shadow(queue: &QueueFile, real: &PolicySpec, pool: &Week) -> Result<Option<PolicySpec>, Problem> {
+    let Some(written) = &queue.shadow else { return Ok(None) };
+    let wrong = |problem: String| of_field(written, "shadow", &problem);
+    let text = written.get_ref().as_str().ok_or_else(|| wrong("it is a policy, as text".to_owned()))?;
+    let policy: PolicySpec = text.parse().map_err(|error| wrong(format!("{error}")))?;
+    for spec in [&policy, real] {
+        if let Some(why) = unfit(&spec.needs()) {
+            let name = spec.descriptor().name;
+            return Err(wrong(format!("policy {name} is in no shadow and has none: {why}")));
+        }
+    }
+    let machine = pool.machine(queue.name.get_ref(), Time::ZERO);
+    policy.build(&machine, 0).map_err(|error| wrong(format!("{error}")))?;
+    Ok(Some(policy))
 }
 
 /// Returns the policy, if it runs on this pool and a launcher can carry out its decisions.

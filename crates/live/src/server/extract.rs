@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Json, RequestPartsExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use miserly_api::model::{Filter, ProblemCode};
+use miserly_api::model::ProblemCode;
 use miserly_engine::{DaemonReply, DaemonRequest};
 use serde::de::DeserializeOwned;
 
@@ -48,7 +48,7 @@ pub(super) struct Dispatcher<S> {
 pub(super) struct JobNumber(pub(super) i64);
 
 /// The filter of jobs, in the query.
-pub(super) struct JobFilter(pub(super) Filter);
+pub(super) struct Filtered<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for JsonBody<T> {
     type Rejection = ErrorResponse;
@@ -172,13 +172,13 @@ impl<S: Send + Sync> FromRequestParts<S> for JobNumber {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for JobFilter {
+impl<S: Send + Sync, T: DeserializeOwned + 'static> FromRequestParts<S> for Filtered<T> {
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorResponse> {
-        let filter = parts.extract::<Query<Filter>>().await;
+        let filter = parts.extract::<Query<T>>().await;
         filter
-            .map(|Query(filter)| JobFilter(filter))
+            .map(|Query(filter)| Filtered(filter))
             .map_err(|error| ErrorResponse::malformed(error.body_text()))
     }
 }

@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
-    Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    ShadowFilter, ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
 use super::documented::Documented;
-use super::extract::{Dispatcher, JobFilter, JobNumber, JsonBody};
+use super::extract::{Dispatcher, Filtered, JobNumber, JsonBody};
 use super::response::{ErrorResponse, ReplyBody};
 use super::service::Service;
 
@@ -22,6 +22,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_submit, _>(submit::<S>)
         .with::<__path_quote, _>(quote::<S>)
         .with::<__path_what_if, _>(what_if::<S>)
+        .with::<__path_shadow, _>(shadow::<S>)
         .with::<__path_jobs, _>(jobs::<S>)
         .with::<__path_job, _>(job::<S>)
         .with::<__path_wait, _>(wait::<S>)
@@ -109,8 +110,14 @@ operation! {
 }
 
 operation! {
+    /// Returns what other policies would have done, on the events of the queues and with the runtimes that came out.
+    shadow(Filtered(filter) => Filtered<ShadowFilter>) -> DaemonRequest::Shadow(filter);
+    get "/v1/shadow" (params(ShadowFilter),) 200 "the shadows" ShadowReport
+}
+
+operation! {
     /// Returns jobs, by number.
-    jobs(JobFilter(filter) => JobFilter) -> DaemonRequest::Jobs(filter);
+    jobs(Filtered(filter) => Filtered<Filter>) -> DaemonRequest::Jobs(filter);
     get "/v1/jobs" (params(Filter),) 200 "the jobs" [JobView]
 }
 

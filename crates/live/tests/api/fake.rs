@@ -43,6 +43,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
             Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None], forecast: None }))
         }
         DaemonRequest::WhatIf(_) => Ok(DaemonReply::WhatIf(Box::new(samples::what_if()))),
+        DaemonRequest::Shadow(_) => Ok(DaemonReply::Shadow(Box::new(samples::shadow()))),
         DaemonRequest::Cancel { job, .. }
         | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)

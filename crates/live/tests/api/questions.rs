@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Filter, JobIds, ProblemCode, Submission, WhatIf};
+use miserly_api::model::{Filter, JobIds, ProblemCode, ShadowFilter, Submission, WhatIf};
 use miserly_engine::DaemonRequest;
 
 use crate::samples;
@@ -41,6 +41,8 @@ fn each_route_is_a_question() {
     assert_eq!(client.quote(&submission()).unwrap().windows, [Some(samples::window()), None]);
     let what_if = WhatIf { policy: Some("easy".to_owned()), ..WhatIf::default() };
     assert_eq!(client.what_if(&what_if).unwrap(), samples::what_if());
+    let since = ShadowFilter { since: Some(samples::at(5)) };
+    assert_eq!(client.shadow(&since).unwrap(), samples::shadow());
     assert_eq!(client.jobs(&filter).unwrap(), samples::jobs());
     assert_eq!(client.job(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.wait(1).unwrap(), samples::jobs()[0]);
@@ -59,6 +61,7 @@ fn each_route_is_a_question() {
         DaemonRequest::Submit(submission()),
         DaemonRequest::Quote(submission()),
         DaemonRequest::WhatIf(Box::new(what_if)),
+        DaemonRequest::Shadow(since),
         DaemonRequest::Jobs(filter),
         DaemonRequest::Job(1),
         DaemonRequest::Wait(1),

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, ForecastRecord, ForecastView, JobAllocation,
     JobUsage, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
-    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, SharedCpus, Slice,
-    Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer,
-    WhatIfDifference, WhatIfJob, Window,
+    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup,
+    ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage,
+    UsageSource, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -143,6 +143,32 @@ pub(crate) fn what_if() -> WhatIfAnswer {
         not_compared: 1,
         mean: Some(difference),
     }
+}
+
+pub(crate) fn shadow() -> ShadowReport {
+    let group = |name: &str| ShadowGroup {
+        name: name.to_owned(),
+        jobs: 2,
+        mean_wait: Some(60.0),
+        shadow_mean_wait: Some(30.5),
+        earlier: 1,
+        ..ShadowGroup::default()
+    };
+    let shadow = ShadowView {
+        queue: "batch".to_owned(),
+        policy: "easy".to_owned(),
+        real_policy: Some("miser".to_owned()),
+        since: at(0),
+        until: Some(at(8)),
+        behind: 3,
+        waits_for: Some(7),
+        problem: None,
+        all: group("all"),
+        days: vec![group("2026-03-01")],
+        users: vec![ShadowGroup { uid: Some(7), ..group("ann") }],
+        sizes: vec![group("2-4")],
+    };
+    ShadowReport { shadows: vec![shadow] }
 }
 
 pub(crate) fn pools() -> Pools {

@@ -114,7 +114,13 @@ fn is_followed(policy: &str, as_real: bool) -> bool {
 
 /// A real policy and one in its shadow.
 fn two_policies() -> impl Strategy<Value = (String, String)> {
-    let preemptive = ["immediate(quantum=3, after=2)", "immediate(policy=fcfs-backfill, quantum=3, after=2)", "ss", "tss", "is"];
+    let preemptive = [
+        "immediate(quantum=3, after=2)",
+        "immediate(policy=fcfs-backfill, quantum=3, after=2)",
+        "ss",
+        "tss",
+        "is",
+    ];
     let all: Vec<String> = policies().into_iter().chain(preemptive.map(str::to_owned)).collect();
     let followed = |as_real| all.iter().filter(move |policy| is_followed(policy, as_real)).cloned().collect();
     let (real, shadow): (Vec<String>, Vec<String>) = (followed(true), followed(false));

@@ -1,0 +1,146 @@
+//! The report of shadows: starts on the machine beside those in the shadow, by day, user and size.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use miserly_api::model::{ShadowGroup, ShadowReport, ShadowView};
+use miserly_forecast::SizeClass;
+
+use super::follow::{Progress, Row};
+
+/// The runtime below which a slowdown does not count shorter jobs as longer waits, in microseconds.
+const LEAST_RUNTIME: i64 = 10_000_000;
+
+/// The difference from which two starts count as different, in microseconds.
+const DIFFERENT: i64 = 1_000_000;
+
+/// The jobs of one shadow, in sums.
+#[derive(Default)]
+pub(super) struct Summed {
+    all: Sum,
+    days: BTreeMap<jiff::civil::Date, Sum>,
+    users: BTreeMap<u32, Sum>,
+    sizes: BTreeMap<SizeClass, Sum>,
+}
+
+/// Sums over jobs.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    jobs: u64,
+    waits: [i128; 2],
+    slowdowns: [f64; 2],
+    /// The jobs with a slowdown.
+    measured: u64,
+    earlier: u64,
+    later: u64,
+    waits_in_shadow: u64,
+    waits_on_machine: u64,
+    refused: u64,
+}
+
+impl Summed {
+    /// Adds a job of a shadow that has reached an instant.
+    pub(super) fn add(&mut self, row: &Row, until: i64, zone: &TimeZone) {
+        let day =
+            Timestamp::from_microsecond(row.submitted).unwrap_or_default().to_zoned(zone.clone()).date();
+        let size = SizeClass::new(row.procs);
+        let day = self.days.entry(day).or_default();
+        let (user, size) = (self.users.entry(row.uid).or_default(), self.sizes.entry(size).or_default());
+        for sum in [&mut self.all, day, user, size] {
+            sum.add(row, until);
+        }
+    }
+
+    /// Returns the report of a shadow. `user` names users.
+    pub(super) fn view(
+        self,
+        queue: String,
+        policy: String,
+        since: Timestamp,
+        progress: Progress,
+        user: &dyn Fn(u32) -> String,
+    ) -> ShadowView {
+        let instant = |micros| Timestamp::from_microsecond(micros).ok();
+        let users = self.users.iter().map(|(uid, sum)| (Some(*uid), sum.group(user(*uid))));
+        ShadowView {
+            queue,
+            policy,
+            real_policy: progress.real_policy,
+            since,
+            until: progress.until.and_then(instant),
+            behind: progress.behind,
+            waits_for: progress.waits_for,
+            problem: progress.problem,
+            all: self.all.group("all".to_owned()),
+            days: self.days.iter().map(|(day, sum)| sum.group(day.to_string())).collect(),
+            users: users.map(|(uid, group)| ShadowGroup { uid, ..group }).collect(),
+            sizes: self.sizes.iter().map(|(size, sum)| sum.group(size.name().to_owned())).collect(),
+        }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, row: &Row, until: i64) {
+        // The machine is ahead of the shadow. What the shadow has not reached is not compared.
+        let start = row.start.filter(|start| *start <= until);
+        if row.refused {
+            self.refused += 1;
+            return;
+        }
+        let (start, shadow) = match (start, row.shadow_start) {
+            (Some(start), Some(shadow)) => (start, shadow),
+            (Some(_), None) => return self.waits_in_shadow += 1,
+            (None, Some(_)) => return self.waits_on_machine += 1,
+            (None, None) => return,
+        };
+        self.jobs += 1;
+        let waits = [start, shadow].map(|start| start.saturating_sub(row.submitted).max(0));
+        for (sum, wait) in self.waits.iter_mut().zip(waits) {
+            *sum += i128::from(wait);
+        }
+        self.earlier += u64::from(start - shadow >= DIFFERENT);
+        self.later += u64::from(shadow - start >= DIFFERENT);
+        if let Some(runtime) = row.runtime {
+            self.measured += 1;
+            for (sum, wait) in self.slowdowns.iter_mut().zip(waits) {
+                let slowdown = seconds(wait.saturating_add(runtime)) / seconds(runtime.max(LEAST_RUNTIME));
+                *sum += slowdown.max(1.0);
+            }
+        }
+    }
+
+    fn group(&self, name: String) -> ShadowGroup {
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let mean = |sum: f64, of: u64| (of > 0).then(|| sum / of as f64);
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let waits = self.waits.map(|sum| mean(sum as f64 / 1e6, self.jobs));
+        let slowdowns = self.slowdowns.map(|sum| mean(sum, self.measured));
+        ShadowGroup {
+            name,
+            uid: None,
+            jobs: self.jobs,
+            mean_wait: waits[0],
+            shadow_mean_wait: waits[1],
+            mean_slowdown: slowdowns[0],
+            shadow_mean_slowdown: slowdowns[1],
+            earlier: self.earlier,
+            later: self.later,
+            waits_in_shadow: self.waits_in_shadow,
+            waits_on_machine: self.waits_on_machine,
+            refused: self.refused,
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a duration for a quotient")]
+fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// Removes what a user may not see: the rows of others.
+pub(super) fn only_own(report: &mut ShadowReport, uid: u32) {
+    for shadow in &mut report.shadows {
+        shadow.users.retain(|group| group.uid == Some(uid));
+    }
+}
