@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use miserly_api::model::{Exit, JobView, Phase, Submission};
+use miserly_api::model::{Exit, JobView, KilledBy, Phase, Submission};
 use miserly_live::history;
 use rustix::process::Pid;
 
@@ -254,4 +254,48 @@ fn a_daemon_that_is_killed_while_a_job_is_suspended_forgets_nothing() {
     assert_eq!(exit_of(&daemon.wait(long)), Exit::Code(7));
     daemon.wait_for_all();
     assert!(stopped(&daemon).is_empty());
+}
+
+#[test]
+fn a_prediction_ends_no_job_and_outlives_the_daemon() {
+    if !has_two_cpus() {
+        return;
+    }
+    let mut daemon = Daemon::of_policy("easy(predict=last2)");
+    for _ in 0..2 {
+        let short = daemon.submit(&wide(&daemon, "exit 0", 60.0));
+        daemon.wait(short);
+    }
+    // Predicted to end at once. It is corrected, and runs as long as its limit allows.
+    let narrow = |script: &str, time| Submission { cpus: 1, ..wide(&daemon, script, time) };
+    let submit = |submission: Submission| daemon.submit(&submission);
+    let until_file =
+        |name: &str, exit| format!("while [ ! -e {name} ]; do echo >> here; sleep 0.05; done; exit {exit}");
+    let long = submit(narrow(&until_file("go", 7), 60.0));
+    let beyond = submit(narrow("while true; do sleep 0.1; done", 1.0));
+    until("the long job does something", SOON, || daemon.path("here").exists().then_some(()));
+    let ended = daemon.wait(beyond);
+    assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
+    let view = daemon.job(long);
+    let Phase::Running(allocation) = &view.phase else { panic!("it came to {view:?}") };
+    assert!(view.overdue.is_none(), "{view:?}");
+    assert_eq!((allocation.end - allocation.start).get_seconds(), 60, "{view:?}");
+    daemon.kill();
+    daemon.start();
+    // By their requests, the second one would delay the first.
+    let head = daemon.submit(&wide(&daemon, "exit 0", 60.0));
+    let passes = daemon.submit(&Submission { cpus: 1, ..wide(&daemon, "exit 3", 600.0) });
+    assert_eq!(exit_of(&daemon.wait(passes)), Exit::Code(3));
+    assert_eq!((state(&daemon.job(head)), state(&daemon.job(long))), ("queued", "running"));
+    // Under a policy that predicts nothing, it has its limit.
+    daemon.configure(&queue("easy"));
+    let pid = daemon.pid().expect("a daemon");
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal");
+    until("the configuration is read", SOON, || daemon.log().contains("was read again").then_some(()));
+    assert_eq!(state(&daemon.job(long)), "running");
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(long)), Exit::Code(7));
+    daemon.wait(head);
+    let replay = miserly(&["replay", "--state", daemon.state().to_str().expect("a path")]);
+    assert!(replay.status.success(), "{replay:?}");
 }

@@ -87,9 +87,6 @@ impl Driver {
     /// Replaces the policy by another one, which is rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
         prepare(&mut self.ledger, &*policy);
-        if !policy.predicts() {
-            self.ledger.drop_predictions(self.last);
-        }
         policy.rebuild(self.last, &self.ledger);
         self.policy = policy;
     }
@@ -323,6 +320,10 @@ fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
         Some(slicing) => ledger.slice_time(slicing),
         None if policy.names_pes() => ledger.name_pes(),
         None => {}
+    }
+    // Nobody would correct those of the policy before.
+    if !policy.predicts() {
+        ledger.drop_predictions();
     }
 }
 

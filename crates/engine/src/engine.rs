@@ -11,13 +11,13 @@ use crate::checkpoints::SinceCheckpoint;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::earlier_promises::EarlierPromises;
-use crate::expected_ends::ExpectedEnds;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::{CommitRetry, Facts};
+use crate::rounds::expected_end;
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::unrecorded::UnrecordedJobs;
@@ -214,7 +214,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the instant of the next event that no input announces.
     pub(crate) fn next_due(&self) -> Option<Time> {
         let end = self.jobs.next_end();
-        debug_assert_eq!(end, self.jobs.running().filter_map(|number| self.expected_end(number)).min());
+        debug_assert_eq!(
+            end,
+            self.jobs.running().filter_map(|number| expected_end(self.entry(number)?)).min()
+        );
         end.into_iter().chain(self.dependencies.next_due()).chain(self.system.wake()).min()
     }
 

@@ -12,7 +12,7 @@ pub(crate) trait ExpectedEnds {
     /// Returns whether a job has not finished, also if it has no usable record.
     fn is_unfinished(&self, number: i64) -> bool;
 
-    /// Returns the instant at which a running job's resources are free. It is unknown for an overdue job.
+    /// Returns the latest end of a running job, whatever its prediction is. It is unknown for an overdue job.
     fn expected_end(&self, number: i64) -> Option<Time>;
 
     /// Returns the latest end of a waiting job with a promise.

@@ -1,8 +1,9 @@
 //! The free capacity of the pools from now on.
 
 use miserly_api::model::{Pool, Pools, Slice};
-use miserly_core::{Calendar, Entry, Expected, Kind, Machine, Resources, Span, State, Time};
+use miserly_core::{Calendar, Entry, Kind, Machine, Resources, Span, State, Time};
 
+use crate::rounds::limit_end;
 use crate::snapshot::QueueSnapshot;
 use crate::{Now, Queue, Record, Snapshot};
 
@@ -70,9 +71,9 @@ fn slices(now: Now, capacity: &Resources, mut windows: Vec<Window>, pool: &Calen
 /// Returns the window of a running job, or of a waiting one with a promise or a plan.
 fn window(now: Time, machine: &Machine, entry: &Entry) -> Option<Window> {
     match &entry.state {
-        State::Running { expected, placement, .. } => {
+        State::Running { placement, .. } => {
             // The end of an overdue job is unknown.
-            let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
+            let end = limit_end(entry).unwrap_or(Time::MAX);
             Some(Window { start: now, end, amount: placement.total() })
         }
         State::Waiting => {

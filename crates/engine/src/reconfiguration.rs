@@ -24,6 +24,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.try_setup(now, &setup, trial)?;
         self.stopped.clear();
         self.system = self.system_over(&setup)?;
+        // Without predictions, the planned ends are others.
+        self.save_entries();
         self.cpus = self.cpus.anew(&setup);
         for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);

@@ -4,7 +4,7 @@ use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Tim
 
 use crate::expected_ends::{ExpectedEnds, promised_end};
 use crate::late_start::LONGEST_DELAY;
-use crate::rounds::expected_end;
+use crate::rounds::limit_end;
 use crate::{Engine, EngineError, JobState, Journal, Launcher, Now, Record, Setup};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -103,7 +103,7 @@ impl<L: Launcher, J: Journal> ExpectedEnds for Engine<L, J> {
     }
 
     fn expected_end(&self, number: i64) -> Option<Time> {
-        expected_end(self.entry(number)?)
+        limit_end(self.entry(number)?)
     }
 
     fn promised_end(&self, number: i64) -> Option<Time> {

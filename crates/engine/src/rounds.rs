@@ -111,6 +111,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let overdue = round.overdue.clone();
         let mut effects = vec![];
         self.system.round(at, &mut round, &mut effects)?;
+        // A job that only outlived its prediction has a later one by now, and runs on.
+        let is_overdue = |job: &JobId| {
+            let entry = self.system.ledger_of(*job).and_then(|ledger| ledger.get(*job));
+            entry.is_none_or(|entry| overdue_since(entry).is_some())
+        };
+        let overdue: Vec<JobId> = overdue.into_iter().filter(is_overdue).collect();
         self.end_overdue(&overdue);
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
@@ -140,7 +146,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Copies the ledger entries that changed into the records.
-    fn save_entries(&mut self) {
+    pub(crate) fn save_entries(&mut self) {
         for queue in self.system.queues_mut() {
             for job in queue.ledger_mut().take_touched() {
                 let Some(number) = self.jobs.number(job) else { continue };
@@ -192,7 +198,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// Returns the instant at which the resources of a running job are free, if it is known.
+/// Returns the latest end of a running job: that of its time limit. It is unknown for an overdue job.
+pub(crate) fn limit_end(entry: &Entry) -> Option<Time> {
+    let planned = expected_end(entry)?;
+    let limit = || entry.progress.at + entry.left(entry.progress.at, entry.working());
+    Some(if entry.prediction.is_some() { limit() } else { planned })
+}
+
+/// Returns the instant at which a running job is planned to end: its latest end, or that of its prediction.
 pub(crate) fn expected_end(entry: &Entry) -> Option<Time> {
     match entry.state {
         State::Running { expected: Expected::At(end), .. } => Some(end),

@@ -10,7 +10,7 @@ use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
 
 use crate::expected_ends::ExpectedEnds;
 use crate::record_map::RecordMap;
-use crate::rounds::expected_end;
+use crate::rounds::limit_end;
 use crate::stopped_queue::StoppedQueues;
 use crate::unrecorded::UnrecordedJobs;
 use crate::values::EngineValues;
@@ -161,7 +161,7 @@ impl ExpectedEnds for Snapshot {
     }
 
     fn expected_end(&self, number: i64) -> Option<Time> {
-        expected_end(&self.ledger_entry(number)?)
+        limit_end(&self.ledger_entry(number)?)
     }
 
     fn promised_end(&self, number: i64) -> Option<Time> {

@@ -3,6 +3,7 @@
 use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
 use miserly_core::{Entry, Expected, Kind, Pace, Span, State, Time};
 
+use crate::rounds::limit_end;
 use crate::rounds::overdue_since;
 use crate::snapshot::QueueSnapshot;
 use crate::{JobState, Now, Queue, Record, SavedEntry, Snapshot, output_path};
@@ -62,7 +63,8 @@ impl Snapshot {
         let pace = entry.map_or(Pace::WHOLE, |entry| entry.progress.pace);
         match (run, entry.map(|entry| &entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
-                let (Expected::At(end) | Expected::Overdue { since: end }) = *expected;
+                let (Expected::At(planned) | Expected::Overdue { since: planned }) = *expected;
+                let end = entry.and_then(limit_end).unwrap_or(planned);
                 // The cleanup time passes at the pace of the job, too.
                 let end = end - pace.time_for(record.cleanup_time(self.setup.cleanup_time));
                 let start = now.wall_at(start);

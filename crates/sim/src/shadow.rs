@@ -220,9 +220,10 @@ impl Shadow {
 
     /// Returns an entry of a real queue, as a shadow takes it over: without promise, plan and quantum.
     pub fn without_plans(mut entry: Entry, now: Time) -> Entry {
+        let predicted = entry.prediction.take().is_some();
         let left = entry.planned_left(now, entry.working());
         if let State::Running { expected, quantum, released, .. } = &mut entry.state {
-            if quantum.take().is_some() {
+            if quantum.take().is_some() || predicted {
                 *expected = Expected::At(now + left);
             }
             *released = false;

@@ -399,16 +399,20 @@ impl Ledger {
 
     /// Drops all predictions, for a policy that makes none. A running job whose prediction was too
     /// short is no longer overdue.
-    pub(crate) fn drop_predictions(&mut self, now: Time) {
-        for entry in self.jobs.iter_mut().flatten() {
-            if entry.prediction.take().is_none() {
-                continue;
-            }
-            let left = entry.progress.left(now, entry.allowed(), entry.working());
-            if let State::Running { expected, quantum: None, .. } = &mut entry.state
-                && left > Span::ZERO
-            {
-                *expected = Expected::At(now + left);
+    pub(crate) fn drop_predictions(&mut self) {
+        let predicted = |entry: &&Entry| entry.prediction.is_some();
+        let all = self.running().chain(self.suspended()).chain(self.waiting());
+        let all: Vec<JobId> = all.filter(|job| predicted(&self.entry(*job))).collect();
+        for job in all {
+            let entry = self.entry_mut(job);
+            entry.prediction = None;
+            let at = entry.progress.at;
+            let end = at + entry.progress.left(at, entry.allowed(), entry.working());
+            if let State::Running { expected, quantum: None, .. } = &mut entry.state {
+                match *expected {
+                    Expected::Overdue { since } if since >= end => {}
+                    _ => *expected = Expected::At(end),
+                }
             }
         }
     }

@@ -25,7 +25,7 @@ const UNMET: [UnmetNeed; 6] = [
     (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
     (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
     (|needs| needs.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
-    (|needs| needs.predictions, "it predicts runtimes, which the daemon does not support yet"),
+    (|needs| needs.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
     (|needs| needs.swapping, "overhead: a stopped process keeps its memory"),
 ];
 

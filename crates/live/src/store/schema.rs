@@ -18,7 +18,8 @@ use super::mark::CommitMark;
 /// | 1 | the first version |
 /// | 2 | promises that moved are named values; the journal unites them; values can be removed |
 /// | 3 | the journal has checkpoints and sealed segments, and may begin at a checkpoint |
-pub(super) const FORMAT: u32 = 3;
+/// | 4 | jobs have predicted runtimes, and queues what their policies learned of users |
+pub(super) const FORMAT: u32 = 4;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

@@ -26,6 +26,14 @@ pub enum Passes {
     },
 }
 
+impl PredictionRules {
+    /// Returns whether a plan may hold resources for longer than the estimate allows.
+    pub(crate) fn plans_beyond_limits(&self) -> bool {
+        let longer = matches!(self.predictor, Predictor::Scale(thousandths) if thousandths > 1000);
+        self.book == Book::Predicted && (longer || self.corrector == Corrector::Double)
+    }
+}
+
 /// The rules by which a policy predicts runtimes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictionRules {

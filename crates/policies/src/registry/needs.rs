@@ -36,6 +36,8 @@ pub struct Needs {
     pub time_slices: bool,
     /// It plans running jobs to end before their limits, and corrects that.
     pub predictions: bool,
+    /// It plans jobs to run beyond their limits.
+    pub beyond_limits: bool,
     /// It uses the actual runtimes of jobs, which only a simulation knows.
     pub known_runtimes: bool,
 
@@ -63,6 +65,7 @@ impl Needs {
         resizing: false,
         time_slices: false,
         predictions: false,
+        beyond_limits: false,
         known_runtimes: false,
         begin_and_deadline: false,
         refusals: false,
@@ -93,7 +96,7 @@ impl Needs {
     }
 
     /// Returns every fact with its name, in order.
-    pub const fn facts(&self) -> [(&'static str, bool); 17] {
+    pub const fn facts(&self) -> [(&'static str, bool); 18] {
         [
             ("one_host", self.one_host),
             ("one_host_per_job", self.one_host_per_job),
@@ -108,6 +111,7 @@ impl Needs {
             ("resizing", self.resizing),
             ("time_slices", self.time_slices),
             ("predictions", self.predictions),
+            ("beyond_limits", self.beyond_limits),
             ("known_runtimes", self.known_runtimes),
             ("begin_and_deadline", self.begin_and_deadline),
             ("refusals", self.refusals),

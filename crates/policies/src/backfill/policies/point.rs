@@ -44,7 +44,8 @@ impl Params for Point {
         let exact = self.rules.predictions.is_some_and(|rules| rules.predictor == Predictor::Exact);
         let constraints = needs.begin_and_deadline && !self.rules.plans_by_predictions();
         let predictions = self.rules.predictions.is_some();
-        Needs { predictions, known_runtimes: exact, begin_and_deadline: constraints, ..needs }
+        let beyond_limits = self.rules.predictions.is_some_and(|rules| rules.plans_beyond_limits());
+        Needs { predictions, beyond_limits, known_runtimes: exact, begin_and_deadline: constraints, ..needs }
     }
 
     fn backfill(&self) -> Option<Point> {
