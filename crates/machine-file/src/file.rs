@@ -77,14 +77,14 @@ pub struct QueueFile {
     pub calendar: Vec<Spanned<RuleFile>>,
     /// Its policy, if it differs from that of all others.
     pub policy: Option<Spanned<String>>,
+    /// For the daemon: a second policy beside that of the queue, which starts no job.
+    pub shadow: Option<Spanned<Value>>,
     /// The users with access.
     #[serde(default)]
     pub users: Vec<Spanned<Account>>,
     /// The groups with access.
     #[serde(default)]
     pub groups: Vec<Spanned<Account>>,
-    /// For the daemon: a second policy beside that of the queue, which starts no job.
-    pub shadow: Option<Spanned<Value>>,
     /// For the daemon: the horizon of the policy.
     pub horizon: Option<Spanned<Value>>,
     /// For the daemon: the time limit of a job without one.

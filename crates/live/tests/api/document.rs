@@ -53,7 +53,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 15);
+    assert_eq!(operations.len(), 16);
     for (method, path, operation) in operations {
         let answer = server.request(&method, &path.replace("{n}", "1"), body(&path));
         let place = format!("{method} {path}");
