@@ -12,6 +12,7 @@ mod import;
 mod live;
 
 mod reproduce;
+mod slurm;
 
 use std::ffi::OsStr;
 use std::io;
@@ -44,6 +45,10 @@ pub(crate) use self::live::{
     SubmitArgs, TakeBackArgs,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
+pub(crate) use self::slurm::{
+    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    SlurmStatusArgs, SlurmWatchArgs,
+};
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
@@ -94,6 +99,8 @@ pub(crate) enum Command {
     Daemon(ServeArgs),
     /// Tells what another policy would have done on the daemon's queues
     Shadow(ShadowArgs),
+    /// Reads a Slurm cluster: its state, its accounting, and forecasts of its waiting jobs
+    Slurm(SlurmClusterArgs),
     /// Replays the daemon's journal in the simulator and compares every decision
     Replay(ReplayArgs),
     /// Supervises one attempt of a job; started by the daemon

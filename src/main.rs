@@ -119,6 +119,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => success_of(commands::experiment::report(args)),
         Command::Daemon(args) => success_of(commands::live::daemon::run(args)),
         Command::Shadow(args) => success_of(commands::live::shadow(args)),
+        Command::Slurm(args) => success_of(commands::slurm::run(args)),
         Command::Replay(args) => commands::live::replay::run(args),
         Command::Submit(args) => commands::live::submit(args),
         Command::Queue(args) => commands::live::queue(args),

@@ -75,6 +75,15 @@ pub(crate) struct BatsimArgs {
     pub(crate) written: WrittenArgs,
 }
 
+impl From<SubmitAtArg> for SubmitAt {
+    fn from(submit_at: SubmitAtArg) -> SubmitAt {
+        match submit_at {
+            SubmitAtArg::Submit => SubmitAt::Submit,
+            SubmitAtArg::Eligible => SubmitAt::Eligible,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SubmitAtArg {
     /// The submission by the user
@@ -89,10 +98,7 @@ impl SlurmArgs {
             procs: self.procs,
             nodes: self.nodes,
             time_zone: self.time_zone.clone(),
-            submit_at: match self.submit_at {
-                SubmitAtArg::Submit => SubmitAt::Submit,
-                SubmitAtArg::Eligible => SubmitAt::Eligible,
-            },
+            submit_at: self.submit_at.into(),
             keep_ids: self.keep_ids,
             lenient: self.lenient,
         }

@@ -30,7 +30,7 @@ fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
 
 /// Writes the log to its file and the report to standard output. Without a file, the log goes to
 /// standard output and the report to standard error.
-fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
+pub(super) fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
     // A report in JSON on standard error stands alone.
     if args.output.is_some() || !args.json {
         warn_of_size(&log.report);

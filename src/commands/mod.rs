@@ -27,3 +27,5 @@ pub(crate) mod experiment;
 pub(crate) mod measured;
 
 pub(crate) mod live;
+
+pub(crate) mod slurm;

@@ -36,4 +36,4 @@ pub use jiff::tz::TimeZone;
 pub use error::{FieldError, ImportError};
 pub use log::{ImportedLog, Report};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
-pub use slurm::{SlurmOptions, SubmitAt, command, slurm};
+pub use slurm::{SlurmOptions, SubmitAt, columns, command, slurm};

@@ -65,6 +65,7 @@ pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
+pub(crate) use self::text::{counted, local, table};
 pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
 use crate::args::DaemonArgs;

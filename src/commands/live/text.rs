@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Returns an instant in local time, ISO-like, to the second.
-pub(super) fn local(at: Timestamp) -> String {
+pub(crate) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// Returns a number and its word, in the plural if needed.
-pub(super) fn counted(number: u64, word: &str) -> String {
+pub(crate) fn counted(number: u64, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -36,7 +36,7 @@ pub(super) fn jobs(jobs: &[i64]) -> String {
 }
 
 /// Returns a table without lines. The columns in `right` are numbers.
-pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(crate) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
     table.set_header(header);

@@ -59,11 +59,16 @@ const REQUIRED: [(&str, &[Column]); 6] = [
 
 /// Returns the command that prints the input. Its period must be adjusted.
 pub fn command() -> String {
-    let columns: Vec<_> = Column::ALL[..COMMAND_COLUMNS].iter().map(|column| column.names()[0]).collect();
     format!(
         "SLURM_TIME_FORMAT=%s sacct -X -D -P -a -S 2024-03-01 -E 2024-04-01 -o {} > march.sacct\n",
-        columns.join(",")
+        columns()
     )
+}
+
+/// Returns the columns of [`command`], for `sacct -o`.
+pub fn columns() -> String {
+    let columns: Vec<_> = Column::ALL[..COMMAND_COLUMNS].iter().map(|column| column.names()[0]).collect();
+    columns.join(",")
 }
 
 /// The positions of the columns in a file.

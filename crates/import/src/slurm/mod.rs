@@ -19,7 +19,7 @@ use miserly_core::Procs;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
-pub use columns::command;
+pub use columns::{columns, command};
 
 use self::columns::ColumnLayout;
 use self::job::{LineResult, NumberMaps, line_result};

@@ -1,0 +1,231 @@
+//! Forecasts of the jobs of a cluster, and what came of them.
+
+use std::collections::BTreeMap;
+
+use miserly_forecast::{Forecaster, Given};
+use miserly_policies::PolicySpec;
+use serde::Serialize;
+
+use crate::{Cluster, JobState};
+
+/// A forecast of a waiting job. Times are seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobForecast {
+    /// The job.
+    pub job: u64,
+    /// The instant of the forecast, by the clock of the controller.
+    pub made: i64,
+    /// The median start.
+    pub median: i64,
+    /// The start by which 80 % start.
+    pub by_80: i64,
+    /// The start by which 95 % start.
+    pub by_95: i64,
+    /// The start that Slurm expects.
+    pub slurm: Option<i64>,
+}
+
+/// The forecasts of a cluster at an instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Forecasts {
+    /// The forecasts, by job.
+    pub jobs: Vec<JobForecast>,
+    /// The waiting jobs without a forecast, with the reason.
+    pub left_out: BTreeMap<u64, String>,
+}
+
+/// Returns forecasts of the waiting jobs of a cluster, from `draws` futures with likely runtimes.
+pub fn forecasts(
+    cluster: &Cluster,
+    forecaster: &Forecaster,
+    policy: Option<&PolicySpec>,
+    draws: u64,
+) -> Forecasts {
+    given(cluster, forecaster, policy, draws).0
+}
+
+/// Returns the forecasts, and those of the simulations behind them.
+fn given(
+    cluster: &Cluster,
+    forecaster: &Forecaster,
+    policy: Option<&PolicySpec>,
+    draws: u64,
+) -> (Forecasts, Vec<Given>) {
+    let (mut forecasts, mut all) = (Forecasts::default(), vec![]);
+    let made = cluster.configuration.now;
+    for queue in cluster.queues(policy) {
+        forecasts.left_out.extend(queue.left_out.clone());
+        let given = forecaster.forecasts(&queue.live, draws, &|_| true);
+        for one in &given {
+            let at = |seconds: u64| made.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
+            let [median, by_80, by_95] = one.bounds.map(at);
+            let Ok(job) = u64::try_from(one.job) else { continue };
+            let slurm = cluster.jobs.get(&job).and_then(|job| job.start);
+            forecasts.jobs.push(JobForecast { job, made, median, by_80, by_95, slurm });
+        }
+        let ledger = &queue.live.copy.ledger;
+        for job in ledger.waiting() {
+            let number = ledger.request(job).number;
+            if !given.iter().any(|given| given.job == number)
+                && let Ok(number) = u64::try_from(number)
+            {
+                let why = "it did not start in all simulated futures".to_owned();
+                forecasts.left_out.insert(number, why);
+            }
+        }
+        all.extend(given);
+    }
+    forecasts.jobs.sort_by_key(|forecast| forecast.job);
+    (forecasts, all)
+}
+
+/// The first forecast of a job, and its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Audited {
+    /// The forecast.
+    #[serde(flatten)]
+    pub forecast: JobForecast,
+    /// The start.
+    pub start: i64,
+}
+
+/// What became of forecasts. Errors are in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AuditSummary {
+    /// Jobs with a forecast that have started.
+    pub jobs: u64,
+    /// Those that started by the bounds of 50, 80 and 95 %.
+    pub kept: [u64; 3],
+    /// The mean distance of the median from the start.
+    pub mean_error: Option<f64>,
+    /// The jobs for which Slurm expected a start at the same instant.
+    pub with_slurm: u64,
+    /// The mean distance of the median from the start, of these.
+    pub mean_error_of_these: Option<f64>,
+    /// The mean distance of Slurm's expected start from the start.
+    pub slurm_mean_error: Option<f64>,
+}
+
+/// Follows a cluster: the first forecast of each job, and its start.
+#[derive(Debug, Default)]
+pub struct Audit {
+    forecaster: Forecaster,
+    open: BTreeMap<u64, (JobForecast, Given)>,
+    settled: Vec<Audited>,
+}
+
+impl Audit {
+    /// Returns an audit that learned from earlier jobs.
+    pub fn new(forecaster: Forecaster) -> Audit {
+        Audit { forecaster, ..Audit::default() }
+    }
+
+    /// Takes in a state of the cluster. Returns the forecasts whose jobs have started since the last one.
+    pub fn follow(&mut self, cluster: &Cluster, policy: Option<&PolicySpec>, draws: u64) -> Vec<Audited> {
+        let mut audited = vec![];
+        let waits = |number: &u64| cluster.jobs.get(number).is_some_and(|job| job.state == JobState::Pending);
+        let over: Vec<u64> = self.open.keys().filter(|number| !waits(number)).copied().collect();
+        for number in over {
+            let Some((forecast, given)) = self.open.remove(&number) else { continue };
+            // A job that came and went between two states has no start that is known.
+            let Some(start) = cluster.jobs.get(&number).and_then(|job| job.start) else { continue };
+            let wait = u64::try_from(start - forecast.made).unwrap_or(0);
+            self.forecaster.settle(&given, wait);
+            audited.push(Audited { forecast, start });
+        }
+        self.settled.extend(audited.iter().cloned());
+        let new = cluster.jobs.values().any(|job| {
+            job.state == JobState::Pending && !self.open.contains_key(&job.number) && !job.is_held()
+        });
+        if new {
+            let (forecasts, given) = given(cluster, &self.forecaster, policy, draws);
+            let by_job: BTreeMap<i64, Given> = given.into_iter().map(|given| (given.job, given)).collect();
+            for forecast in forecasts.jobs {
+                let found = i64::try_from(forecast.job).ok().and_then(|job| by_job.get(&job));
+                if let Some(given) = found {
+                    self.open.entry(forecast.job).or_insert_with(|| (forecast, given.clone()));
+                }
+            }
+        }
+        audited
+    }
+
+    /// Returns what became of the forecasts so far.
+    pub fn summary(&self) -> AuditSummary {
+        let mut summary = AuditSummary { jobs: self.settled.len() as u64, ..AuditSummary::default() };
+        let (mut all, mut these, mut slurm) = (0_u64, 0_u64, 0_u64);
+        for Audited { forecast, start } in &self.settled {
+            let error = forecast.median.abs_diff(*start);
+            all += error;
+            for (kept, bound) in
+                summary.kept.iter_mut().zip([forecast.median, forecast.by_80, forecast.by_95])
+            {
+                *kept += u64::from(*start <= bound);
+            }
+            if let Some(expected) = forecast.slurm {
+                summary.with_slurm += 1;
+                these += error;
+                slurm += expected.abs_diff(*start);
+            }
+        }
+        let mean = |sum: u64, of: u64| (of > 0).then(|| sum as f64 / of as f64);
+        summary.mean_error = mean(all, summary.jobs);
+        summary.mean_error_of_these = mean(these, summary.with_slurm);
+        summary.slurm_mean_error = mean(slurm, summary.with_slurm);
+        summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Configuration, Job, Limit, Node, Partition};
+
+    fn at(now: i64, jobs: Vec<Job>) -> Cluster {
+        let node = Node { states: vec!["idle".to_owned()], cpus: 4, ..Node::default() };
+        let nodes = vec!["a".to_owned()];
+        let partition = Partition { nodes, state: "up".to_owned(), ..Partition::default() };
+        Cluster {
+            configuration: Configuration {
+                now,
+                scheduler: "sched/backfill".to_owned(),
+                ..Configuration::default()
+            },
+            nodes: [("a".to_owned(), node)].into(),
+            partitions: [("batch".to_owned(), partition)].into(),
+            jobs: jobs.into_iter().map(|job| (job.number, job)).collect(),
+            ..Cluster::default()
+        }
+    }
+
+    fn job(number: u64, start: Option<i64>, state: JobState) -> Job {
+        let on = if state == JobState::Running { vec!["a".to_owned()] } else { vec![] };
+        let partitions = vec!["batch".to_owned()];
+        let limit = Limit::Seconds(100);
+        Job { number, partitions, state, cpus: 4, priority: 1, limit, start, on, ..Job::default() }
+    }
+
+    #[test]
+    fn forecasts_are_compared_with_starts() {
+        let mut audit = Audit::default();
+        let waiting = |slurm| vec![job(1, Some(1000), JobState::Running), job(2, slurm, JobState::Pending)];
+        let cluster = at(1010, waiting(Some(1200)));
+        assert_eq!(forecasts(&cluster, &Forecaster::default(), None, 5).jobs[0].median, 1100);
+        assert_eq!(audit.follow(&cluster, None, 5), []);
+        // Later forecasts of the same job do not count.
+        assert_eq!(audit.follow(&at(1050, waiting(None)), None, 5), []);
+        let audited = audit.follow(&at(1085, vec![job(2, Some(1080), JobState::Running)]), None, 5);
+        assert_eq!((audited.len(), audited[0].start, audited[0].forecast.made), (1, 1080, 1010));
+        let summary = audit.summary();
+        assert_eq!((summary.jobs, summary.kept, summary.with_slurm), (1, [1, 1, 1], 1));
+        assert_eq!((summary.mean_error, summary.slurm_mean_error), (Some(20.0), Some(120.0)));
+        // A job that is gone without a start is not counted.
+        audit.follow(
+            &at(1090, vec![job(2, Some(1080), JobState::Running), job(3, None, JobState::Pending)]),
+            None,
+            5,
+        );
+        assert_eq!(audit.follow(&at(1100, vec![]), None, 5), []);
+        assert_eq!(audit.summary().jobs, 1);
+    }
+}

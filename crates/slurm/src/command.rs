@@ -1,0 +1,119 @@
+//! Slurm's own commands.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::SlurmError;
+
+/// The longest time for an answer. A controller under load takes seconds; a wrong configuration makes a command try for a minute.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// The time between two looks whether a command has ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The most characters of an error message.
+const MOST: usize = 400;
+
+/// Slurm's commands, on a machine that has them.
+#[derive(Clone, Debug, Default)]
+pub struct Slurm {
+    /// The configuration of the cluster; that of the environment, if absent.
+    pub configuration: Option<PathBuf>,
+}
+
+/// An answer, and the time that it took.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) took: Duration,
+}
+
+impl Slurm {
+    /// Returns the answer of a command. Times in it are seconds since 1970.
+    #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]
+    pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Result<Answer, SlurmError> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => SlurmError::Missing { program: program.to_owned() },
+            _ => SlurmError::Program { program: program.to_owned(), error },
+        };
+        let begin = Instant::now();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("SLURM_TIME_FORMAT", "%s")
+            .env("LC_ALL", "C")
+            .envs(self.configuration.iter().map(|path| ("SLURM_CONF", OsString::from(path))))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // These change what the commands print.
+        for name in ["SQUEUE_FORMAT", "SQUEUE_STATES", "SQUEUE_PARTITION", "SQUEUE_USERS", "SACCT_FORMAT"] {
+            command.env_remove(name);
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let (text, message) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if begin.elapsed() > WITHIN {
+                let _ = child.kill();
+                let _ = child.wait();
+                let message = shortened(&joined(message));
+                return Err(SlurmError::Late { program: program.to_owned(), within: WITHIN, message });
+            }
+            thread::sleep(LOOK);
+        };
+        let (text, message) = (joined(text), joined(message));
+        if !status.success() {
+            return Err(SlurmError::Failed { program: program.to_owned(), message: shortened(&message) });
+        }
+        Ok(Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() })
+    }
+}
+
+fn reader(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = vec![];
+        if let Some(mut from) = from {
+            let _ = from.read_to_end(&mut bytes);
+        }
+        bytes
+    })
+}
+
+fn joined(reader: thread::JoinHandle<Vec<u8>>) -> Vec<u8> {
+    reader.join().unwrap_or_default()
+}
+
+/// Returns a message on one line.
+fn shortened(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ").chars().filter(|letter| !letter.is_control()).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_command_and_a_failing_one_are_told_apart() {
+        let slurm = Slurm::default();
+        let missing = slurm.ask("no-such-program-of-slurm", &[]).unwrap_err();
+        assert!(matches!(missing, SlurmError::Missing { .. }), "{missing}");
+        let failed = slurm.ask("ls", &["/no/such/file"]).unwrap_err().to_string();
+        assert!(failed.starts_with("ls failed: ls: ") && !failed.contains('\n'), "{failed}");
+    }
+
+    #[test]
+    fn times_are_seconds_and_the_configuration_is_the_given_one() {
+        let slurm = Slurm { configuration: Some("/etc/one".into()) };
+        let answer = slurm.ask("sh", &["-c", "echo $SLURM_TIME_FORMAT $SLURM_CONF"]).unwrap();
+        assert_eq!(answer.text, "%s /etc/one\n");
+    }
+}

@@ -1,0 +1,37 @@
+//! A Slurm cluster, as its own commands show it.
+//!
+//! [`Slurm`] runs them, without a shell. [`Cluster`] is the state at one instant: nodes, partitions, jobs, reservations.
+//! [`Poller`] reads it again and again at a small share of the controller's time, and [`Change`]s are the differences.
+//! [`log()`] is the accounting as a job log.
+//!
+//! Only text formats are read, which are the same in all versions since 22.05; the JSON of the commands is not.
+//! Nothing here changes a cluster.
+
+mod accounting;
+
+mod audit;
+
+mod cluster;
+
+mod command;
+
+mod error;
+
+mod fields;
+
+mod host_list;
+
+mod poller;
+
+mod queues;
+
+pub use accounting::{learn, log};
+pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
+pub use cluster::{
+    Amount, Change, Cluster, Configuration, Job, JobState, Limit, Node, Partition, Reservation, changes,
+};
+pub use command::Slurm;
+pub use error::SlurmError;
+pub use host_list::{HostListError, hosts};
+pub use poller::Poller;
+pub use queues::Queue;

@@ -1,0 +1,263 @@
+//! The partitions of a cluster as queues that a policy can simulate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Progress, Request, Resources, Span, State,
+    Time, work,
+};
+use miserly_forecast::{LiveQueue, SystemCopy};
+use miserly_policies::PolicySpec;
+
+use crate::{Cluster, Job, JobState, Limit};
+
+/// The time limit of a job without one.
+const LONGEST: i64 = 365 * 86_400;
+
+/// Partitions that share nodes, with their jobs as one queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// The partitions, by name.
+    pub partitions: Vec<String>,
+    /// The processors of the nodes on which jobs can start.
+    pub cpus: u64,
+    /// The jobs, in the order in which Slurm looks at them.
+    pub live: LiveQueue,
+    /// The waiting jobs that are not in the queue, by number, with the reason.
+    pub left_out: BTreeMap<u64, String>,
+}
+
+impl Cluster {
+    /// Returns the partitions as queues: those that share a node are one.
+    ///
+    /// Without a policy, a queue has the one that is most like the cluster's scheduler: `conservative` without kept
+    /// reservations for `sched/backfill`, which plans each waiting job at each pass, or else `fcfs`. It counts processors.
+    /// Memory, generic resources and the places of processors are left out of account.
+    pub fn queues(&self, policy: Option<&PolicySpec>) -> Vec<Queue> {
+        let groups = self.partitions_by_nodes();
+        groups.into_iter().filter_map(|partitions| self.queue(partitions, policy)).collect()
+    }
+
+    /// Returns the partitions in groups that share nodes.
+    fn partitions_by_nodes(&self) -> Vec<BTreeSet<&str>> {
+        let mut groups: Vec<(BTreeSet<&str>, BTreeSet<&str>)> = vec![];
+        for (name, partition) in &self.partitions {
+            let mut names = BTreeSet::from([name.as_str()]);
+            let mut nodes: BTreeSet<&str> = partition.nodes.iter().map(String::as_str).collect();
+            let (with, without) = groups.into_iter().partition(|(_, others)| !others.is_disjoint(&nodes));
+            groups = without;
+            let with: Vec<(BTreeSet<&str>, BTreeSet<&str>)> = with;
+            for (other_names, other_nodes) in with {
+                names.extend(other_names);
+                nodes.extend(other_nodes);
+            }
+            groups.push((names, nodes));
+        }
+        let mut groups: Vec<BTreeSet<&str>> = groups.into_iter().map(|(names, _)| names).collect();
+        groups.sort();
+        groups
+    }
+
+    fn queue(&self, partitions: BTreeSet<&str>, policy: Option<&PolicySpec>) -> Option<Queue> {
+        let nodes: BTreeSet<&str> = partitions
+            .iter()
+            .flat_map(|name| self.partitions[*name].nodes.iter().map(String::as_str))
+            .filter(|node| self.nodes.get(*node).is_some_and(crate::Node::is_usable))
+            .collect();
+        let cpus: u64 = nodes.iter().map(|node| self.nodes[*node].cpus).sum();
+        let machine = Machine::plain(Procs::new(cpus.max(1)));
+        let now = Time::from_ticks(self.configuration.now.checked_mul(1_000_000)?);
+        let mut entries = vec![];
+        let mut left_out = BTreeMap::new();
+        let mut waiting: Vec<&Job> = vec![];
+        for job in self.jobs.values() {
+            let mine = job.partitions.iter().any(|name| partitions.contains(name.as_str()));
+            match &job.state {
+                _ if !mine => {}
+                JobState::Pending => match self.obstacle(job, cpus) {
+                    Some(reason) => drop(left_out.insert(job.number, reason)),
+                    None => waiting.push(job),
+                },
+                // It keeps its processors until it ends, and nobody knows when it goes on.
+                JobState::Suspended => {}
+                JobState::Running | JobState::Other(_) => entries.extend(running(job, &nodes, now)),
+            }
+        }
+        let tier = |job: &Job| {
+            job.partitions
+                .iter()
+                .filter_map(|name| self.partitions.get(name))
+                .map(|partition| partition.tier)
+                .max()
+        };
+        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.number));
+        // The order of arrival is that of Slurm's list.
+        for (place, job) in (0_i64..).zip(waiting) {
+            let submit = now - Span::from_ticks(1_000_000 - place.min(999_999));
+            let request = Request { submit, ..request(job) };
+            entries.push(Entry::waiting(request, 0));
+        }
+        let entries = (0_u64..).zip(entries).map(|(admitted, entry)| Entry { admitted, ..entry });
+        let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
+        let policy = match policy {
+            Some(policy) => policy.clone(),
+            None => self.scheduler()?,
+        };
+        let copy = SystemCopy { now, ledger, wake: Some(now + Span::TICK) };
+        Some(Queue {
+            partitions: partitions.into_iter().map(str::to_owned).collect(),
+            cpus,
+            live: LiveQueue { policy, copy },
+            left_out,
+        })
+    }
+
+    /// Returns the policy that is most like the cluster's scheduler.
+    fn scheduler(&self) -> Option<PolicySpec> {
+        let backfills = self.configuration.scheduler == "sched/backfill";
+        let policy = if backfills { "conservative(keep_reservations=false)" } else { "fcfs" };
+        policy.parse().ok()
+    }
+
+    /// Returns why a waiting job cannot start for another cause than a lack of processors.
+    fn obstacle(&self, job: &Job, cpus: u64) -> Option<String> {
+        let down = |name: &String| self.partitions.get(name).is_none_or(|partition| partition.state != "up");
+        let reason = job.reason.as_deref().unwrap_or_default();
+        let waits_for_processors =
+            matches!(reason, "" | "Priority" | "Resources" | "ReqNodeNotAvail" | "Cleaning");
+        if job.is_held() {
+            Some("it is held".to_owned())
+        } else if job.reservation.is_some() {
+            Some("it uses a reservation".to_owned())
+        } else if job.partitions.iter().all(down) {
+            Some("its partition is not up".to_owned())
+        } else if !waits_for_processors {
+            Some(format!("Slurm's reason: {reason}"))
+        } else if job.cpus > cpus {
+            Some(format!("it needs {} processors of {cpus} that are in service", job.cpus))
+        } else {
+            None
+        }
+    }
+}
+
+fn request(job: &Job) -> Request {
+    let seconds = match job.limit {
+        Limit::Unlimited => LONGEST,
+        Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
+    };
+    let estimate = Span::from_secs(seconds).unwrap_or(Span::MAX).max(Span::TICK);
+    let number = i64::try_from(job.number).unwrap_or(i64::MAX);
+    let submit = Time::from_ticks(job.submitted.saturating_mul(1_000_000));
+    Request {
+        user: Some(job.user),
+        ..Request::new(number, submit, estimate, Resources::cpus(job.cpus.max(1)))
+    }
+}
+
+/// Returns a job that holds processors of these nodes.
+fn running(job: &Job, nodes: &BTreeSet<&str>, now: Time) -> Option<Entry> {
+    let usable = job.on.iter().filter(|node| nodes.contains(node.as_str())).count() as u64;
+    // On each of its nodes it has as many as on the others, as far as is known.
+    let cpus = (job.cpus * usable).div_ceil((job.on.len() as u64).max(1));
+    if cpus == 0 {
+        return None;
+    }
+    let start = Time::from_ticks(job.start?.saturating_mul(1_000_000)).min(now);
+    let demand = Resources::cpus(cpus);
+    let request = Request { demand, ..request(job) };
+    let end = (start + request.estimate).max(now + Span::TICK);
+    let mut entry = Entry::waiting(request, 0);
+    entry.progress = Progress {
+        done: work(now - start, Procs::new(cpus)),
+        at: now,
+        procs: Procs::new(cpus),
+        ..Progress::default()
+    };
+    entry.state = State::Running {
+        start,
+        since: start,
+        expected: Expected::At(end),
+        placement: Placement::on_plain(demand),
+        released: false,
+        quantum: None,
+    };
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Configuration, Node, Partition};
+
+    fn cluster() -> Cluster {
+        let node = |state: &str| Node { states: vec![state.to_owned()], cpus: 4, ..Node::default() };
+        let partition = |nodes: &[&str], tier| Partition {
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            state: "up".to_owned(),
+            tier,
+            ..Partition::default()
+        };
+        let scheduler = "sched/backfill".to_owned();
+        Cluster {
+            configuration: Configuration { now: 1000, scheduler, ..Configuration::default() },
+            nodes: [("a", "idle"), ("b", "mixed"), ("c", "idle"), ("d", "down")]
+                .map(|(name, state)| (name.to_owned(), node(state)))
+                .into(),
+            partitions: [
+                ("batch".to_owned(), partition(&["a", "b", "d"], 1)),
+                ("fast".to_owned(), partition(&["b"], 2)),
+                ("other".to_owned(), partition(&["c"], 1)),
+            ]
+            .into(),
+            ..Cluster::default()
+        }
+    }
+
+    fn job(number: u64, partition: &str, cpus: u64, priority: u64) -> Job {
+        let limit = Limit::Seconds(600);
+        Job { number, partitions: vec![partition.to_owned()], cpus, priority, limit, ..Job::default() }
+    }
+
+    #[test]
+    fn partitions_that_share_nodes_are_one_queue() {
+        let mut cluster = cluster();
+        let runs = Job {
+            state: JobState::Running,
+            start: Some(900),
+            on: vec!["a".to_owned(), "d".to_owned()],
+            ..job(1, "batch", 6, 1)
+        };
+        let jobs = [
+            runs,
+            job(2, "batch", 2, 50),
+            job(3, "fast", 2, 10),
+            job(4, "batch", 2, 90),
+            job(5, "batch", 2, 0),
+            job(6, "batch", 9, 20),
+            Job { reason: Some("Dependency".to_owned()), ..job(7, "batch", 1, 7) },
+            job(8, "other", 1, 1),
+        ];
+        cluster.jobs = jobs.map(|job| (job.number, job)).into();
+        let queues = cluster.queues(None);
+        assert_eq!(queues.len(), 2);
+        let queue = &queues[0];
+        assert_eq!((queue.partitions.join(" "), queue.cpus), ("batch fast".to_owned(), 8));
+        let ledger = &queue.live.copy.ledger;
+        // Of its six processors, three are on the node that is in service.
+        assert_eq!(ledger.free().cpus_count(), Procs::new(5));
+        let waiting: Vec<i64> = ledger.waiting().map(|job| ledger.request(job).number).collect();
+        assert_eq!(waiting, [3, 4, 2]);
+        let left_out: Vec<u64> = queue.left_out.keys().copied().collect();
+        assert_eq!(left_out, [5, 6, 7]);
+        assert_eq!(queue.left_out[&7], "Slurm's reason: Dependency");
+        assert_eq!(queue.live.policy.to_string(), "conservative(keep_reservations=false)");
+        assert_eq!(queues[1].live.copy.ledger.waiting_count(), 1);
+    }
+
+    #[test]
+    fn a_cluster_without_nodes_has_no_room() {
+        let cluster = Cluster { nodes: BTreeMap::new(), ..cluster() };
+        assert!(cluster.queues(None).iter().all(|queue| queue.cpus == 0));
+    }
+}

@@ -1,0 +1,157 @@
+//! The arguments of `miserly slurm`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, value_parser};
+use jiff::Timestamp;
+use miserly_api::submit::length_of_time;
+use miserly_import::SlurmOptions;
+use miserly_policies::PolicySpec;
+use miserly_slurm::Slurm;
+
+use super::import::{SubmitAtArg, WrittenArgs};
+use super::live::when;
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmClusterArgs {
+    #[command(subcommand)]
+    pub(crate) command: SlurmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SlurmCommand {
+    /// Prints the partitions and the waiting jobs of the cluster
+    Status(SlurmStatusArgs),
+    /// Writes the accounting of the cluster as a job log
+    Log(SlurmLogArgs),
+    /// Prints each change of jobs and nodes as a line of JSON, until it is interrupted
+    Watch(SlurmWatchArgs),
+    /// Forecasts the starts of waiting jobs, beside those that Slurm expects
+    Forecast(SlurmForecastArgs),
+    /// Follows the cluster, and compares forecasts and Slurm's expected starts with the starts
+    Audit(SlurmAuditArgs),
+}
+
+/// The cluster of a command.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// The configuration of the cluster [default: that of Slurm's commands: SLURM_CONF, or the built-in place]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) slurm_conf: Option<PathBuf>,
+}
+
+impl ClusterArgs {
+    pub(crate) fn slurm(&self) -> Slurm {
+        Slurm { configuration: self.slurm_conf.clone() }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmStatusArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// Prints all nodes, partitions, jobs and reservations as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmLogArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The begin: jobs that ran after it: 2026-03-01T08:00
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) since: Timestamp,
+
+    /// The end: jobs that ran before it [default: now]
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) until: Option<Timestamp>,
+
+    /// The time that is the submission of a job
+    #[arg(long, value_enum, default_value_t = SubmitAtArg::Submit)]
+    pub(crate) submit_at: SubmitAtArg,
+
+    /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
+    #[arg(long)]
+    pub(crate) keep_ids: bool,
+
+    #[command(flatten)]
+    pub(crate) written: WrittenArgs,
+}
+
+impl SlurmLogArgs {
+    pub(crate) fn options(&self) -> SlurmOptions {
+        SlurmOptions { submit_at: self.submit_at.into(), keep_ids: self.keep_ids, ..SlurmOptions::default() }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmWatchArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// Ends after this time [default: never]
+    #[arg(long = "for", value_name = "TIME", value_parser = period)]
+    pub(crate) period: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmForecastArgs {
+    /// The job [default: all waiting jobs]
+    #[arg(value_name = "JOB", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) job: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    #[command(flatten)]
+    pub(crate) futures: FutureArgs,
+
+    /// Prints JSON; times are in seconds since 1970
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmAuditArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    #[command(flatten)]
+    pub(crate) futures: FutureArgs,
+
+    /// Ends after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = period)]
+    pub(crate) period: Duration,
+
+    /// Writes a .csv with a row for each job: its forecast, Slurm's expected start, and its start
+    #[arg(long, value_name = "OUT")]
+    pub(crate) jobs: Option<PathBuf>,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The simulated futures of a forecast.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FutureArgs {
+    /// The policy of the simulated futures [default: conservative(keep_reservations=false) for sched/backfill, else fcfs]
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// The days of accounting from which runtimes are learned; 0: none
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = value_parser!(i64).range(0..=3650))]
+    pub(crate) history: i64,
+
+    /// The number of futures with likely runtimes
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u64).range(1..=1000))]
+    pub(crate) draws: u64,
+}
+
+fn period(text: &str) -> Result<Duration, String> {
+    length_of_time(text).map(Duration::from_secs).map_err(|error| error.to_string())
+}

@@ -1,0 +1,309 @@
+//! `miserly slurm`: a Slurm cluster, read only.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use jiff::{SignedDuration, Timestamp};
+use miserly_forecast::Forecaster;
+use miserly_import::SlurmOptions;
+use miserly_report::AtomicFile;
+use miserly_run::Stopwatch;
+use miserly_slurm::{
+    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError,
+    forecasts, learn, log,
+};
+use miserly_units::duration;
+use serde::Serialize;
+
+use super::import::write;
+use super::live::{counted, local, table};
+use crate::args::{
+    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    SlurmStatusArgs, SlurmWatchArgs,
+};
+use crate::output::{print, print_json};
+
+/// The difference of clocks that is worth a line.
+const CLOCKS: i64 = 2;
+
+pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
+    match &args.command {
+        SlurmCommand::Status(args) => status(args),
+        SlurmCommand::Log(args) => accounting(args),
+        SlurmCommand::Watch(args) => watch(args),
+        SlurmCommand::Forecast(args) => forecast(args),
+        SlurmCommand::Audit(args) => audit(args),
+    }
+}
+
+fn status(args: &SlurmStatusArgs) -> anyhow::Result<()> {
+    let cluster = Cluster::read(&args.cluster.slurm())?;
+    if args.json { print_json(&cluster) } else { print(&status_text(&cluster, Timestamp::now())) }
+}
+
+/// Returns the cluster in words: its partitions, and why jobs wait.
+fn status_text(cluster: &Cluster, now: Timestamp) -> String {
+    let configuration = &cluster.configuration;
+    let mut text = format!(
+        "cluster {}: Slurm {}, {}, {}\n",
+        configuration.cluster, configuration.version, configuration.scheduler, configuration.priority
+    );
+    let ahead = configuration.now - now.as_second();
+    if ahead.abs() > CLOCKS {
+        let way = if ahead > 0 { "ahead of" } else { "behind" };
+        text += &format!("its clock is {} s {way} the one of this machine\n", ahead.abs());
+    }
+    let header = [
+        "PARTITION",
+        "STATE",
+        "NODES",
+        "OUT",
+        "CPUS",
+        "USED",
+        "RUNNING",
+        "WAITING",
+        "CPUS WAITED FOR",
+        "LONGEST WAIT",
+    ];
+    let rows = cluster.partitions.iter().map(|(name, partition)| {
+        let nodes: Vec<_> = partition.nodes.iter().filter_map(|node| cluster.nodes.get(node)).collect();
+        let out = nodes.iter().filter(|node| !node.is_usable()).count();
+        let inside = |state: &JobState| {
+            let jobs = cluster.jobs.values().filter(|job| job.state == *state);
+            jobs.filter(|job| job.partitions.iter().any(|other| other == name)).collect::<Vec<_>>()
+        };
+        let waiting = inside(&JobState::Pending);
+        let longest = waiting.iter().map(|job| configuration.now - job.submitted).max();
+        vec![
+            format!("{name}{}", if partition.is_default { "*" } else { "" }),
+            partition.state.clone(),
+            nodes.len().to_string(),
+            out.to_string(),
+            nodes.iter().map(|node| node.cpus).sum::<u64>().to_string(),
+            nodes.iter().map(|node| node.cpus_used).sum::<u64>().to_string(),
+            inside(&JobState::Running).len().to_string(),
+            waiting.len().to_string(),
+            waiting.iter().map(|job| job.cpus).sum::<u64>().to_string(),
+            longest.map_or_else(|| "-".to_owned(), seconds),
+        ]
+    });
+    text += &table(&header, &header[2..], rows);
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
+        *reasons.entry(job.reason.as_deref().unwrap_or("none")).or_default() += 1;
+    }
+    if !reasons.is_empty() {
+        let each: Vec<String> = reasons.iter().map(|(reason, jobs)| format!("{reason} {jobs}")).collect();
+        text += &format!("reasons of waiting jobs: {}\n", each.join(", "));
+    }
+    for (name, reservation) in &cluster.reservations {
+        let [begin, end] = [reservation.begin, reservation.end].map(instant);
+        text += &format!(
+            "reservation {name}: {} from {begin} to {end}\n",
+            counted(reservation.nodes.len() as u64, "node")
+        );
+    }
+    text
+}
+
+fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
+    let slurm = args.cluster.slurm();
+    let mut options = args.options();
+    // The accounting does not have the size of the machine.
+    match Cluster::read(&slurm) {
+        Ok(cluster) => {
+            options.procs = Some(cluster.nodes.values().map(|node| node.cpus).sum::<u64>().into());
+            options.nodes = u32::try_from(cluster.nodes.len()).ok();
+        }
+        Err(error) => note!("warning: the log has no size of the machine: {error}"),
+    }
+    write(&log(&slurm, args.since, args.until, &options)?, &args.written)
+}
+
+/// A line of `watch`.
+#[derive(Serialize)]
+struct WatchLine<'a> {
+    at: Timestamp,
+    #[serde(flatten)]
+    change: &'a Change,
+}
+
+fn watch(args: &SlurmWatchArgs) -> anyhow::Result<()> {
+    let mut poller = Poller::new(args.cluster.slurm());
+    let clock = Stopwatch::start();
+    let mut first = true;
+    loop {
+        match poller.poll() {
+            Ok(changes) => {
+                let mut output = std::io::stdout().lock();
+                for change in &changes {
+                    let line = serde_json::to_string(&WatchLine { at: Timestamp::now(), change })?;
+                    writeln!(output, "{line}")?;
+                }
+                output.flush()?;
+            }
+            // A restart of the controller is no end.
+            Err(error) if !first => {
+                note!("warning: {error}; the next try is in {} s", poller.pause().as_secs())
+            }
+            Err(error) => return Err(error.into()),
+        }
+        first = false;
+        if args.period.is_some_and(|period| clock.elapsed() + poller.pause() > period) {
+            return Ok(());
+        }
+        sleep(poller.pause());
+    }
+}
+
+/// Returns a forecaster that learned from the accounting, if there is one.
+fn learned(slurm: &Slurm, days: i64) -> Forecaster {
+    let mut forecaster = Forecaster::default();
+    if days == 0 {
+        return forecaster;
+    }
+    let since = Timestamp::now().saturating_sub(SignedDuration::from_hours(24 * days)).unwrap_or_default();
+    let options = SlurmOptions { keep_ids: true, lenient: true, ..SlurmOptions::default() };
+    match log(slurm, since, None, &options) {
+        Ok(log) => drop(learn(&mut forecaster, &log)),
+        Err(SlurmError::Accounting(_)) => {
+            note!("warning: the accounting has no ended jobs: time limits count as runtimes")
+        }
+        Err(error) => note!("warning: without the accounting, time limits count as runtimes: {error}"),
+    }
+    forecaster
+}
+
+fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
+    let slurm = args.cluster.slurm();
+    let FutureArgs { policy, history, draws } = &args.futures;
+    let mut cluster = Cluster::read(&slurm)?;
+    if let Some(job) = args.job
+        && !cluster.jobs.contains_key(&job)
+    {
+        bail!("job {job}: the cluster has no such job that has not ended");
+    }
+    let forecaster = learned(&slurm, *history);
+    if *history > 0 {
+        // The accounting may have taken a while.
+        cluster = Cluster::read(&slurm)?;
+    }
+    let mut forecasts = forecasts(&cluster, &forecaster, policy.as_ref(), *draws);
+    if let Some(job) = args.job {
+        if let Some(why) = forecasts.left_out.get(&job) {
+            bail!("job {job} has no forecast: {why}");
+        }
+        forecasts.jobs.retain(|forecast| forecast.job == job);
+        if forecasts.jobs.is_empty() {
+            bail!("job {job} has no forecast: it does not wait");
+        }
+        forecasts.left_out.clear();
+    }
+    if args.json {
+        return print_json(&forecasts);
+    }
+    let header = ["JOB", "CPUS", "LIKELY", "80 %: BY", "95 %: BY", "SLURM EXPECTS"];
+    let row = |forecast: &JobForecast| {
+        let cpus = cluster.jobs.get(&forecast.job).map_or(0, |job| job.cpus);
+        let times = [forecast.median, forecast.by_80, forecast.by_95].map(instant);
+        let slurm = forecast.slurm.map_or_else(|| "-".to_owned(), instant);
+        [forecast.job.to_string(), cpus.to_string()].into_iter().chain(times).chain([slurm]).collect()
+    };
+    let mut text = table(&header, &header[..2], forecasts.jobs.iter().map(row));
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for why in forecasts.left_out.values() {
+        *reasons.entry(why).or_default() += 1;
+    }
+    for (why, jobs) in reasons {
+        text += &format!("without a forecast: {}: {why}\n", counted(jobs, "job"));
+    }
+    print(&text)
+}
+
+fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
+    let slurm = args.cluster.slurm();
+    let FutureArgs { policy, history, draws } = &args.futures;
+    let mut audit = Audit::new(learned(&slurm, *history));
+    let mut poller = Poller::new(slurm);
+    let clock = Stopwatch::start();
+    let shown = std::io::stderr().is_terminal();
+    let mut all: Vec<Audited> = vec![];
+    poller.poll()?;
+    loop {
+        if let Some(cluster) = poller.cluster() {
+            all.extend(audit.follow(cluster, policy.as_ref(), *draws));
+        }
+        if shown {
+            eprint!("\r{} audited, {} left ", all.len(), seconds(left(args.period, &clock)));
+        }
+        if clock.elapsed() + poller.pause() > args.period {
+            break;
+        }
+        sleep(poller.pause());
+        if let Err(error) = poller.poll() {
+            note!("warning: {error}");
+        }
+    }
+    if shown {
+        eprintln!();
+    }
+    if let Some(path) = &args.jobs {
+        write_rows(path, &all)?;
+    }
+    let summary = audit.summary();
+    if args.json { print_json(&summary) } else { print(&audit_text(&summary)) }
+}
+
+fn left(period: Duration, clock: &Stopwatch) -> i64 {
+    i64::try_from(period.saturating_sub(clock.elapsed()).as_secs()).unwrap_or(i64::MAX)
+}
+
+fn write_rows(path: &Path, rows: &[Audited]) -> anyhow::Result<()> {
+    let written = AtomicFile::write(path, |output| {
+        writeln!(output, "job,made,median,by_80,by_95,slurm,start")?;
+        rows.iter().try_for_each(|Audited { forecast, start }| {
+            let JobForecast { job, made, median, by_80, by_95, slurm } = forecast;
+            let slurm = slurm.map_or_else(String::new, |slurm| slurm.to_string());
+            writeln!(output, "{job},{made},{median},{by_80},{by_95},{slurm},{start}")
+        })
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn audit_text(summary: &AuditSummary) -> String {
+    let AuditSummary { jobs, kept, mean_error, with_slurm, mean_error_of_these, slurm_mean_error } = summary;
+    if *jobs == 0 {
+        return "no job with a forecast has started in this time\n".to_owned();
+    }
+    let share = |kept: u64| 100.0 * kept as f64 / *jobs as f64;
+    let time =
+        |seconds: &Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.0} s"));
+    let [by_50, by_80, by_95] = kept.map(share);
+    let mut text = format!(
+        "{} audited\nstarted by the median: {by_50:.1} %; by the bound of 80 %: {by_80:.1} %; of 95 %: {by_95:.1} %\n\
+         mean distance of the median from the start: {}\n",
+        counted(*jobs, "job"),
+        time(mean_error)
+    );
+    if *with_slurm > 0 {
+        text += &format!(
+            "of the {} for which Slurm expected a start: median {}, Slurm {}\n",
+            counted(*with_slurm, "job"),
+            time(mean_error_of_these),
+            time(slurm_mean_error)
+        );
+    }
+    text
+}
+
+fn seconds(seconds: i64) -> String {
+    duration(miserly_core::Span::from_secs(seconds.max(0)).unwrap_or(miserly_core::Span::MAX))
+}
+
+fn instant(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(|_| "-".to_owned(), local)
+}
