@@ -100,9 +100,8 @@ pub(crate) struct SlurmWatchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmForecastArgs {
-    /// The job [default: all waiting jobs]
-    #[arg(value_name = "JOB", value_parser = value_parser!(u64).range(1..))]
-    pub(crate) job: Option<u64>,
+    /// The job, or a task of an array: 17, 17_3 [default: all waiting jobs]
+    pub(crate) job: Option<String>,
 
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,

@@ -148,7 +148,7 @@ fn watch(args: &SlurmWatchArgs) -> anyhow::Result<()> {
             }
             // A restart of the controller is no end.
             Err(error) if !first => {
-                note!("warning: {error}; the next try is in {} s", poller.pause().as_secs())
+                note!("warning: {error}; the next try is in {} s", poller.pause().as_secs());
             }
             Err(error) => return Err(error.into()),
         }
@@ -171,7 +171,7 @@ fn learned(slurm: &Slurm, days: i64) -> Forecaster {
     match log(slurm, since, None, &options) {
         Ok(log) => drop(learn(&mut forecaster, &log)),
         Err(SlurmError::Accounting(_)) => {
-            note!("warning: the accounting has no ended jobs: time limits count as runtimes")
+            note!("warning: the accounting has no ended jobs: time limits count as runtimes");
         }
         Err(error) => note!("warning: without the accounting, time limits count as runtimes: {error}"),
     }
@@ -182,8 +182,8 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
     let mut cluster = Cluster::read(&slurm)?;
-    if let Some(job) = args.job
-        && !cluster.jobs.contains_key(&job)
+    if let Some(job) = &args.job
+        && !cluster.jobs.contains_key(job)
     {
         bail!("job {job}: the cluster has no such job that has not ended");
     }
@@ -193,11 +193,11 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
         cluster = Cluster::read(&slurm)?;
     }
     let mut forecasts = forecasts(&cluster, &forecaster, policy.as_ref(), *draws);
-    if let Some(job) = args.job {
-        if let Some(why) = forecasts.left_out.get(&job) {
+    if let Some(job) = &args.job {
+        if let Some(why) = forecasts.left_out.get(job) {
             bail!("job {job} has no forecast: {why}");
         }
-        forecasts.jobs.retain(|forecast| forecast.job == job);
+        forecasts.jobs.retain(|forecast| forecast.job == *job);
         if forecasts.jobs.is_empty() {
             bail!("job {job} has no forecast: it does not wait");
         }
@@ -211,7 +211,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
         let cpus = cluster.jobs.get(&forecast.job).map_or(0, |job| job.cpus);
         let times = [forecast.median, forecast.by_80, forecast.by_95].map(instant);
         let slurm = forecast.slurm.map_or_else(|| "-".to_owned(), instant);
-        [forecast.job.to_string(), cpus.to_string()].into_iter().chain(times).chain([slurm]).collect()
+        [forecast.job.clone(), cpus.to_string()].into_iter().chain(times).chain([slurm]).collect()
     };
     let mut text = table(&header, &header[..2], forecasts.jobs.iter().map(row));
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
@@ -228,14 +228,15 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
     let mut audit = Audit::new(learned(&slurm, *history));
-    let mut poller = Poller::new(slurm);
+    let mut poller = Poller::new(slurm.clone());
+    let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);
     let clock = Stopwatch::start();
     let shown = std::io::stderr().is_terminal();
     let mut all: Vec<Audited> = vec![];
     poller.poll()?;
     loop {
         if let Some(cluster) = poller.cluster() {
-            all.extend(audit.follow(cluster, policy.as_ref(), *draws));
+            all.extend(audit.follow(cluster, policy.as_ref(), *draws, &starts));
         }
         if shown {
             eprint!("\r{} audited, {} left ", all.len(), seconds(left(args.period, &clock)));

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::JobNumber;
 use miserly_forecast::{Forecaster, Given};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Cluster, JobState};
+use crate::{Cluster, Job, JobState};
 
 /// A forecast of a waiting job. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobForecast {
-    /// The job.
-    pub job: u64,
+    /// The job, by name.
+    pub job: String,
     /// The instant of the forecast, by the clock of the controller.
     pub made: i64,
     /// The median start.
@@ -31,7 +32,7 @@ pub struct Forecasts {
     /// The forecasts, by job.
     pub jobs: Vec<JobForecast>,
     /// The waiting jobs without a forecast, with the reason.
-    pub left_out: BTreeMap<u64, String>,
+    pub left_out: BTreeMap<String, String>,
 }
 
 /// Returns forecasts of the waiting jobs of a cluster, from `draws` futures with likely runtimes.
@@ -50,32 +51,32 @@ fn given(
     forecaster: &Forecaster,
     policy: Option<&PolicySpec>,
     draws: u64,
-) -> (Forecasts, Vec<Given>) {
+) -> (Forecasts, Vec<(String, Given)>) {
     let (mut forecasts, mut all) = (Forecasts::default(), vec![]);
     let made = cluster.configuration.now;
     for queue in cluster.queues(policy) {
         forecasts.left_out.extend(queue.left_out.clone());
-        let given = forecaster.forecasts(&queue.live, draws, &|_| true);
-        for one in &given {
+        let mut given: BTreeMap<JobNumber, Given> = forecaster
+            .forecasts(&queue.live, draws, &|_| true)
+            .into_iter()
+            .map(|given| (given.job, given))
+            .collect();
+        let ledger = &queue.live.copy.ledger;
+        for number in ledger.waiting().map(|job| ledger.request(job).number) {
+            let Some(job) = queue.ids.get(&number).cloned() else { continue };
+            let Some(one) = given.remove(&number) else {
+                forecasts.left_out.insert(job, "it did not start in all simulated futures".to_owned());
+                continue;
+            };
             let at = |seconds: u64| made.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
             let [median, by_80, by_95] = one.bounds.map(at);
-            let Ok(job) = u64::try_from(one.job) else { continue };
             let slurm = cluster.jobs.get(&job).and_then(|job| job.start);
-            forecasts.jobs.push(JobForecast { job, made, median, by_80, by_95, slurm });
+            forecasts.jobs.push(JobForecast { job: job.clone(), made, median, by_80, by_95, slurm });
+            all.push((job, one));
         }
-        let ledger = &queue.live.copy.ledger;
-        for job in ledger.waiting() {
-            let number = ledger.request(job).number;
-            if !given.iter().any(|given| given.job == number)
-                && let Ok(number) = u64::try_from(number)
-            {
-                let why = "it did not start in all simulated futures".to_owned();
-                forecasts.left_out.insert(number, why);
-            }
-        }
-        all.extend(given);
     }
-    forecasts.jobs.sort_by_key(|forecast| forecast.job);
+    let order = |forecast: &JobForecast| cluster.jobs.get(&forecast.job).map(Job::order);
+    forecasts.jobs.sort_by_key(order);
     (forecasts, all)
 }
 
@@ -110,7 +111,7 @@ pub struct AuditSummary {
 #[derive(Debug, Default)]
 pub struct Audit {
     forecaster: Forecaster,
-    open: BTreeMap<u64, (JobForecast, Given)>,
+    open: BTreeMap<String, (JobForecast, Given)>,
     settled: Vec<Audited>,
 }
 
@@ -121,29 +122,38 @@ impl Audit {
     }
 
     /// Takes in a state of the cluster. Returns the forecasts whose jobs have started since the last one.
-    pub fn follow(&mut self, cluster: &Cluster, policy: Option<&PolicySpec>, draws: u64) -> Vec<Audited> {
+    ///
+    /// `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
+    pub fn follow(
+        &mut self,
+        cluster: &Cluster,
+        policy: Option<&PolicySpec>,
+        draws: u64,
+        starts: &dyn Fn(&[String]) -> BTreeMap<String, i64>,
+    ) -> Vec<Audited> {
         let mut audited = vec![];
-        let waits = |number: &u64| cluster.jobs.get(number).is_some_and(|job| job.state == JobState::Pending);
-        let over: Vec<u64> = self.open.keys().filter(|number| !waits(number)).copied().collect();
-        for number in over {
-            let Some((forecast, given)) = self.open.remove(&number) else { continue };
-            // A job that came and went between two states has no start that is known.
-            let Some(start) = cluster.jobs.get(&number).and_then(|job| job.start) else { continue };
+        let waits = |id: &String| cluster.jobs.get(id).is_some_and(|job| job.state == JobState::Pending);
+        let over: Vec<String> = self.open.keys().filter(|id| !waits(id)).cloned().collect();
+        let gone: Vec<String> = over.iter().filter(|id| !cluster.jobs.contains_key(*id)).cloned().collect();
+        let gone = if gone.is_empty() { BTreeMap::new() } else { starts(&gone) };
+        for id in over {
+            let Some((forecast, given)) = self.open.remove(&id) else { continue };
+            let start = cluster.jobs.get(&id).and_then(|job| job.start).or(gone.get(&id).copied());
+            // Without a start it was cancelled, or is forgotten.
+            let Some(start) = start else { continue };
             let wait = u64::try_from(start - forecast.made).unwrap_or(0);
             self.forecaster.settle(&given, wait);
             audited.push(Audited { forecast, start });
         }
         self.settled.extend(audited.iter().cloned());
-        let new = cluster.jobs.values().any(|job| {
-            job.state == JobState::Pending && !self.open.contains_key(&job.number) && !job.is_held()
-        });
-        if new {
+        let new =
+            |job: &Job| job.state == JobState::Pending && !self.open.contains_key(&job.id) && !job.is_held();
+        if cluster.jobs.values().any(new) {
             let (forecasts, given) = given(cluster, &self.forecaster, policy, draws);
-            let by_job: BTreeMap<i64, Given> = given.into_iter().map(|given| (given.job, given)).collect();
+            let mut given: BTreeMap<String, Given> = given.into_iter().collect();
             for forecast in forecasts.jobs {
-                let found = i64::try_from(forecast.job).ok().and_then(|job| by_job.get(&job));
-                if let Some(given) = found {
-                    self.open.entry(forecast.job).or_insert_with(|| (forecast, given.clone()));
+                if let Some(given) = given.remove(&forecast.job) {
+                    self.open.entry(forecast.job.clone()).or_insert((forecast, given));
                 }
             }
         }
@@ -179,7 +189,7 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Configuration, Job, Limit, Node, Partition};
+    use crate::{Configuration, Limit, Node, Partition};
 
     fn at(now: i64, jobs: Vec<Job>) -> Cluster {
         let node = Node { states: vec!["idle".to_owned()], cpus: 4, ..Node::default() };
@@ -193,7 +203,7 @@ mod tests {
             },
             nodes: [("a".to_owned(), node)].into(),
             partitions: [("batch".to_owned(), partition)].into(),
-            jobs: jobs.into_iter().map(|job| (job.number, job)).collect(),
+            jobs: jobs.into_iter().map(|job| (job.id.clone(), job)).collect(),
             ..Cluster::default()
         }
     }
@@ -202,7 +212,18 @@ mod tests {
         let on = if state == JobState::Running { vec!["a".to_owned()] } else { vec![] };
         let partitions = vec!["batch".to_owned()];
         let limit = Limit::Seconds(100);
-        Job { number, partitions, state, cpus: 4, priority: 1, limit, start, on, ..Job::default() }
+        Job {
+            id: number.to_string(),
+            number,
+            partitions,
+            state,
+            cpus: 4,
+            priority: 1,
+            limit,
+            start,
+            on,
+            ..Job::default()
+        }
     }
 
     #[test]
@@ -211,21 +232,20 @@ mod tests {
         let waiting = |slurm| vec![job(1, Some(1000), JobState::Running), job(2, slurm, JobState::Pending)];
         let cluster = at(1010, waiting(Some(1200)));
         assert_eq!(forecasts(&cluster, &Forecaster::default(), None, 5).jobs[0].median, 1100);
-        assert_eq!(audit.follow(&cluster, None, 5), []);
+        let gone =
+            |jobs: &[String]| jobs.iter().filter(|job| *job == "4").map(|job| (job.clone(), 1105)).collect();
+        let mut follow = |cluster: &Cluster| audit.follow(cluster, None, 5, &gone);
+        assert_eq!(follow(&cluster), []);
         // Later forecasts of the same job do not count.
-        assert_eq!(audit.follow(&at(1050, waiting(None)), None, 5), []);
-        let audited = audit.follow(&at(1085, vec![job(2, Some(1080), JobState::Running)]), None, 5);
+        assert_eq!(follow(&at(1050, waiting(None))), []);
+        let runs = || job(2, Some(1080), JobState::Running);
+        let audited = follow(&at(1085, vec![runs()]));
         assert_eq!((audited.len(), audited[0].start, audited[0].forecast.made), (1, 1080, 1010));
+        // Of two that are gone, one has not started.
+        follow(&at(1090, vec![runs(), job(3, None, JobState::Pending), job(4, None, JobState::Pending)]));
+        assert_eq!(follow(&at(1110, vec![])).len(), 1);
         let summary = audit.summary();
-        assert_eq!((summary.jobs, summary.kept, summary.with_slurm), (1, [1, 1, 1], 1));
-        assert_eq!((summary.mean_error, summary.slurm_mean_error), (Some(20.0), Some(120.0)));
-        // A job that is gone without a start is not counted.
-        audit.follow(
-            &at(1090, vec![job(2, Some(1080), JobState::Running), job(3, None, JobState::Pending)]),
-            None,
-            5,
-        );
-        assert_eq!(audit.follow(&at(1100, vec![]), None, 5), []);
-        assert_eq!(audit.summary().jobs, 1);
+        assert_eq!((summary.jobs, summary.kept, summary.with_slurm), (2, [2, 2, 2], 1));
+        assert_eq!((summary.mean_error_of_these, summary.slurm_mean_error), (Some(20.0), Some(120.0)));
     }
 }

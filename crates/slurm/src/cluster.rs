@@ -13,7 +13,7 @@ use crate::{Slurm, SlurmError, hosts};
 const SEPARATOR: char = '|';
 
 /// The columns of `squeue`, as [`Job::parse`] reads them.
-const COLUMNS: &str = "%A|%F|%K|%P|%T|%U|%C|%D|%m|%l|%V|%S|%e|%Q|%r|%a|%q|%v|%b|%N|%E|%j";
+const COLUMNS: &str = "%i|%A|%F|%K|%P|%T|%U|%C|%D|%m|%l|%V|%S|%e|%Q|%r|%a|%q|%v|%b|%N|%E|%j";
 
 /// A cluster, as its controller showed it.
 ///
@@ -28,8 +28,8 @@ pub struct Cluster {
     pub partitions: BTreeMap<String, Partition>,
     /// The reservations, by name.
     pub reservations: BTreeMap<String, Reservation>,
-    /// The jobs that have not ended, by number. Each task of an array is one.
-    pub jobs: BTreeMap<u64, Job>,
+    /// The jobs that have not ended, by name ([`Job::id`]). Each task of an array is one.
+    pub jobs: BTreeMap<String, Job>,
 }
 
 /// The configuration of a cluster, as far as it is used.
@@ -145,7 +145,9 @@ pub enum JobState {
 /// A job that has not ended. Times are seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Job {
-    /// The number.
+    /// The name that it keeps: its number, or those of its array and its task, such as `17_3`.
+    pub id: String,
+    /// The number. Waiting tasks of an array share one.
     pub number: u64,
     /// The number of its array, and its place there.
     pub array: Option<(u64, String)>,
@@ -198,24 +200,37 @@ impl Cluster {
         Cluster::timed(slurm).map(|(cluster, _)| cluster)
     }
 
+    /// Returns the starts of jobs that have ended lately, as far as the controller remembers them.
+    pub fn starts(slurm: &Slurm, jobs: &[String]) -> BTreeMap<String, i64> {
+        let arguments = ["-a", "-h", "-r", "-t", "all", "-o", "%i|%S", "-j", &jobs.join(",")];
+        // It refuses a list with a job that it has forgotten.
+        let Ok(answer) = slurm.ask("squeue", &arguments) else { return BTreeMap::new() };
+        let start = |line: &str| {
+            let (id, start) = line.split_once(SEPARATOR)?;
+            Some((id.trim().to_owned(), start.trim().parse().ok()?))
+        };
+        answer.text.lines().filter_map(start).collect()
+    }
+
     /// Reads the state, and returns the time that it took.
     pub(crate) fn timed(slurm: &Slurm) -> Result<(Cluster, Duration), SlurmError> {
-        let configuration = slurm.ask("scontrol", &["show", "config"])?;
+        let asked = slurm.ask("scontrol", &["show", "config"])?;
+        let configuration = Configuration::parse(&asked.text)?;
         let nodes = slurm.ask("scontrol", &["-a", "-o", "show", "node"])?;
         let partitions = slurm.ask("scontrol", &["-a", "-o", "show", "partition"])?;
         let reservations = slurm.ask("scontrol", &["-a", "-o", "show", "reservation"])?;
         let jobs = slurm.ask("squeue", &["-a", "-h", "-r", "-o", COLUMNS])?;
-        let answers = [&configuration, &nodes, &partitions, &reservations, &jobs];
+        let answers = [&asked, &nodes, &partitions, &reservations, &jobs];
         let took = answers.iter().map(|answer| answer.took).sum();
         let cluster = Cluster {
-            configuration: Configuration::parse(&configuration.text)?,
+            configuration,
             nodes: named(&nodes, Node::parse)?,
             partitions: named(&partitions, Partition::parse)?,
             reservations: named(&reservations, Reservation::parse)?,
             jobs: jobs
                 .text
                 .lines()
-                .map(|line| Job::parse(line).map(|job| (job.number, job)))
+                .map(|line| Job::parse(line).map(|job| (job.id.clone(), job)))
                 .collect::<Result<_, _>>()?,
         };
         Ok((cluster, took))
@@ -338,6 +353,7 @@ impl Job {
             line: line.chars().take(200).collect(),
         };
         let [
+            id,
             number,
             array,
             place,
@@ -369,6 +385,7 @@ impl Job {
         let array = array.parse().ok().filter(|_| present(place).is_some());
         let instant = |text: &str| text.parse::<i64>().ok();
         Ok(Job {
+            id: present(id).ok_or_else(|| unreadable("no job"))?.to_owned(),
             number,
             array: array.map(|array| (array, place.to_owned())),
             name: name.to_owned(),
@@ -391,6 +408,12 @@ impl Job {
             on: hosts(present(on).unwrap_or_default()).map_err(|_| unreadable("no list of hosts"))?,
             after: present(after).map(str::to_owned),
         })
+    }
+
+    /// Returns the place of its name among others.
+    pub fn order(&self) -> (u64, u64) {
+        let number = |text: &str| text.parse().unwrap_or(0);
+        self.id.split_once('_').map_or((number(&self.id), 0), |(array, task)| (number(array), number(task)))
     }
 
     /// Returns whether it waits until somebody releases it.
@@ -482,12 +505,12 @@ pub enum Change {
     /// A job is new.
     Submitted {
         /// The job.
-        job: u64,
+        job: String,
     },
     /// The state of a job changed.
     State {
         /// The job.
-        job: u64,
+        job: String,
         /// The state before.
         from: JobState,
         /// The state now.
@@ -496,12 +519,12 @@ pub enum Change {
     /// Something else of a job changed: its limit, its priority, its nodes.
     Updated {
         /// The job.
-        job: u64,
+        job: String,
     },
     /// A job is gone: it ended, or was cancelled.
     Gone {
         /// The job.
-        job: u64,
+        job: String,
         /// Its last state.
         from: JobState,
     },
@@ -517,9 +540,9 @@ pub enum Change {
 /// Returns what changed from one state to the next: jobs by number, then nodes by name.
 pub fn changes(before: &Cluster, after: &Cluster) -> Vec<Change> {
     let mut changes = vec![];
-    let jobs: BTreeSet<&u64> = before.jobs.keys().chain(after.jobs.keys()).collect();
+    let jobs: BTreeSet<&String> = before.jobs.keys().chain(after.jobs.keys()).collect();
     for number in jobs {
-        let job = *number;
+        let job = number.clone();
         // What Slurm expects of a waiting job changes all the time.
         let known = |job: &Job| {
             let waits = job.state == JobState::Pending;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Progress, Request, Resources, Span, State,
-    Time, work,
+    Entry, Expected, JobId, JobNumber, Ledger, Machine, Placement, Procs, Progress, Request, Resources, Span,
+    State, Time, work,
 };
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
@@ -23,8 +23,10 @@ pub struct Queue {
     pub cpus: u64,
     /// The jobs, in the order in which Slurm looks at them.
     pub live: LiveQueue,
-    /// The waiting jobs that are not in the queue, by number, with the reason.
-    pub left_out: BTreeMap<u64, String>,
+    /// The names of its jobs, by their numbers in the queue.
+    pub ids: BTreeMap<JobNumber, String>,
+    /// The waiting jobs that are not in the queue, by name, with the reason.
+    pub left_out: BTreeMap<String, String>,
 }
 
 impl Cluster {
@@ -75,12 +77,14 @@ impl Cluster {
             match &job.state {
                 _ if !mine => {}
                 JobState::Pending => match self.obstacle(job, cpus) {
-                    Some(reason) => drop(left_out.insert(job.number, reason)),
+                    Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },
                 // It keeps its processors until it ends, and nobody knows when it goes on.
                 JobState::Suspended => {}
-                JobState::Running | JobState::Other(_) => entries.extend(running(job, &nodes, now)),
+                JobState::Running | JobState::Other(_) => {
+                    entries.extend(running(job, &nodes, now).map(|entry| (job.id.clone(), entry)));
+                }
             }
         }
         let tier = |job: &Job| {
@@ -90,14 +94,20 @@ impl Cluster {
                 .map(|partition| partition.tier)
                 .max()
         };
-        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.number));
+        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.order()));
         // The order of arrival is that of Slurm's list.
         for (place, job) in (0_i64..).zip(waiting) {
             let submit = now - Span::from_ticks(1_000_000 - place.min(999_999));
             let request = Request { submit, ..request(job) };
-            entries.push(Entry::waiting(request, 0));
+            entries.push((job.id.clone(), Entry::waiting(request, 0)));
         }
-        let entries = (0_u64..).zip(entries).map(|(admitted, entry)| Entry { admitted, ..entry });
+        let mut ids = BTreeMap::new();
+        let entries = (0_u64..).zip(entries).map(|(admitted, (id, entry))| {
+            // Tasks of an array may share their number.
+            let number = JobNumber::try_from(admitted).unwrap_or(JobNumber::MAX);
+            ids.insert(number, id);
+            Entry { admitted, request: Request { number, ..entry.request }, ..entry }
+        });
         let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
         let policy = match policy {
             Some(policy) => policy.clone(),
@@ -108,6 +118,7 @@ impl Cluster {
             partitions: partitions.into_iter().map(str::to_owned).collect(),
             cpus,
             live: LiveQueue { policy, copy },
+            ids,
             left_out,
         })
     }
@@ -147,12 +158,8 @@ fn request(job: &Job) -> Request {
         Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
     };
     let estimate = Span::from_secs(seconds).unwrap_or(Span::MAX).max(Span::TICK);
-    let number = i64::try_from(job.number).unwrap_or(i64::MAX);
     let submit = Time::from_ticks(job.submitted.saturating_mul(1_000_000));
-    Request {
-        user: Some(job.user),
-        ..Request::new(number, submit, estimate, Resources::cpus(job.cpus.max(1)))
-    }
+    Request { user: Some(job.user), ..Request::new(0, submit, estimate, Resources::cpus(job.cpus.max(1))) }
 }
 
 /// Returns a job that holds processors of these nodes.
@@ -216,7 +223,15 @@ mod tests {
 
     fn job(number: u64, partition: &str, cpus: u64, priority: u64) -> Job {
         let limit = Limit::Seconds(600);
-        Job { number, partitions: vec![partition.to_owned()], cpus, priority, limit, ..Job::default() }
+        Job {
+            id: number.to_string(),
+            number,
+            partitions: vec![partition.to_owned()],
+            cpus,
+            priority,
+            limit,
+            ..Job::default()
+        }
     }
 
     #[test]
@@ -238,7 +253,7 @@ mod tests {
             Job { reason: Some("Dependency".to_owned()), ..job(7, "batch", 1, 7) },
             job(8, "other", 1, 1),
         ];
-        cluster.jobs = jobs.map(|job| (job.number, job)).into();
+        cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
         let queues = cluster.queues(None);
         assert_eq!(queues.len(), 2);
         let queue = &queues[0];
@@ -246,11 +261,12 @@ mod tests {
         let ledger = &queue.live.copy.ledger;
         // Of its six processors, three are on the node that is in service.
         assert_eq!(ledger.free().cpus_count(), Procs::new(5));
-        let waiting: Vec<i64> = ledger.waiting().map(|job| ledger.request(job).number).collect();
-        assert_eq!(waiting, [3, 4, 2]);
-        let left_out: Vec<u64> = queue.left_out.keys().copied().collect();
-        assert_eq!(left_out, [5, 6, 7]);
-        assert_eq!(queue.left_out[&7], "Slurm's reason: Dependency");
+        let waiting: Vec<&str> =
+            ledger.waiting().map(|job| queue.ids[&ledger.request(job).number].as_str()).collect();
+        assert_eq!(waiting, ["3", "4", "2"]);
+        let left_out: Vec<&str> = queue.left_out.keys().map(String::as_str).collect();
+        assert_eq!(left_out, ["5", "6", "7"]);
+        assert_eq!(queue.left_out["7"], "Slurm's reason: Dependency");
         assert_eq!(queue.live.policy.to_string(), "conservative(keep_reservations=false)");
         assert_eq!(queues[1].live.copy.ledger.waiting_count(), 1);
     }

@@ -28,6 +28,8 @@ pub enum Requirement {
     Cgroup,
     /// The rights of root and `useradd`, for a test that creates accounts.
     Accounts,
+    /// The rights of root and the programs of Slurm and `MariaDB`, for a cluster of the test's own.
+    Slurm,
 }
 
 /// The consequence of a requirement for one test.
@@ -40,7 +42,7 @@ enum Verdict {
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Requirement; 11] = [
+    pub const ALL: [Requirement; 12] = [
         Requirement::Traces,
         Requirement::Browser,
         Requirement::Root,
@@ -52,6 +54,7 @@ impl Requirement {
         Requirement::Strace,
         Requirement::Cgroup,
         Requirement::Accounts,
+        Requirement::Slurm,
     ];
 
     /// Returns the name of the environment variable that turns a skip into a failure where it is 1.
@@ -68,6 +71,7 @@ impl Requirement {
             Requirement::Strace => "MISERLY_REQUIRE_STRACE",
             Requirement::Cgroup => "MISERLY_REQUIRE_CGROUP",
             Requirement::Accounts => "MISERLY_REQUIRE_ACCOUNTS",
+            Requirement::Slurm => "MISERLY_REQUIRE_SLURM",
         }
     }
 

@@ -20,7 +20,7 @@ fn a_node_of_each_version_is_read() {
 
 #[test]
 fn jobs_of_all_kinds_are_read() {
-    let running = "1|1|N/A|batch|RUNNING|1000|8|2|62.50G|5:00|1795639196|1795639197|1795639497|4294901759|None|root|normal|(null)|N/A|node[1-2]|(null)|my | job";
+    let running = "1|1|1|N/A|batch|RUNNING|1000|8|2|62.50G|5:00|1795639196|1795639197|1795639497|4294901759|None|root|normal|(null)|N/A|node[1-2]|(null)|my | job";
     let job = Job::parse(running).unwrap();
     assert_eq!((job.number, job.array.clone(), job.name.as_str()), (1, None, "my | job"));
     assert_eq!(
@@ -32,10 +32,11 @@ fn jobs_of_all_kinds_are_read() {
         ("node1 node2".into(), Some(1_795_639_197), Some(1_795_639_497))
     );
     assert_eq!((job.reason, job.gres, job.reservation, job.after), (None, None, None, None));
-    let waits = "9|4|3|batch,opp|PENDING|0|1|1|0|UNLIMITED|1795639196|N/A|N/A|0|JobHeldUser|(null)|normal|r1|gres:gpu:2||afterok:1(unfulfilled)|";
+    let waits = "4_3|9|4|3|batch,opp|PENDING|0|1|1|0|UNLIMITED|1795639196|N/A|N/A|0|JobHeldUser|(null)|normal|r1|gres:gpu:2||afterok:1(unfulfilled)|";
     let job = Job::parse(waits).unwrap();
     assert_eq!((job.array.clone(), job.partitions.join(" ")), (Some((4, "3".into())), "batch opp".into()));
     assert_eq!((job.limit, job.memory, job.start), (Limit::Unlimited, None, None));
+    assert_eq!((job.id.as_str(), job.order()), ("4_3", (4, 3)));
     assert!(job.is_held() && job.on.is_empty() && job.name.is_empty());
     assert_eq!((job.reservation.as_deref(), job.gres.as_deref()), (Some("r1"), Some("gres:gpu:2")));
     let ends = running.replace("RUNNING", "COMPLETING");
@@ -74,7 +75,9 @@ fn a_configuration_has_the_time_of_the_controller() {
 
 #[test]
 fn changes_between_two_states() {
-    let job = |number: u64, state: JobState| (number, Job { number, state, priority: 1, ..Job::default() });
+    let job = |number: u64, state: JobState| {
+        (number.to_string(), Job { id: number.to_string(), number, state, priority: 1, ..Job::default() })
+    };
     let node =
         |usable: bool| Node { states: vec![if usable { "idle" } else { "down" }.into()], ..Node::default() };
     let before = Cluster {
@@ -99,14 +102,14 @@ fn changes_between_two_states() {
         nodes: [("a".to_owned(), node(false)), ("b".to_owned(), node(true))].into(),
         ..Cluster::default()
     };
-    after.jobs.get_mut(&3).unwrap().limit = Limit::Seconds(9);
+    after.jobs.get_mut("3").unwrap().limit = Limit::Seconds(9);
     // The expected start of a waiting job is no change.
-    after.jobs.get_mut(&5).unwrap().start = Some(17);
+    after.jobs.get_mut("5").unwrap().start = Some(17);
     let expect = [
-        Change::State { job: 1, from: JobState::Pending, to: JobState::Running },
-        Change::Gone { job: 2, from: JobState::Running },
-        Change::Updated { job: 3 },
-        Change::Submitted { job: 4 },
+        Change::State { job: "1".into(), from: JobState::Pending, to: JobState::Running },
+        Change::Gone { job: "2".into(), from: JobState::Running },
+        Change::Updated { job: "3".into() },
+        Change::Submitted { job: "4".into() },
         Change::Node { node: "a".into(), usable: false },
     ];
     assert_eq!(changes(&before, &after), expect);

@@ -1,0 +1,307 @@
+//! `miserly slurm` on a real Slurm cluster of several nodes, which these tests start and stop (`tests/slurm/cluster`).
+
+#![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use miserly_test_support::Requirement;
+use serde_json::Value;
+
+/// The number of nodes, and their processors.
+const NODES: usize = 4;
+const CPUS: u64 = 8;
+
+/// The longest time for something to happen, in tries of a tenth of a second.
+const TRIES: usize = 600;
+
+/// The cluster of all tests; `None` where there can be none.
+static CLUSTER: LazyLock<Option<Mutex<Cluster>>> = LazyLock::new(Cluster::start);
+
+/// A running cluster. It is stopped by a process that waits for the end of this one.
+struct Cluster {
+    configuration: String,
+    folder: tempfile::TempDir,
+    _stop: (Child, ChildStdin),
+}
+
+impl Cluster {
+    fn start() -> Option<Mutex<Cluster>> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster");
+        let folder = tempfile::Builder::new().prefix("miserly-slurm").tempdir().unwrap();
+        let up = Command::new(&script)
+            .arg("up")
+            .arg(folder.path())
+            .args([NODES.to_string(), CPUS.to_string()])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&up.stderr);
+        if up.status.code() == Some(3) {
+            Requirement::Slurm.is_met(false, &format!("needs a Slurm cluster: {}", said.trim()));
+            return None;
+        }
+        let stop = format!("cat >/dev/null; {} down {}", script.display(), folder.path().display());
+        let mut stop =
+            Command::new("setsid").args(["sh", "-c", &stop]).stdin(Stdio::piped()).spawn().unwrap();
+        let pipe = stop.stdin.take().unwrap();
+        assert!(up.status.success(), "{said}");
+        let configuration = String::from_utf8_lossy(&up.stdout).trim().to_owned();
+        Some(Mutex::new(Cluster { configuration, folder, _stop: (stop, pipe) }))
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        Command::new(program)
+            .args(arguments)
+            .env("SLURM_CONF", &self.configuration)
+            .env("COLUMNS", "200")
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn text(&self, program: &str, arguments: &[&str]) -> String {
+        let output = self.run(program, arguments);
+        assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn miserly(&self, arguments: &[&str]) -> Output {
+        let all: Vec<&str> = ["slurm"].iter().chain(arguments).copied().collect();
+        self.run(env!("CARGO_BIN_EXE_miserly"), &all)
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.miserly(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Submits a job and returns its number.
+    #[track_caller]
+    fn submit(&self, options: &[&str], script: &str) -> String {
+        let head = ["--parsable", "-o", "/dev/null"];
+        let all: Vec<&str> = head.iter().chain(options).copied().chain(["--wrap", script]).collect();
+        self.text("sbatch", &all).trim().to_owned()
+    }
+
+    fn state_of(&self, job: &str) -> String {
+        self.text("squeue", &["-h", "-t", "all", "-j", job, "-o", "%T"]).trim().to_owned()
+    }
+
+    fn cancel_all(&self) {
+        self.text("scancel", &["-u", "root"]);
+        until("no job is left", || self.text("squeue", &["-h"]).is_empty());
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    for _ in 0..TRIES {
+        if is_true() {
+            return;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("{what}: not within a minute");
+}
+
+/// The cluster, for one test at a time.
+fn cluster() -> Option<MutexGuard<'static, Cluster>> {
+    CLUSTER.as_ref().map(|cluster| cluster.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[test]
+fn the_mirror_has_what_slurm_has() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let runs = cluster.submit(&["-n8", "-N2", "-t5", "-J", "a | b"], "sleep 100");
+    until("a job runs", || cluster.state_of(&runs) == "RUNNING");
+    let held = cluster.submit(&["-n1", "-t1-2", "--hold"], "true");
+    let after = cluster.submit(&["-n1", "-d", &format!("afterok:{runs}")], "true");
+    let array = cluster.submit(&["-n32", "-t10", "-a", "1-3"], "true");
+    let status = cluster.json(&["status", "--json"]);
+    assert_eq!(status["configuration"]["cluster"], "test");
+    let jobs = status["jobs"].as_object().unwrap();
+    assert_eq!(jobs.len(), 6, "{jobs:#?}");
+    let job = &jobs[&runs];
+    assert_eq!((job["name"].as_str(), job["state"].as_str()), (Some("a | b"), Some("running")));
+    assert_eq!((&job["cpus"], &job["limit"]["seconds"]), (&8.into(), &300.into()));
+    assert_eq!(job["on"].as_array().unwrap().len(), 2);
+    assert_eq!((&jobs[&held]["priority"], &jobs[&held]["limit"]["seconds"]), (&0.into(), &93_600.into()));
+    assert!(jobs[&after]["after"].as_str().unwrap().contains(&runs));
+    let tasks = jobs.values().filter(|job| job["array"][0] == array.parse::<u64>().unwrap());
+    assert_eq!(tasks.count(), 3);
+    let nodes = status["nodes"].as_object().unwrap();
+    assert_eq!((nodes.len(), &nodes["node1"]["cpus"]), (NODES, &CPUS.into()));
+    let used: u64 = nodes.values().map(|node| node["cpus_used"].as_u64().unwrap()).sum();
+    assert_eq!(used, 8);
+    assert_eq!(status["partitions"]["long"]["nodes"], serde_json::json!(["node4"]));
+    let text = cluster.miserly(&["status"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("batch*") && text.contains("JobHeldUser 1") && text.contains("Dependency 1"),
+        "{text}"
+    );
+    cluster.cancel_all();
+}
+
+#[test]
+fn a_watch_shows_each_change_and_survives_a_restart() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut watch = Command::new(env!("CARGO_BIN_EXE_miserly"))
+        .args(["slurm", "watch", "--slurm-conf", &cluster.configuration])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut next = |wanted: &dyn Fn(&Value) -> bool| -> Value {
+        loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            if wanted(&line) {
+                return line;
+            }
+        }
+    };
+    next(&|line| line["node"] == "node4");
+    let job = cluster.submit(&["-n32", "-t5"], "sleep 300");
+    until("the job runs", || cluster.state_of(&job) == "RUNNING");
+    next(&|line| line["job"] == job.as_str());
+    cluster.text("scontrol", &["update", "NodeName=node3", "State=DRAIN", "Reason=test"]);
+    assert_eq!(next(&|line| line["change"] == "node")["usable"], false);
+    cluster.text("scontrol", &["reconfigure"]);
+    cluster.text("scontrol", &["update", "NodeName=node3", "State=RESUME"]);
+    assert_eq!(next(&|line| line["change"] == "node")["usable"], true);
+    cluster.text("scontrol", &["update", &format!("JobId={job}"), "TimeLimit=3"]);
+    next(&|line| line["change"] == "updated" && line["job"] == job.as_str());
+    // The controller goes away, and comes back with its state.
+    cluster.text("scontrol", &["shutdown", "slurmctld"]);
+    until("the controller is gone", || !cluster.run("squeue", &["-h"]).status.success());
+    sleep(Duration::from_secs(3));
+    cluster.text("slurmctld", &[]);
+    until("the controller is back", || cluster.run("squeue", &["-h"]).status.success());
+    until("it knows the job", || cluster.state_of(&job) == "RUNNING");
+    cluster.text("scancel", &[&job]);
+    // No change was invented while it was away.
+    let gone = next(&|line| line["job"] == job.as_str() && line["from"] != "completing");
+    assert_eq!(
+        (gone["change"].as_str(), gone["from"].as_str()),
+        (gone["change"].as_str(), Some("running")),
+        "{gone}"
+    );
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    cluster.cancel_all();
+}
+
+#[test]
+fn the_accounting_becomes_a_log() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let jobs: Vec<String> =
+        (0..3).map(|nth| cluster.submit(&["-n2", "-t3"], &format!("sleep {nth}"))).collect();
+    until("they end", || jobs.iter().all(|job| cluster.state_of(job) == "COMPLETED"));
+    let out = cluster.folder.path().join("out.swf");
+    let log = || {
+        let arguments = ["log", "--since", "2020-01-01", "--keep-ids", "-o", out.to_str().unwrap(), "--json"];
+        let output = cluster.miserly(&arguments);
+        output.status.success().then(|| serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    // slurmdbd learns of an end a moment later.
+    let rows = || -> BTreeMap<String, Vec<String>> {
+        let text = fs::read_to_string(&out).unwrap_or_default();
+        let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let lines = text.lines().filter(|line| !line.starts_with(';'));
+        lines.map(fields).map(|fields| (fields[0].clone(), fields)).collect()
+    };
+    until("the log has them", || log().is_some() && jobs.iter().all(|job| rows().contains_key(job)));
+    let report = log().unwrap();
+    assert_eq!(report["procs"], NODES as u64 * CPUS, "{report}");
+    // Nothing is lost in silence.
+    let left_out = report["read"].as_u64().unwrap() - report["written"].as_u64().unwrap();
+    let lines =
+        cluster.text("sacct", &["-X", "-D", "-n", "-P", "-a", "-S", "2020-01-01", "-o", "JobIDRaw,State"]);
+    assert_eq!(report["read"].as_u64().unwrap(), lines.lines().count() as u64);
+    let unfinished =
+        lines.lines().filter(|line| line.ends_with("PENDING") || line.ends_with("RUNNING")).count();
+    let never = lines.lines().filter(|line| line.contains("CANCELLED")).count();
+    assert!(left_out >= unfinished as u64 && left_out <= (unfinished + never) as u64, "{report}\n{lines}");
+    let row = &rows()[&jobs[2]];
+    assert_eq!((row[4].as_str(), row[8].as_str(), row[11].as_str()), ("2", "180", "0"), "{row:?}");
+    assert!((2..=5).contains(&row[3].parse::<i64>().unwrap()), "{row:?}");
+}
+
+#[test]
+fn forecasts_stand_beside_those_of_slurm_and_are_audited() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let first = cluster.submit(&["-n32", "-t1"], "sleep 10");
+    until("the first job runs", || cluster.state_of(&first) == "RUNNING");
+    let second = cluster.submit(&["-n32", "-t1"], "sleep 1");
+    let held = cluster.submit(&["-n1", "-t1", "--hold"], "true");
+    let wide = cluster.submit(&["-n16", "-t1"], "sleep 1");
+    let said = cluster.json(&["forecast", "--json", "--history", "0"]);
+    let jobs: Vec<&str> =
+        said["jobs"].as_array().unwrap().iter().map(|job| job["job"].as_str().unwrap()).collect();
+    assert_eq!(jobs, [&second, &wide], "{said}");
+    assert_eq!(said["left_out"][&held], "it is held");
+    // Without history, limits are runtimes: the second one starts a minute after the first.
+    let start = cluster.json(&["status", "--json"])["jobs"][&first]["start"].as_i64().unwrap();
+    assert_eq!(said["jobs"][0]["median"].as_i64().unwrap(), start + 60, "{said}");
+    let one = cluster.miserly(&["forecast", &second, "--history", "0"]);
+    assert!(one.status.success(), "{one:?}");
+    for (job, why) in [(held.as_str(), "it is held"), ("999999", "no such job")] {
+        let refused = cluster.miserly(&["forecast", job, "--history", "0"]);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && text.contains(why), "{text}");
+    }
+    let rows = cluster.folder.path().join("audit.csv");
+    let path = rows.to_str().unwrap();
+    let summary = cluster.json(&["audit", "--for", "25s", "--history", "0", "--jobs", path, "--json"]);
+    assert_eq!(summary["jobs"], 2, "{summary}");
+    // Jobs that end earlier than their limits start earlier than said.
+    assert_eq!(summary["kept"], serde_json::json!([2, 2, 2]));
+    assert_eq!(fs::read_to_string(rows).unwrap().lines().count(), 3);
+    cluster.cancel_all();
+}
+
+#[test]
+fn what_cannot_be_read_is_one_clear_line() {
+    let miserly = |arguments: &[&str], path: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        command.args(arguments);
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = miserly(&["slurm", "status"], Some(folder.path().to_str().unwrap()));
+    assert!(
+        nowhere.contains("scontrol: not found; Slurm's client commands have to be installed"),
+        "{nowhere}"
+    );
+    // Another program of that name.
+    let fake = folder.path().join("scontrol");
+    fs::write(&fake, "#!/bin/sh\necho nonsense\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&fake, mode).unwrap();
+    let nonsense = miserly(&["slurm", "forecast"], Some(&format!("{}:/bin", folder.path().display())));
+    assert!(nonsense.contains("scontrol: no ClusterName in \"nonsense\\n\""), "{nonsense}");
+    let Some(cluster) = cluster() else { return };
+    let configuration = cluster.folder.path().join("empty.conf");
+    fs::write(&configuration, "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\n").unwrap();
+    let refused = miserly(&["slurm", "status", "--slurm-conf", configuration.to_str().unwrap()], None);
+    assert!(refused.contains("scontrol failed: ") && refused.lines().count() == 1, "{refused}");
+}
