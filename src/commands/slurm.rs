@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -41,18 +42,21 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
 }
 
 fn status(args: &SlurmStatusArgs) -> anyhow::Result<()> {
+    let before = Timestamp::now();
     let cluster = Cluster::read(&args.cluster.slurm())?;
-    if args.json { print_json(&cluster) } else { print(&status_text(&cluster, Timestamp::now())) }
+    let during = before.as_second()..=Timestamp::now().as_second();
+    if args.json { print_json(&cluster) } else { print(&status_text(&cluster, &during)) }
 }
 
-/// Returns the cluster in words: its partitions, and why jobs wait.
-fn status_text(cluster: &Cluster, now: Timestamp) -> String {
+/// Returns the cluster in words: its partitions, and why jobs wait. `during` are the seconds in which it was read.
+fn status_text(cluster: &Cluster, during: &RangeInclusive<i64>) -> String {
     let configuration = &cluster.configuration;
     let mut text = format!(
         "cluster {}: Slurm {}, {}, {}\n",
         configuration.cluster, configuration.version, configuration.scheduler, configuration.priority
     );
-    let ahead = configuration.now - now.as_second();
+    let now = configuration.now;
+    let ahead = now - now.clamp(*during.start(), *during.end());
     if ahead.abs() > CLOCKS {
         let way = if ahead > 0 { "ahead of" } else { "behind" };
         text += &format!("its clock is {} s {way} the one of this machine\n", ahead.abs());

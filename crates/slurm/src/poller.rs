@@ -19,8 +19,8 @@ const STRIDE: u32 = 20;
 
 /// Reads a cluster again and again.
 ///
-/// The time between two readings follows from the controller's time for one, by its own statistics (`sdiag`) of the calling
-/// user. While the controller does not answer, the last state stays, and the time doubles.
+/// The time between two readings follows from the controller's time for one, by its own statistics (`sdiag`): the requests of
+/// the calling user, or those of the kinds that a reading needs, whichever took less time. While the controller does not answer, the last state stays, and the time doubles.
 #[derive(Debug)]
 pub struct Poller {
     slurm: Slurm,
@@ -32,8 +32,9 @@ pub struct Poller {
 /// What readings cost the controller.
 #[derive(Debug, Default)]
 struct Cost {
-    /// The controller's time for requests of this user, at the last look.
-    total: Option<Duration>,
+    /// The controller's times for requests at the last look, of this user and of the kinds that a reading needs. Both have
+    /// requests of others too.
+    totals: Option<[Duration; 2]>,
     /// The readings since then.
     readings: u32,
     /// The controller's time for one, if it is known.
@@ -54,7 +55,7 @@ impl Poller {
         let read = Cluster::timed(&self.slurm);
         let took = read.as_ref().ok().map(|(_, took)| *took);
         if took.is_some() {
-            self.cost.count(|| total_time(&self.slurm));
+            self.cost.count(|| total_times(&self.slurm));
         }
         self.pause = next_pause(self.pause, took.map(|took| self.cost.one.unwrap_or(took / PART)));
         let (cluster, _) = read?;
@@ -77,16 +78,19 @@ impl Poller {
 
 impl Cost {
     /// Counts a reading, and looks at the statistics now and then.
-    fn count(&mut self, total: impl FnOnce() -> Option<Duration>) {
+    fn count(&mut self, totals: impl FnOnce() -> Option<[Duration; 2]>) {
         self.readings += 1;
-        if self.total.is_some() && self.readings < STRIDE {
+        if self.totals.is_some() && self.one.is_some() && self.readings < STRIDE {
             return;
         }
-        let total = total();
+        let totals = totals();
         // They begin again at midnight and at a restart.
-        let since = self.total.zip(total).and_then(|(before, now)| now.checked_sub(before));
+        let since = self.totals.zip(totals).and_then(|(before, now)| {
+            let least = [now[0].checked_sub(before[0])?, now[1].checked_sub(before[1])?];
+            least.into_iter().min()
+        });
         self.one = since.map(|since| since / self.readings).or(self.one);
-        (self.total, self.readings) = (total, 0);
+        (self.totals, self.readings) = (totals, 0);
     }
 }
 
@@ -95,21 +99,31 @@ fn next_pause(last: Duration, cost: Option<Duration>) -> Duration {
     cost.map_or(last * 2, |cost| cost * SHARE).clamp(LEAST, MOST)
 }
 
-/// Returns the controller's time for requests of this user, by its own statistics.
-fn total_time(slurm: &Slurm) -> Option<Duration> {
+/// The requests of a reading.
+const KINDS: [&str; 5] = [
+    "REQUEST_BUILD_INFO",
+    "REQUEST_NODE_INFO",
+    "REQUEST_PARTITION_INFO",
+    "REQUEST_RESERVATION_INFO",
+    "REQUEST_JOB_INFO",
+];
+
+/// Returns the controller's times for requests, by its own statistics: of this user, and of the kinds of a reading.
+fn total_times(slurm: &Slurm) -> Option<[Duration; 2]> {
     let answer = slurm.ask("sdiag", &[]).ok()?;
-    total_in(&answer.text, rustix::process::getuid().as_raw())
+    totals_in(&answer.text, rustix::process::getuid().as_raw())
 }
 
-fn total_in(text: &str, uid: u32) -> Option<Duration> {
-    let users = text.split_once("statistics by user")?.1;
-    let of_user = |line: &&str| {
-        let number =
-            line.split_once('(').and_then(|(_, rest)| rest.split_once(')')?.0.trim().parse::<u32>().ok());
-        number == Some(uid)
+fn totals_in(text: &str, uid: u32) -> Option<[Duration; 2]> {
+    let (kinds, users) = text.split_once("statistics by message type")?.1.split_once("statistics by user")?;
+    let time = |line: &str| {
+        let micros = line.rsplit_once("total_time:")?.1.trim().parse().ok()?;
+        Some(Duration::from_micros(micros))
     };
-    let total = users.lines().find(of_user)?.rsplit_once("total_time:")?.1;
-    total.trim().parse().ok().map(Duration::from_micros)
+    let number = |line: &str| line.split_once('(')?.1.split_once(')')?.0.trim().parse::<u32>().ok();
+    let of_user = users.lines().find(|line| number(line) == Some(uid)).and_then(time)?;
+    let needed = |line: &&str| line.split_whitespace().next().is_some_and(|kind| KINDS.contains(&kind));
+    Some([of_user, kinds.lines().filter(needed).filter_map(time).sum()])
 }
 
 #[cfg(test)]
@@ -129,28 +143,33 @@ mod tests {
     #[test]
     fn the_statistics_of_the_user_are_found() {
         let text = "Remote Procedure Call statistics by message type\n\tREQUEST_JOB_INFO ( 2003) count:5 ave_time:277 total_time:1387\n\nRemote Procedure Call statistics by user\n\troot            (       0) count:26     ave_time:301    total_time:7841\n\tann             (    1000) count:2      ave_time:3      total_time:6\n\nPending RPC statistics\n";
-        assert_eq!(total_in(text, 1000), Some(Duration::from_micros(6)));
-        assert_eq!(total_in(text, 0), Some(Duration::from_micros(7841)));
-        assert_eq!(total_in(text, 2003), None);
-        assert_eq!(total_in("nothing", 0), None);
+        let micros = Duration::from_micros;
+        assert_eq!(totals_in(text, 1000), Some([micros(6), micros(1387)]));
+        assert_eq!(totals_in(text, 0), Some([micros(7841), micros(1387)]));
+        assert_eq!(totals_in(text, 2003), None);
+        assert_eq!(totals_in("nothing", 0), None);
     }
 
     #[test]
     fn the_cost_of_a_reading_is_a_mean() {
         let mut cost = Cost::default();
-        let total = |micros| move || Some(Duration::from_micros(micros));
+        let total = |micros| {
+            move || Some([Duration::from_micros(micros), Duration::from_micros(9_000_000 + micros * micros)])
+        };
         cost.count(total(1000));
         assert_eq!(cost.one, None);
+        cost.count(total(1300));
+        assert_eq!(cost.one, Some(Duration::from_micros(300)));
         for _ in 1..STRIDE {
             cost.count(|| unreachable!("too early"));
         }
-        cost.count(total(1000 + 300 * u64::from(STRIDE)));
-        assert_eq!(cost.one, Some(Duration::from_micros(300)));
+        cost.count(total(1300 + 500 * u64::from(STRIDE)));
+        assert_eq!(cost.one, Some(Duration::from_micros(500)));
         // After a restart the last mean stays.
         for _ in 1..STRIDE {
             cost.count(|| unreachable!("too early"));
         }
         cost.count(total(5));
-        assert_eq!(cost.one, Some(Duration::from_micros(300)));
+        assert_eq!(cost.one, Some(Duration::from_micros(500)));
     }
 }
