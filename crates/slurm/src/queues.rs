@@ -67,7 +67,6 @@ impl Cluster {
             .filter(|node| self.nodes.get(*node).is_some_and(crate::Node::is_usable))
             .collect();
         let cpus: u64 = nodes.iter().map(|node| self.nodes[*node].cpus).sum();
-        let machine = Machine::plain(Procs::new(cpus.max(1)));
         let now = Time::from_ticks(self.configuration.now.checked_mul(1_000_000)?);
         let mut entries = vec![];
         let mut left_out = BTreeMap::new();
@@ -80,7 +79,7 @@ impl Cluster {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },
-                // It keeps its processors until it ends, and nobody knows when it goes on.
+                // Its processors are free for others, and nobody knows when it goes on.
                 JobState::Suspended => {}
                 JobState::Running | JobState::Other(_) => {
                     entries.extend(running(job, &nodes, now).map(|entry| (job.id.clone(), entry)));
@@ -102,6 +101,12 @@ impl Cluster {
             entries.push((job.id.clone(), Entry::waiting(request, 0)));
         }
         let mut ids = BTreeMap::new();
+        // Where jobs share processors, they have more together than there are.
+        let held = |(_, entry): &(String, Entry)| match entry.state {
+            State::Running { .. } => entry.request.procs().get(),
+            _ => 0,
+        };
+        let machine = Machine::plain(Procs::new(entries.iter().map(held).sum::<u64>().max(cpus).max(1)));
         let entries = (0_u64..).zip(entries).map(|(admitted, (id, entry))| {
             // Tasks of an array may share their number.
             let number = JobNumber::try_from(admitted).unwrap_or(JobNumber::MAX);

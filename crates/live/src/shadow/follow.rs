@@ -287,7 +287,12 @@ impl Following {
             latest.insert(row.number, instance);
             rows.insert(instance, row);
         }
-        let shadow = Shadow::beginning(ledger, built, now);
+        let mut shadow = Shadow::beginning(ledger, built, now);
+        // In the shadow no job runs ahead of its window; on the machine those that do so go on.
+        let ahead =
+            queue.jobs.iter().map(SavedEntry::entry).filter(|entry| !entry.opportunistic.procs.is_zero());
+        let works = ahead.map(|entry| (entry.request.number, entry.opportunistic.procs)).collect();
+        shadow.observe(RealRound { at: now, works, ..RealRound::default() });
         let real = queue.queue.clone();
         Some(Following { shadow, real, position, ahead: VecDeque::new(), last: now, offset, latest, rows })
     }
@@ -318,7 +323,10 @@ impl Following {
         let unfinished =
             |(instance, real): &(Instance, RealJob)| real.end.is_none().then_some((real.number, *instance));
         let latest = state.jobs.values().filter_map(unfinished).collect();
-        let rows = saved.rows.into_iter().map(|(instance, row)| (Instance(instance), row)).collect();
+        let inside: BTreeSet<Instance> = state.jobs.values().map(|(instance, _)| *instance).collect();
+        let rows = saved.rows.into_iter().map(|(instance, row)| (Instance(instance), row));
+        // Those that the shadow refused have no further outcome.
+        let rows = rows.filter(|(instance, _)| inside.contains(instance)).collect();
         let following = Following {
             shadow: Shadow::continuing(state, built),
             real: saved.real,

@@ -48,6 +48,9 @@ const STORED: Duration = Duration::from_mins(1);
 /// The time after which a round is in the journal, if there was one.
 const COMMITTED: Span = Span::from_ticks(60_000_000);
 
+/// The longest time for which the end of the daemon waits for the thread.
+const GOING: Duration = Duration::from_secs(2);
+
 /// The file of the database in the state folder.
 const FILE: &str = "shadow.db";
 
@@ -117,7 +120,8 @@ fn stored_view(
 pub(crate) struct ShadowThread {
     plan: Arc<Mutex<Plan>>,
     end: Option<Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+    /// It closes when the thread has ended.
+    ended: Receiver<()>,
 }
 
 impl ShadowThread {
@@ -132,13 +136,16 @@ impl ShadowThread {
         clock: BootClock,
     ) -> io::Result<(ShadowThread, Shadows)> {
         let (sender, end) = channel();
+        let (alive, ended) = channel();
         let plan = Arc::new(Mutex::new(plan));
         let follower = Follower::new(folder, Arc::clone(&plan));
-        let thread = thread::Builder::new()
-            .name("shadow".to_owned())
-            .spawn(move || follower.run(&end, &snapshots, clock))?;
+        let run = move || {
+            let _alive: Sender<()> = alive;
+            follower.run(&end, &snapshots, clock);
+        };
+        thread::Builder::new().name("shadow".to_owned()).spawn(run)?;
         let path = Arc::from(folder.join(FILE));
-        Ok((ShadowThread { plan, end: Some(sender), thread: Some(thread) }, Shadows { path }))
+        Ok((ShadowThread { plan, end: Some(sender), ended }, Shadows { path }))
     }
 
     /// Changes the policies of the shadows.
@@ -150,8 +157,8 @@ impl ShadowThread {
 impl Drop for ShadowThread {
     fn drop(&mut self) {
         self.end.take();
-        // It stores its state.
-        let _ = self.thread.take().map(thread::JoinHandle::join);
+        // It stores its state, unless a policy takes too long.
+        let _ = self.ended.recv_timeout(GOING);
     }
 }
 
