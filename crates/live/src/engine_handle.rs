@@ -154,7 +154,9 @@ impl EngineHandle {
         let handle = self.clone();
         // A quote goes without a forecast in place of waiting. Nobody closes the semaphore.
         let turn = match &request {
-            DaemonRequest::WhatIf(_) => Arc::clone(&self.simulating).acquire_owned().await.ok(),
+            DaemonRequest::WhatIf(_) | DaemonRequest::Shadow(_) => {
+                Arc::clone(&self.simulating).acquire_owned().await.ok()
+            }
             DaemonRequest::Quote(_) => Arc::clone(&self.simulating).try_acquire_owned().ok(),
             _ => None,
         };

@@ -18,8 +18,6 @@ use miserly_core::{
 pub struct RealRound {
     /// The instant.
     pub at: Time,
-    /// No scheduling took place between this instant and that of the round.
-    pub away_since: Option<Time>,
     /// Jobs that ended.
     pub ended: Vec<(JobNumber, EndHow)>,
     /// Waiting jobs that were withdrawn.
@@ -125,7 +123,6 @@ impl RealJob {
 #[derive(Clone, Debug)]
 struct Outside {
     at: Time,
-    away_since: Option<Time>,
     withdrawn: Vec<Instance>,
     amended: Vec<(Instance, Change)>,
     capacity: Option<Resources>,
@@ -245,8 +242,8 @@ impl Shadow {
             shadow.real.insert(instance, real);
             shadow.enter(job, instance);
         }
-        let lives = shadow.real.iter().filter(|(_, real)| real.end.is_none());
-        shadow.latest = lives.map(|(instance, real)| (real.number, *instance)).collect();
+        // Also of those that have ended: their last events may be observed again. Of two instances, the later one.
+        shadow.latest = shadow.real.iter().map(|(instance, real)| (real.number, *instance)).collect();
         shadow
     }
 
@@ -312,7 +309,6 @@ impl Shadow {
     /// A round before the last one counts as one at the same instant.
     pub fn observe(&mut self, round: RealRound) -> Vec<Instance> {
         let at = round.at.max(self.known);
-        let away_since = round.away_since;
         self.known = at;
         for (number, how) in round.ended {
             self.change(number, |real| {
@@ -321,14 +317,8 @@ impl Shadow {
             });
             self.latest.remove(&number);
         }
-        let mut outside = Outside {
-            at,
-            away_since,
-            withdrawn: vec![],
-            amended: vec![],
-            capacity: round.capacity,
-            submitted: vec![],
-        };
+        let mut outside =
+            Outside { at, withdrawn: vec![], amended: vec![], capacity: round.capacity, submitted: vec![] };
         for number in round.withdrawn {
             self.change(number, |real| {
                 real.go_on(at, Procs::ZERO);
@@ -352,7 +342,7 @@ impl Shadow {
         }
         let any =
             !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
-        if any || outside.capacity.is_some() || away_since.is_some() {
+        if any || outside.capacity.is_some() {
             self.outside.push_back(outside);
         }
         submitted
@@ -467,14 +457,7 @@ impl Shadow {
         });
         let overdue = self.ledger().running().filter_map(|job| self.expected(job));
         let due = ends.chain(overdue).chain(self.system.wake()).min().map(|at| at.max(self.now));
-        let at = outside.map(|outside| outside.at);
-        // An event that was due without a daemon waits for the next one.
-        let away = outside.and_then(|outside| outside.away_since);
-        if due.zip(away).is_some_and(|(due, since)| due > since) {
-            at
-        } else {
-            due.into_iter().chain(at).min()
-        }
+        due.into_iter().chain(outside.map(|outside| outside.at)).min()
     }
 
     fn step(&mut self, at: Time, events: &mut Vec<ShadowEvent>) -> Result<(), Violation> {
@@ -541,11 +524,7 @@ impl Shadow {
             (waits || matches!(change, Change::Estimate(_))).then_some(Amendment { job, change: *change })
         };
         round.amended = outside.amended.iter().filter_map(amendment).collect();
-        round.fault = match outside.capacity {
-            _ if outside.away_since.is_some() => Some(Fault::Away),
-            Some(capacity) => Some(Fault::Capacity { queue: 0, capacity }),
-            None => None,
-        };
+        round.fault = outside.capacity.map(|capacity| Fault::Capacity { queue: 0, capacity });
         for (instance, request) in outside.submitted {
             let new = || JobId(u32::try_from(self.jobs.len()).unwrap_or(u32::MAX));
             let job = self.unused.pop().unwrap_or_else(new);
@@ -561,5 +540,61 @@ fn start_of(entry: &Entry) -> Option<Time> {
     match entry.state {
         State::Running { start, .. } | State::Suspended { start, .. } => Some(start),
         State::Waiting => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::Machine;
+    use miserly_policies::PolicySpec;
+
+    use super::*;
+
+    const fn at(ticks: i64) -> Time {
+        Time::from_ticks(ticks)
+    }
+
+    fn build() -> Box<dyn Policy> {
+        "fcfs".parse::<PolicySpec>().unwrap().build(&Machine::plain(4), 0).unwrap()
+    }
+
+    fn submitted(number: JobNumber, time: i64) -> RealRound {
+        let request = Request::new(number, at(time), Span::from_ticks(90), Resources::cpus(4));
+        RealRound { at: at(time), submitted: vec![request], ..RealRound::default() }
+    }
+
+    #[test]
+    fn a_withdrawal_that_the_shadow_has_not_reached_outlives_a_restart() {
+        let mut shadow = Shadow::beginning(Ledger::new(Machine::plain(4)), build(), Time::ZERO);
+        shadow.observe(submitted(1, 1));
+        shadow.observe(submitted(2, 2));
+        // The first one runs in the shadow only, so time stands still there.
+        let withdrawn = RealRound { at: at(5), withdrawn: vec![2], ..RealRound::default() };
+        let longer = Change::Estimate(Span::from_ticks(95));
+        let amended = RealRound { at: at(6), amended: vec![(1, longer)], ..RealRound::default() };
+        let runs = RealRound { at: at(7), works: vec![(1, Procs::new(4))], ..RealRound::default() };
+        let ended = RealRound { at: at(8), ended: vec![(1, EndHow::Done)], ..RealRound::default() };
+        let rounds = [withdrawn, amended, runs, ended];
+        shadow.observe(rounds[0].clone());
+        let events = shadow.advance(&mut || true).unwrap();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!((shadow.now(), shadow.behind(), shadow.waits_for()), (at(1), 2, Some(1)));
+        for round in &rounds[1..] {
+            shadow.observe(round.clone());
+        }
+        let mut shadow = Shadow::continuing(shadow.state(), build());
+        shadow.observe(submitted(2, 2));
+        for round in rounds {
+            shadow.observe(round);
+        }
+        shadow.observe(submitted(3, 9));
+        let started: Vec<(Time, ShadowOutcome)> =
+            shadow.advance(&mut || true).unwrap().iter().map(|event| (event.at, event.outcome)).collect();
+        // The second one starts at the end of the first and ends at its withdrawal; the third one is not behind it.
+        let expect =
+            [(at(2), ShadowOutcome::Ended), (at(2), ShadowOutcome::Started), (at(5), ShadowOutcome::Ended)];
+        assert_eq!(started[..3], expect, "{started:?}");
+        assert_eq!(started[3], (at(9), ShadowOutcome::Started));
+        assert_eq!(shadow.behind(), 0);
     }
 }

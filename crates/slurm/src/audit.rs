@@ -146,8 +146,7 @@ impl Audit {
             audited.push(Audited { forecast, start });
         }
         self.settled.extend(audited.iter().cloned());
-        let new =
-            |job: &Job| job.state == JobState::Pending && !self.open.contains_key(&job.id) && !job.is_held();
+        let new = |job: &Job| job.waits_for_processors() && !self.open.contains_key(&job.id);
         if cluster.jobs.values().any(new) {
             let (forecasts, given) = given(cluster, &self.forecaster, policy, draws);
             let mut given: BTreeMap<String, Given> = given.into_iter().collect();

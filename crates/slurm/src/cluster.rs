@@ -202,12 +202,18 @@ impl Cluster {
 
     /// Returns the starts of jobs that have ended lately, as far as the controller remembers them.
     pub fn starts(slurm: &Slurm, jobs: &[String]) -> BTreeMap<String, i64> {
-        let arguments = ["-a", "-h", "-r", "-t", "all", "-o", "%i|%S", "-j", &jobs.join(",")];
-        // It refuses a list with a job that it has forgotten.
-        let Ok(answer) = slurm.ask("squeue", &arguments) else { return BTreeMap::new() };
+        let arguments = ["-a", "-h", "-r", "-t", "all", "-o", "%i|%S|%N", "-j", &jobs.join(",")];
+        let Ok(answer) = slurm.ask("squeue", &arguments) else {
+            // It refuses a list with a job that it has forgotten.
+            let each = |job: &String| Cluster::starts(slurm, std::slice::from_ref(job));
+            return if jobs.len() > 1 { jobs.iter().flat_map(each).collect() } else { BTreeMap::new() };
+        };
         let start = |line: &str| {
-            let (id, start) = line.split_once(SEPARATOR)?;
-            Some((id.trim().to_owned(), start.trim().parse().ok()?))
+            let mut values = line.split(SEPARATOR).map(str::trim);
+            let (id, start, on) = (values.next()?, values.next()?, values.next()?);
+            // A job that was cancelled in the queue has had no node.
+            present(on)?;
+            Some((id.to_owned(), start.parse().ok()?))
         };
         answer.text.lines().filter_map(start).collect()
     }
@@ -297,9 +303,7 @@ impl Node {
             "future",
             "maint",
             "not_responding",
-            "powered_down",
             "powering_down",
-            "power_down",
             "reboot_issued",
             "no_respond",
         ];
@@ -414,6 +418,13 @@ impl Job {
     pub fn order(&self) -> (u64, u64) {
         let number = |text: &str| text.parse().unwrap_or(0);
         self.id.split_once('_').map_or((number(&self.id), 0), |(array, task)| (number(array), number(task)))
+    }
+
+    /// Returns whether it waits, for nothing else than processors.
+    pub fn waits_for_processors(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        let only = matches!(reason, "" | "Priority" | "Resources" | "ReqNodeNotAvail" | "Cleaning");
+        self.state == JobState::Pending && !self.is_held() && self.reservation.is_none() && only
     }
 
     /// Returns whether it waits until somebody releases it.

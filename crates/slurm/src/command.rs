@@ -12,6 +12,24 @@ use crate::SlurmError;
 /// The longest time for an answer. A controller under load takes seconds; a wrong configuration makes a command try for a minute.
 const WITHIN: Duration = Duration::from_secs(30);
 
+/// The longest time for the accounting of months.
+const WITHIN_OF_SACCT: Duration = Duration::from_mins(10);
+
+/// Variables of the environment that change what the commands print.
+const FILTERS: [&str; 11] = [
+    "SQUEUE_FORMAT",
+    "SQUEUE_FORMAT2",
+    "SQUEUE_STATES",
+    "SQUEUE_PARTITION",
+    "SQUEUE_USERS",
+    "SQUEUE_ACCOUNT",
+    "SQUEUE_QOS",
+    "SQUEUE_NAMES",
+    "SQUEUE_LICENSES",
+    "SLURM_CLUSTERS",
+    "SACCT_FORMAT",
+];
+
 /// The time between two looks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -40,6 +58,7 @@ impl Slurm {
             io::ErrorKind::NotFound => SlurmError::Missing { program: program.to_owned() },
             _ => SlurmError::Program { program: program.to_owned(), error },
         };
+        let within = if program == "sacct" { WITHIN_OF_SACCT } else { WITHIN };
         let begin = Instant::now();
         let mut command = Command::new(program);
         command
@@ -50,8 +69,7 @@ impl Slurm {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // These change what the commands print.
-        for name in ["SQUEUE_FORMAT", "SQUEUE_STATES", "SQUEUE_PARTITION", "SQUEUE_USERS", "SACCT_FORMAT"] {
+        for name in FILTERS {
             command.env_remove(name);
         }
         let mut child = command.spawn().map_err(failed)?;
@@ -60,11 +78,11 @@ impl Slurm {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 break status;
             }
-            if begin.elapsed() > WITHIN {
+            if begin.elapsed() > within {
                 let _ = child.kill();
                 let _ = child.wait();
                 let message = shortened(&joined(message));
-                return Err(SlurmError::Late { program: program.to_owned(), within: WITHIN, message });
+                return Err(SlurmError::Late { program: program.to_owned(), within, message });
             }
             thread::sleep(LOOK);
         };

@@ -72,7 +72,8 @@ impl Cluster {
         let mut left_out = BTreeMap::new();
         let mut waiting: Vec<&Job> = vec![];
         for job in self.jobs.values() {
-            let mine = job.partitions.iter().any(|name| partitions.contains(name.as_str()));
+            // Of several partitions, the first one counts.
+            let mine = job.partitions.first().is_some_and(|name| partitions.contains(name.as_str()));
             match &job.state {
                 _ if !mine => {}
                 JobState::Pending => match self.obstacle(job, cpus) {
@@ -138,17 +139,14 @@ impl Cluster {
     /// Returns why a waiting job cannot start for another cause than a lack of processors.
     fn obstacle(&self, job: &Job, cpus: u64) -> Option<String> {
         let down = |name: &String| self.partitions.get(name).is_none_or(|partition| partition.state != "up");
-        let reason = job.reason.as_deref().unwrap_or_default();
-        let waits_for_processors =
-            matches!(reason, "" | "Priority" | "Resources" | "ReqNodeNotAvail" | "Cleaning");
         if job.is_held() {
             Some("it is held".to_owned())
         } else if job.reservation.is_some() {
             Some("it uses a reservation".to_owned())
         } else if job.partitions.iter().all(down) {
             Some("its partition is not up".to_owned())
-        } else if !waits_for_processors {
-            Some(format!("Slurm's reason: {reason}"))
+        } else if !job.waits_for_processors() {
+            Some(format!("Slurm's reason: {}", job.reason.as_deref().unwrap_or_default()))
         } else if job.cpus > cpus {
             Some(format!("it needs {} processors of {cpus} that are in service", job.cpus))
         } else {

@@ -42,6 +42,9 @@ pub(super) struct Row {
     offset: i64,
 }
 
+/// The most rounds that a shadow is behind. Then it begins again at the next checkpoint.
+const MOST_BEHIND: usize = 100_000;
+
 /// A shadow of one queue.
 pub(super) struct QueueShadow {
     queue: String,
@@ -63,10 +66,8 @@ struct Following {
     /// The queue on the machine, and its position.
     real: QueueLine,
     position: u32,
-    /// The lines with events that the shadow has not reached, each with the instant before it.
-    ahead: VecDeque<(i64, Time)>,
-    /// The instant of the last line.
-    last: Time,
+    /// The lines with events that the shadow has not reached, each with the position of the queue there.
+    ahead: VecDeque<(i64, u32)>,
     /// Microseconds since 1970 at the instant 0.
     offset: i64,
     latest: BTreeMap<JobNumber, Instance>,
@@ -76,11 +77,11 @@ struct Following {
 /// The stored form of a shadow.
 #[derive(Debug, Deserialize, Serialize)]
 struct Saved {
-    /// The line with which it goes on, and the instant before it.
+    /// The line with which it goes on.
     next: i64,
-    last: i64,
     now: i64,
     offset: i64,
+    /// The position of the queue at that line.
     position: u32,
     real: QueueLine,
     submissions: u64,
@@ -190,6 +191,13 @@ impl QueueShadow {
             Ok(JournalLine::Round(round)) => {
                 if let Some(following) = &mut self.following {
                     following.observe(line.number, &round, &mut self.changed);
+                    if following.ahead.len() > MOST_BEHIND {
+                        tracing::warn!(
+                            "queue {}: the shadow is too far behind, and begins again",
+                            self.queue
+                        );
+                        self.following = None;
+                    }
                 }
             }
             Ok(JournalLine::Began { queues, .. }) => self.set_up(&queues),
@@ -281,7 +289,7 @@ impl Following {
         for (instance, job) in (0..).map(Instance).zip(jobs) {
             let entry = ledger.entry(job);
             let row = Row {
-                ran_before: entry.state != State::Waiting,
+                ran_before: entry.state != State::Waiting || entry.opportunistic.done > 0,
                 ..Row::new(&entry.request, entry.request.submit, offset)
             };
             latest.insert(row.number, instance);
@@ -294,7 +302,7 @@ impl Following {
         let works = ahead.map(|entry| (entry.request.number, entry.opportunistic.procs)).collect();
         shadow.observe(RealRound { at: now, works, ..RealRound::default() });
         let real = queue.queue.clone();
-        Some(Following { shadow, real, position, ahead: VecDeque::new(), last: now, offset, latest, rows })
+        Some(Following { shadow, real, position, ahead: VecDeque::new(), offset, latest, rows })
     }
 
     fn restored(saved: Saved, policy: &PolicySpec) -> Option<(i64, Following)> {
@@ -320,9 +328,11 @@ impl Following {
             submissions: saved.submissions,
             jobs: saved.jobs.iter().map(job).collect(),
         };
-        let unfinished =
-            |(instance, real): &(Instance, RealJob)| real.end.is_none().then_some((real.number, *instance));
-        let latest = state.jobs.values().filter_map(unfinished).collect();
+        let mut latest: Vec<(JobNumber, Instance)> =
+            state.jobs.values().map(|(instance, real)| (real.number, *instance)).collect();
+        // Of two instances, the later one.
+        latest.sort_unstable();
+        let latest = latest.into_iter().collect();
         let inside: BTreeSet<Instance> = state.jobs.values().map(|(instance, _)| *instance).collect();
         let rows = saved.rows.into_iter().map(|(instance, row)| (Instance(instance), row));
         // Those that the shadow refused have no further outcome.
@@ -332,7 +342,7 @@ impl Following {
             real: saved.real,
             position: saved.position,
             ahead: VecDeque::new(),
-            last: Time::from_ticks(saved.last),
+
             offset: saved.offset,
             latest,
             rows,
@@ -342,7 +352,7 @@ impl Following {
 
     fn saved(&self, next: i64, policy: &PolicySpec) -> Saved {
         let state = self.shadow.state();
-        let (next, last) = self.ahead.front().map_or((next, self.last), |(line, last)| (*line, *last));
+        let (next, position) = self.ahead.front().copied().unwrap_or((next, self.position));
         let job = |(admitted, (instance, real)): (&u64, &(Instance, RealJob))| SavedJob {
             admitted: *admitted,
             instance: instance.0,
@@ -361,10 +371,10 @@ impl Following {
         let reached = self.rows.iter().filter(|(instance, _)| instance.0 < state.submissions);
         Saved {
             next,
-            last: last.ticks(),
+
             now: state.now.ticks(),
             offset: self.offset,
-            position: self.position,
+            position,
             real: self.real.clone(),
             submissions: state.submissions,
             queue: QueueCheckpoint {
@@ -403,9 +413,9 @@ impl Following {
         let behind = self.shadow.behind();
         let instances = self.shadow.observe(real);
         if self.shadow.behind() > behind {
-            self.ahead.push_back((line, self.last));
+            self.ahead.push_back((line, self.position));
         }
-        self.last = at;
+
         let mut touched = BTreeSet::new();
         for number in ended {
             let Some(instance) = self.latest.remove(&number) else { continue };
@@ -499,6 +509,10 @@ impl Following {
             .filter(|request| !refused.contains(&request.number))
             .map(miserly_engine::SavedRequest::request)
             .collect();
+        // A job that is refused later leaves the queue like a withdrawn one.
+        let is_new = |job: &JobNumber| round.submitted.iter().any(|request| request.number == *job);
+        let withdrawn = round.withdrawn.iter().chain(refused.iter().filter(|job| !is_new(job))).copied();
+        let withdrawn = withdrawn.collect();
         let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
             Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
             None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
@@ -506,9 +520,9 @@ impl Following {
         let capacity = round.capacity.filter(|(queue, _)| *queue == self.position);
         let mut real = RealRound {
             at,
-            away_since: round.away.then_some(self.last),
+
             ended: round.ended.iter().map(|ended| (ended.job, ended.how)).collect(),
-            withdrawn: round.withdrawn.clone(),
+            withdrawn,
             amended: round.amended.iter().map(amended).collect(),
             capacity: capacity.map(|(_, amounts)| resources(amounts)),
             submitted,

@@ -28,7 +28,7 @@ use miserly_engine::{JournalLine, Snapshot, Snapshots};
 use miserly_launch::BootTime;
 use miserly_policies::{Needs, PolicySpec};
 
-use self::follow::{QueueShadow, Row};
+use self::follow::{Progress, QueueShadow, Row};
 use self::report::Summed;
 use self::store::{ShadowStore, StoredShadow};
 use crate::clock::BootClock;
@@ -74,6 +74,7 @@ pub(crate) type Plan = BTreeMap<String, PolicySpec>;
 #[derive(Clone, Debug)]
 pub(crate) struct Shadows {
     path: Arc<Path>,
+    plan: Arc<Mutex<Plan>>,
 }
 
 impl Shadows {
@@ -88,7 +89,12 @@ impl Shadows {
             let Some(store) = ShadowStore::open_to_read(&self.path)? else {
                 return Ok(ShadowReport::default());
             };
-            let shadows = store.shadows()?.into_iter().map(|shadow| stored_view(&store, shadow, since));
+            let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let planned = |shadow: &StoredShadow| {
+                plan.get(&shadow.queue).is_some_and(|policy| policy.to_string() == shadow.policy)
+            };
+            let shadows =
+                store.shadows()?.into_iter().filter(planned).map(|shadow| stored_view(&store, shadow, since));
             Ok(ShadowReport { shadows: shadows.collect::<rusqlite::Result<_>>()? })
         };
         let mut report = read().map_err(|error| {
@@ -145,7 +151,8 @@ impl ShadowThread {
         };
         thread::Builder::new().name("shadow".to_owned()).spawn(run)?;
         let path = Arc::from(folder.join(FILE));
-        Ok((ShadowThread { plan, end: Some(sender), ended }, Shadows { path }))
+        let shadows = Shadows { path, plan: Arc::clone(&plan) };
+        Ok((ShadowThread { plan, end: Some(sender), ended }, shadows))
     }
 
     /// Changes the policies of the shadows.
@@ -169,6 +176,10 @@ struct Follower {
     planned: Plan,
     store: Option<ShadowStore>,
     shadows: BTreeMap<String, QueueShadow>,
+    /// Whether the journal may have lines that the shadows do not know.
+    unread: bool,
+    /// What was stored last.
+    progress: BTreeMap<String, Progress>,
     stored: BootTime,
 }
 
@@ -180,6 +191,8 @@ impl Follower {
             planned: Plan::new(),
             store: None,
             shadows: BTreeMap::new(),
+            unread: true,
+            progress: BTreeMap::new(),
             stored: BootTime::now(),
         }
     }
@@ -191,9 +204,9 @@ impl Follower {
             let now = clock.read();
             self.follow_plan(now.wall.as_microsecond());
             let snapshot = snapshots.latest();
-            let new = seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &snapshot));
+            self.unread |= seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &snapshot));
             seen = Some(snapshot);
-            let more = !self.shadows.is_empty() && self.turn(now.ticks - COMMITTED, new, begin);
+            let more = !self.shadows.is_empty() && self.turn(now.ticks - COMMITTED, begin);
             let worked = BootTime::now().since(begin);
             let least = if more { Duration::from_millis(1) } else { INTERVAL };
             pause = (worked * PAUSE).max(least);
@@ -227,6 +240,7 @@ impl Follower {
             self.shadows.insert(queue.clone(), shadow);
         }
         self.planned = plan;
+        self.unread = true;
     }
 
     /// Uses the store. After an error there are no shadows until the next start.
@@ -243,16 +257,19 @@ impl Follower {
     }
 
     /// Reads on and simulates for a while. Returns whether there is more to do.
-    fn turn(&mut self, known: Time, new: bool, begin: BootTime) -> bool {
+    fn turn(&mut self, known: Time, begin: BootTime) -> bool {
         if self.store.is_none() {
             return false;
         }
-        if new && let Err(error) = self.read(known) {
-            tracing::error!("shadows stay behind: the journal cannot be read: {error}");
+        if self.unread {
+            match self.read(begin) {
+                Ok(all) => self.unread = !all,
+                Err(error) => tracing::error!("shadows stay behind: the journal cannot be read: {error}"),
+            }
         }
-        let mut more = false;
+        let mut more = self.unread;
         for shadow in self.shadows.values_mut() {
-            if !new {
+            if !self.unread {
                 shadow.observe_nothing(known);
             }
             let mut goes_on = || BootTime::now().since(begin) < TURN;
@@ -267,10 +284,10 @@ impl Follower {
         more
     }
 
-    /// Reads the lines of the journal that the shadows do not know.
-    fn read(&mut self, known: Time) -> Result<(), StoreError> {
-        let Some(from) = self.shadows.values().map(QueueShadow::next).min() else { return Ok(()) };
-        let shadows = &mut self.shadows;
+    /// Reads lines of the journal that the shadows do not know, for a while. Returns whether these were all.
+    fn read(&mut self, begin: BootTime) -> Result<bool, StoreError> {
+        let Some(from) = self.shadows.values().map(QueueShadow::next).min() else { return Ok(true) };
+        let (shadows, mut all) = (&mut self.shadows, true);
         History::open(&self.folder)?.journal(from, &mut |line| {
             for shadow in shadows.values_mut() {
                 let observed = catch_unwind(AssertUnwindSafe(|| shadow.observe(&line)));
@@ -280,12 +297,10 @@ impl Follower {
                     );
                 }
             }
-            ControlFlow::Continue(())
+            all = BootTime::now().since(begin) < TURN;
+            if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        for shadow in shadows.values_mut() {
-            shadow.observe_nothing(known);
-        }
-        Ok(())
+        Ok(all)
     }
 
     /// Stores what is new; with `state`, so that shadows can go on from here.
@@ -298,6 +313,10 @@ impl Follower {
             changed.push((queue.clone(), began, shadow.progress(), shadow.take_changed(), state));
         }
         for (queue, began, progress, rows, state) in changed {
+            if rows.is_empty() && state.is_none() && self.progress.get(&queue) == Some(&progress) {
+                continue;
+            }
+            self.progress.insert(queue.clone(), progress.clone());
             self.stored_in(|store| {
                 if began {
                     store.remove_open(&queue)?;
@@ -403,6 +422,10 @@ impl Whole {
     fn observe(&mut self, line: &Line) {
         self.shadow.observe(line);
         self.shadow.advance(&mut || true);
+        if self.shadow.take_began() {
+            // It began again: what was open has no outcome.
+            self.rows.retain(|_, row| row.start.is_some() && row.shadow_start.is_some());
+        }
         for row in self.shadow.take_changed() {
             let key = (row.submitted, row.number);
             if row.gone {
