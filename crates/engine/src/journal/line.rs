@@ -315,6 +315,14 @@ impl RoundLine {
 }
 
 impl AmendedLine {
+    /// Returns the change of the request.
+    pub fn change(&self) -> Change {
+        match self.estimate {
+            Some(estimate) => Change::Estimate(Span::from_ticks(estimate)),
+            None => Change::Begin(self.begin.map(Time::from_ticks)),
+        }
+    }
+
     fn new(amendment: &Amendment, job: i64) -> AmendedLine {
         match amendment.change {
             Change::Estimate(estimate) => AmendedLine { job, estimate: Some(estimate.ticks()), begin: None },

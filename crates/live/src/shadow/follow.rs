@@ -1,10 +1,10 @@
 //! One queue of the journal, and a second policy in its shadow.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use miserly_core::{
-    Change, EndHow, Entry, JobId, JobNumber, Ledger, Procs, Request, Span, State, Time, join_words,
-    split_words,
+    EndHow, Entry, JobId, JobNumber, Ledger, Procs, Request, State, Time, join_words, split_words,
 };
 use miserly_engine::{
     Amounts, CheckpointLine, EffectLine, JournalLine, QueueCheckpoint, QueueLine, RoundLine, SavedEntry,
@@ -172,8 +172,16 @@ impl QueueShadow {
         std::mem::take(&mut self.changed)
     }
 
+    /// Does something with the shadow. A panic stops the shadow, and is the default of the result.
+    pub(super) fn guarded<T: Default>(&mut self, work: impl FnOnce(&mut QueueShadow) -> T) -> T {
+        catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|_| {
+            self.fail("the policy of the shadow failed (a panic); the daemon's log has more".to_owned());
+            T::default()
+        })
+    }
+
     /// Stops for a reason.
-    pub(super) fn fail(&mut self, problem: String) {
+    fn fail(&mut self, problem: String) {
         (self.following, self.problem) = (None, Some(problem));
     }
 
@@ -342,7 +350,6 @@ impl Following {
             real: saved.real,
             position: saved.position,
             ahead: VecDeque::new(),
-
             offset: saved.offset,
             latest,
             rows,
@@ -371,7 +378,6 @@ impl Following {
         let reached = self.rows.iter().filter(|(instance, _)| instance.0 < state.submissions);
         Saved {
             next,
-
             now: state.now.ticks(),
             offset: self.offset,
             position,
@@ -415,7 +421,6 @@ impl Following {
         if self.shadow.behind() > behind {
             self.ahead.push_back((line, self.position));
         }
-
         let mut touched = BTreeSet::new();
         for number in ended {
             let Some(instance) = self.latest.remove(&number) else { continue };
@@ -513,17 +518,12 @@ impl Following {
         let is_new = |job: &JobNumber| round.submitted.iter().any(|request| request.number == *job);
         let withdrawn = round.withdrawn.iter().chain(refused.iter().filter(|job| !is_new(job))).copied();
         let withdrawn = withdrawn.collect();
-        let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
-            Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
-            None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
-        };
         let capacity = round.capacity.filter(|(queue, _)| *queue == self.position);
         let mut real = RealRound {
             at,
-
             ended: round.ended.iter().map(|ended| (ended.job, ended.how)).collect(),
             withdrawn,
-            amended: round.amended.iter().map(amended).collect(),
+            amended: round.amended.iter().map(|line| (line.job, line.change())).collect(),
             capacity: capacity.map(|(_, amounts)| resources(amounts)),
             submitted,
             requeued: vec![],

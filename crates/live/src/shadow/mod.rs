@@ -13,7 +13,6 @@ mod store;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +31,7 @@ use self::follow::{Progress, QueueShadow, Row};
 use self::report::Summed;
 use self::store::{ShadowStore, StoredShadow};
 use crate::clock::BootClock;
+use crate::config::unmet_need;
 use crate::store::{History, Line, StoreError};
 use crate::users;
 
@@ -56,15 +56,11 @@ const FILE: &str = "shadow.db";
 
 /// Returns the reason why a policy with these needs has no shadow and is none.
 pub fn unfit(needs: &Needs) -> Option<&'static str> {
-    let reasons = [
-        (needs.time_slices, "it slices time"),
-        (needs.resizing, "it resizes jobs"),
-        (needs.host_table, "it places jobs on the hosts of one certain machine"),
-        (needs.known_runtimes, "it knows the actual runtimes"),
-        (needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
-        (needs.swapping, "overhead: a stopped process keeps its memory"),
-    ];
-    reasons.into_iter().find(|(unmet, _)| *unmet).map(|(_, why)| why)
+    if needs.time_slices {
+        return Some("it slices time");
+    }
+    // A shadow ends no process, so its plans may go beyond limits.
+    unmet_need(&Needs { beyond_limits: false, ..*needs })
 }
 
 /// The policies of shadows, by queue.
@@ -273,12 +269,7 @@ impl Follower {
                 shadow.observe_nothing(known);
             }
             let mut goes_on = || BootTime::now().since(begin) < TURN;
-            let advanced = catch_unwind(AssertUnwindSafe(|| shadow.advance(&mut goes_on)));
-            more |= advanced.unwrap_or_else(|_| {
-                shadow
-                    .fail("the policy of the shadow failed (a panic); the daemon's log has more".to_owned());
-                false
-            });
+            more |= shadow.guarded(|shadow| shadow.advance(&mut goes_on));
         }
         self.put(BootTime::now().since(self.stored) > STORED);
         more
@@ -290,12 +281,7 @@ impl Follower {
         let (shadows, mut all) = (&mut self.shadows, true);
         History::open(&self.folder)?.journal(from, &mut |line| {
             for shadow in shadows.values_mut() {
-                let observed = catch_unwind(AssertUnwindSafe(|| shadow.observe(&line)));
-                if observed.is_err() {
-                    shadow.fail(
-                        "the policy of the shadow failed (a panic); the daemon's log has more".to_owned(),
-                    );
-                }
+                shadow.guarded(|shadow| shadow.observe(&line));
             }
             all = BootTime::now().since(begin) < TURN;
             if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Change, EndHow, Fault, Span, State, Time};
+use miserly_core::{EndHow, Fault, Span, State, Time};
 use miserly_engine::{CheckpointLine, EffectLine, RoundLine, resources};
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
 
@@ -60,17 +60,13 @@ fn outside(
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
-    let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
-        Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
-        None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
-    };
     let outside = ExternalEvents {
         at: Time::from_ticks(round.at),
         change,
         away_since: last.filter(|_| round.away),
         ended,
         withdrawn: round.withdrawn.clone(),
-        amended: round.amended.iter().map(amended).collect(),
+        amended: round.amended.iter().map(|line| (line.job, line.change())).collect(),
         fault,
         submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
     };
