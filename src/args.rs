@@ -30,7 +30,7 @@ use miserly_report::TableStyle;
 use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_duration_from, parse_seconds};
 use miserly_workload::o2k::Month;
-use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
 
 use crate::colour::{ColourArg, colours};
 use crate::output::width;
@@ -239,6 +239,10 @@ pub(crate) struct RunArgs {
     /// Submits all jobs at time 0, in the order of their numbers
     #[arg(long)]
     pub(crate) offline: bool,
+
+    /// Moves each submission at random by up to D, at most 1 d; each seed has moves of its own
+    #[arg(long, value_name = "D", value_parser = shake, conflicts_with = "offline", allow_negative_numbers = true, default_value = "0")]
+    pub(crate) shake: u32,
 
     /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
@@ -575,7 +579,7 @@ fn added_hosts(text: &str) -> Result<(Option<String>, u32), String> {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 22] = [
+const SIMULATION_ONLY: [&str; 23] = [
     "trace",
     "policy",
     "samples",
@@ -593,6 +597,7 @@ const SIMULATION_ONLY: [&str; 22] = [
     "user",
     "scale_load",
     "offline",
+    "shake",
     "warmup",
     "seed",
     "preempt_lead_time",
@@ -883,6 +888,13 @@ impl RunArgs {
             _ => None,
         }
     }
+}
+
+/// Parses a number of seconds by which submissions may move.
+fn shake(text: &str) -> Result<u32, String> {
+    let most = i64::from(MOST_SHAKE);
+    let secs = seconds(text).map_err(|error| error.to_string())?;
+    u32::try_from(secs).ok().filter(|_| secs <= most).ok_or_else(|| "must be at most 1 d".into())
 }
 
 /// Returns a list for each value, or one empty list without values.

@@ -51,6 +51,7 @@ impl RunArgs {
                 from: self.from,
                 to: self.to,
                 arrivals: self.arrivals(),
+                shake: self.shake,
                 seed: self.seed,
                 ..JobOptions::default()
             },

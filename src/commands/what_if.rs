@@ -165,7 +165,7 @@ fn document(
         after: run(after),
         changes,
         copies,
-        moved: SHAKE.unsigned_abs(),
+        moved: SHAKE.into(),
         only_before: only(|job| job.before.is_some() && job.after.is_none()),
         only_after: only(|job| job.before.is_none() && job.after.is_some()),
         job: after.added.map(|job| added(job, result)),

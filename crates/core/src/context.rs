@@ -48,6 +48,11 @@ impl Context<'_> {
         self.ledger
     }
 
+    /// Returns the decisions of this round so far.
+    pub fn effects(&self) -> &[Effect] {
+        self.effects
+    }
+
     /// Starts a waiting job now.
     ///
     /// # Errors

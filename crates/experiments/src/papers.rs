@@ -105,6 +105,7 @@ pub const PAPERS: &[Paper] = &[
         experiments: &[
             experiment!("gaussier-2015", "1-predictors"),
             experiment!("gaussier-2015", "2-who-pays"),
+            experiment!("gaussier-2015", "3-guarded"),
         ],
         machines: &[],
     },

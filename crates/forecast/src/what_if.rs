@@ -7,20 +7,18 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{JobNumber, Request, Resources, Span, Time, draw};
+use miserly_core::{JobNumber, Request, Resources, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunSetup, SetupError};
 use miserly_sim::{Finished, Job, Observer};
 use miserly_workload::TraceError;
+use miserly_workload::shaken;
 use rayon::prelude::*;
 
 use crate::SizeClass;
 
 /// The most seconds by which a copy of the log moves a submission.
-pub const SHAKE: i64 = 30;
-
-/// The seed of the moves of submissions.
-const MOVES: u64 = 0x7368_616b;
+pub const SHAKE: u32 = 30;
 
 /// The number of a job that is added to a log.
 const ADDED: JobNumber = JobNumber::MAX;
@@ -272,10 +270,7 @@ fn submission(request: &Request, copy: u64) -> Time {
     if copy == 0 {
         return request.submit;
     }
-    let width = 2 * SHAKE.unsigned_abs() + 1;
-    let moved = i64::try_from(draw(MOVES, request.number, copy) % width).unwrap_or(0) - SHAKE;
-    let moved = Span::from_secs(moved).unwrap_or(Span::ZERO);
-    (request.submit + moved).max(Time::ZERO)
+    shaken(request.submit, request.number, copy, SHAKE)
 }
 
 /// Returns each job that ended in both runs.
@@ -446,7 +441,10 @@ mod tests {
         let request =
             |number| Request::new(number, Time::from_secs(1000).unwrap(), Span::ZERO, Resources::cpus(1));
         let moved: Vec<i64> = (1..1000).map(|number| submission(&request(number), 1).secs() - 1000).collect();
-        assert_eq!((moved.iter().min(), moved.iter().max()), (Some(&-SHAKE), Some(&SHAKE)));
+        assert_eq!(
+            (moved.iter().min(), moved.iter().max()),
+            (Some(&-i64::from(SHAKE)), Some(&i64::from(SHAKE)))
+        );
         assert_eq!(submission(&request(1), 0).secs(), 1000);
     }
 }

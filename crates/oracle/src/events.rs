@@ -1,12 +1,12 @@
 //! The event loop: the events and the order in which a policy receives them.
 
-use miserly_core::{EventOrder, Time};
+use miserly_core::{EventOrder, Span, Time};
 
 use crate::order::arrival;
 use crate::plan::Reservation;
 use crate::predicted::Past;
-use crate::world::World;
-use crate::{NaiveJob, NaivePolicy, NaivePrediction, conservative, easy, fcfs, selective, sorted};
+use crate::world::{Guard, World};
+use crate::{NaiveJob, NaivePolicy, NaivePrediction, conservative, easy, fcfs, selective, slurm, sorted};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -25,6 +25,8 @@ pub(crate) struct Simulation<'a> {
     wake: Option<Time>,
     prediction: Option<NaivePrediction>,
     past: Past,
+    /// The instant of the last cycle of the policy that has cycles.
+    last_cycle: Option<Time>,
 }
 
 /// The events of one round, each kind in the order of its delivery.
@@ -47,6 +49,7 @@ impl<'a> Simulation<'a> {
             requested: jobs,
             jobs: jobs.to_vec(),
             ranked: jobs.to_vec(),
+            guards: vec![Guard::default(); jobs.len()],
             now: Time::ZERO,
             waiting: Vec::new(),
             running: Vec::new(),
@@ -64,6 +67,7 @@ impl<'a> Simulation<'a> {
             wake: None,
             prediction: None,
             past: Past::default(),
+            last_cycle: None,
         }
     }
 
@@ -178,7 +182,20 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Runs a pass, and another one after each that changed the plan of the jobs that it started.
     fn pass(&mut self, ended: bool) {
+        let waiting = self.world.waiting.clone();
+        self.decide(ended);
+        let Some(prediction) = self.prediction else { return };
+        let started: Vec<usize> =
+            waiting.into_iter().filter(|position| self.world.starts[*position].is_some()).collect();
+        let changes = prediction.plan_started(&mut self.world, &started);
+        if !changes.is_empty() {
+            self.pass(changes.iter().any(|change| *change < Span::ZERO));
+        }
+    }
+
+    fn decide(&mut self, ended: bool) {
         match self.policy {
             NaivePolicy::Fcfs { order } => fcfs::pass(&mut self.world, order),
             NaivePolicy::Easy { order, backfill, hold } => {
@@ -193,6 +210,9 @@ impl<'a> Simulation<'a> {
             }
             NaivePolicy::Selective { order, threshold } => {
                 selective::pass(&mut self.world, order, threshold);
+            }
+            NaivePolicy::Slurm { order, cycles } => {
+                self.wake = slurm::pass(&mut self.world, order, cycles, &mut self.last_cycle);
             }
             NaivePolicy::Conservative { order } => {
                 conservative::pass(&mut self.world, &mut self.kept, order, ended);

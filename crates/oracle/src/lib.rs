@@ -42,6 +42,8 @@ mod sorted;
 
 mod predicted;
 
+mod slurm;
+
 mod hosts;
 
 mod pool;
@@ -69,8 +71,9 @@ pub use crate::gang::{NaiveFurther, NaiveGang, NaiveGangLife, NaivePacking, gang
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
-pub use crate::predicted::{NaiveCorrector, NaivePrediction, NaivePredictor};
+pub use crate::predicted::{NaiveBook, NaiveCorrector, NaivePrediction, NaivePredictor};
 pub use crate::ratio::Ratio;
+pub use crate::slurm::NaiveCycles;
 pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
 };
@@ -212,6 +215,13 @@ pub enum NaivePolicy {
         order: NaiveOrder,
         /// The threshold; no job has a reservation, if it is infinite.
         threshold: Ratio,
+    },
+    /// The first jobs of the queue start while they fit. In cycles, others start beside reservations.
+    Slurm {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The cycles.
+        cycles: NaiveCycles,
     },
     /// Jobs start in this order, as long as each meets its deadline.
     Sorted {

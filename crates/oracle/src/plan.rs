@@ -59,7 +59,8 @@ impl Plan {
             .expect("after the last end the whole machine is free")
     }
 
-    fn is_hole(&self, start: Time, procs: u64, span: Span) -> bool {
+    /// Returns whether `procs` processors are free from `start` on for `span`.
+    pub(crate) fn is_hole(&self, start: Time, procs: u64, span: Span) -> bool {
         // The number of free processors decreases only where an allocation begins.
         let begins =
             self.held.iter().map(|held| held.from).filter(|&from| start < from && from < start + span);

@@ -1,6 +1,6 @@
 //! The state at an instant: the waiting jobs, the running jobs and the past starts.
 
-use miserly_core::{Request, Time};
+use miserly_core::{Request, Span, Time};
 
 use crate::NaiveJob;
 use crate::NaiveOrder;
@@ -15,11 +15,22 @@ pub(crate) struct World<'a> {
     pub(crate) jobs: Vec<NaiveJob>,
     /// The same jobs with the estimates by which orders rank them.
     pub(crate) ranked: Vec<NaiveJob>,
+    /// What a guard of the head knows of each job.
+    pub(crate) guards: Vec<Guard>,
     pub(crate) now: Time,
     pub(crate) waiting: Vec<usize>,
     /// In the order in which the starts were decided.
     pub(crate) running: Vec<Running>,
     pub(crate) starts: Vec<Option<Time>>,
+}
+
+/// The knowledge of a guard about a job.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Guard {
+    /// A length that few similar jobs exceed. None: there is no guard.
+    pub(crate) cautious: Option<Span>,
+    /// The shadow time when the job was first found blocked at the head.
+    pub(crate) first_shadow: Option<Time>,
 }
 
 /// A job that has started and has no reported end yet.

@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use libm::{log2, log10};
+use miserly_core::Span;
 
 use crate::{
-    ExactFacts, NaiveCorrector, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy,
-    NaivePrediction, NaivePredictor, Ratio,
+    ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder,
+    NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
 };
 
 /// The given parameters.
@@ -36,6 +37,20 @@ impl NaivePolicy {
                 let guarantee = given.number("guarantee", 1)?;
                 Some(NaivePolicy::Sorted { order, guarantee })
             }
+            "slurm" => {
+                let span = |name, default| {
+                    let text =
+                        given.word(name).map_or(Some(default), |text| text.strip_suffix('s')?.parse().ok());
+                    text.and_then(Span::from_secs)
+                };
+                let cycles = NaiveCycles {
+                    interval: span("bf_interval", 30)?,
+                    resolution: span("bf_resolution", 60)?,
+                    window: span("bf_window", 86_400)?,
+                    most: given.number("bf_max_job_test", 500)?,
+                };
+                Some(NaivePolicy::Slurm { order, cycles })
+            }
             "conservative" => Some(NaivePolicy::Conservative { order }),
             "selective-backfill" => Some(NaivePolicy::Selective { order, threshold: given.threshold()? }),
             _ => None,
@@ -50,6 +65,7 @@ impl NaivePrediction {
         let predictor = match given.word("predict")? {
             "request" => NaivePredictor::Request,
             "last2" => NaivePredictor::LastTwo,
+            "similar" => NaivePredictor::Similar,
             "exact" => NaivePredictor::Exact,
             number => NaivePredictor::Scale(number.parse().ok()?),
         };
@@ -58,8 +74,13 @@ impl NaivePrediction {
             Some("double") => NaiveCorrector::Double,
             _ => NaiveCorrector::Request,
         };
-        let orders_only = given.word("book") == Some("requested");
-        Some(NaivePrediction { predictor, corrector, orders_only })
+        let book = match given.word("book") {
+            Some("requested") => NaiveBook::Requested,
+            Some("both") => NaiveBook::Both,
+            Some("guarded") => NaiveBook::Guarded,
+            _ => NaiveBook::Predicted,
+        };
+        Some(NaivePrediction { predictor, corrector, book })
     }
 }
 

@@ -31,6 +31,7 @@ impl RunSetup {
             },
             load_is_scaled: matches!(jobs.arrivals, ArrivalScaling::Scaled(_)),
             offline: jobs.arrivals == ArrivalScaling::Offline,
+            shake: Some(jobs.shake).filter(|secs| *secs > 0),
             warmup: *warmup,
             batches: batches.map(BatchSettings::from),
             seed: jobs.seed,

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use miserly_core::{Span, StartReason, Time};
 use miserly_report::{NO_RECORDED_WAIT, RunDoc};
 use miserly_sim::{Finished, Interruptions, Metrics, Observer};
-use miserly_workload::{ArrivalScaling, Job as LoggedJob, LineCounts};
+use miserly_workload::{Job as LoggedJob, LineCounts};
 
 use crate::setup::{RunSetup, logged_status};
 
@@ -16,7 +16,7 @@ pub const RECORDED: &str = "recorded";
 impl RunSetup {
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
-        let excluded = self.options.jobs.arrivals != ArrivalScaling::Logged || self.options.batches.is_some();
+        let excluded = self.options.jobs.moves_submissions() || self.options.batches.is_some();
         (!excluded).then(|| RecordedSchedule::new(self.empty_metrics()))
     }
 

@@ -9,9 +9,7 @@ use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::{ReadError, Record, Status};
-use miserly_workload::{
-    ArrivalScaling, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError,
-};
+use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
 
 use crate::error::SetupError;
 use crate::log::Log;
@@ -328,8 +326,7 @@ impl RunSetup {
     ///
     /// Returns `None` if the header has no start, or if the options change the submit times.
     pub fn dates(&self) -> Option<LogDates> {
-        let logged = self.options.jobs.arrivals == ArrivalScaling::Logged;
-        logged.then(|| LogDates::from_header(&self.survey.header)).flatten()
+        (!self.options.jobs.moves_submissions()).then(|| LogDates::from_header(&self.survey.header)).flatten()
     }
 
     /// Returns the file name of the log, without folders.

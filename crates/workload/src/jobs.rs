@@ -12,6 +12,7 @@ use miserly_core::{
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
 use crate::named_enum;
+use crate::shake::Shaken;
 use crate::swf::{Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 
@@ -69,7 +70,9 @@ pub struct JobOptions {
     pub overrun: Overrun,
     /// Model of the estimates.
     pub estimates: Estimates,
-    /// Seed of randomised estimates.
+    /// The number of seconds by which submissions are [moved](crate::shaken), after their transformation.
+    pub shake: u32,
+    /// Seed of randomised estimates and of moves.
     pub seed: u64,
     /// Whether malformed lines are skipped instead of stopping at the first.
     pub lenient: bool,
@@ -85,6 +88,13 @@ pub struct JobOptions {
     pub arrivals: ArrivalScaling,
     /// Whether each job keeps its line, for output.
     pub keep_records: bool,
+}
+
+impl JobOptions {
+    /// Returns whether submissions differ from those of the log.
+    pub fn moves_submissions(&self) -> bool {
+        self.arrivals != ArrivalScaling::Logged || self.shake > 0
+    }
 }
 
 /// The transformation of the submissions of all remaining jobs.
@@ -167,6 +177,7 @@ pub struct Jobs<'a> {
     source: RecordSource<'a>,
     /// First submission.
     first: Option<Time>,
+    shaken: Shaken,
 }
 
 /// The source of the records.
@@ -183,7 +194,14 @@ impl<'a> Jobs<'a> {
     /// The log cannot be opened or, if it must be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
         let source = RecordSource::Stream(trace.reader()?);
-        let mut jobs = Jobs { trace, options, counts: LineCounts::default(), source, first: None };
+        let mut jobs = Jobs {
+            trace,
+            options,
+            counts: LineCounts::default(),
+            source,
+            first: None,
+            shaken: Shaken::default(),
+        };
         if !in_order {
             jobs.sort()?;
         }
@@ -212,7 +230,19 @@ impl<'a> Jobs<'a> {
     }
 
     fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
-        let Jobs { trace, options, counts, source, first } = self;
+        let JobOptions { shake, seed, .. } = self.options;
+        if shake == 0 {
+            return self.next_logged();
+        }
+        let mut shaken = std::mem::take(&mut self.shaken);
+        let next = shaken.next(shake, seed, || self.next_logged());
+        self.shaken = shaken;
+        next
+    }
+
+    /// Returns the next job in the order of the log.
+    fn next_logged(&mut self) -> Result<Option<Job>, TraceError> {
+        let Jobs { trace, options, counts, source, first, .. } = self;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
             match job_from_record(record, options) {
                 Ok(mut job) => {

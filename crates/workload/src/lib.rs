@@ -30,6 +30,8 @@ mod estimates;
 
 mod jobs;
 
+mod shake;
+
 mod local_time;
 
 mod dates;
@@ -52,4 +54,5 @@ pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{FieldFilter, FilterError};
 pub use interactive::{Interactive, InteractiveError};
 pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField};
+pub use shake::{MOST_SHAKE, shaken};
 pub use trace::{Survey, Trace, TraceError};

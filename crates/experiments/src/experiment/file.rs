@@ -115,6 +115,9 @@ pub struct Options {
     pub scale_load: Option<f64>,
     /// Whether all jobs are submitted at time 0.
     pub offline: Option<bool>,
+    /// By how much submissions are moved at random. Each seed has moves of its own.
+    #[serde(default, deserialize_with = "seconds::one")]
+    pub shake: Option<i64>,
     /// The warm-up.
     #[serde(default, deserialize_with = "seconds::one")]
     pub warmup: Option<i64>,

@@ -3,7 +3,7 @@
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
-use miserly_workload::{ArrivalScaling, JobOptions, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, JobOptions, MOST_SHAKE, Overrun, ProcsField};
 
 use super::file::{Options, Record};
 use super::machines::Machines;
@@ -28,7 +28,7 @@ impl Options {
         }
         first_given! {
             procs machine span sharing overrun event_order procs_field drop lenient from to users queues
-            scale_load offline warmup batches
+            scale_load offline shake warmup batches
         }
     }
 
@@ -60,6 +60,7 @@ impl Options {
             users: self.users.clone().unwrap_or_default(),
             queues: self.queues.clone().unwrap_or_default(),
             arrivals: self.arrivals()?,
+            shake: self.shake()?,
             ..JobOptions::default()
         };
         Ok(RunOptions {
@@ -125,6 +126,15 @@ impl Options {
             ));
         }
         Ok(Some(BatchRule { jobs, count, discard }))
+    }
+
+    fn shake(&self) -> Result<u32, String> {
+        let secs = self.shake.unwrap_or_default();
+        if secs > 0 && self.offline.unwrap_or_default() {
+            return Err("give offline or shake, not both".into());
+        }
+        let given = u32::try_from(secs).ok().filter(|secs| *secs <= MOST_SHAKE);
+        given.ok_or_else(|| "shake must be 0 to 1 d".into())
     }
 
     fn arrivals(&self) -> Result<ArrivalScaling, String> {

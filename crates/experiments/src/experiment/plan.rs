@@ -68,8 +68,9 @@ fn plan_block(
                 let policy = experiment.policy(label)?;
                 for model in &block.estimates {
                     let estimates = experiment.estimates(model)?;
-                    for seed in
-                        experiment.seed_of_model(at).unwrap_or_else(|| seeds(block, &policy, estimates))
+                    for seed in experiment
+                        .seed_of_model(at)
+                        .unwrap_or_else(|| seeds(block, shakes(experiment, block, at), &policy, estimates))
                     {
                         let label = label.get_ref();
                         let request = RunRequest {
@@ -103,14 +104,20 @@ fn some_or_none<T: Clone>(list: &[T]) -> Vec<Option<T>> {
     if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
 }
 
+/// Returns whether a block moves the submissions of a log.
+fn shakes(experiment: &Experiment, block: &RunsFile, at: usize) -> bool {
+    let of_log = experiment.file.traces[at].get_ref().options.shake;
+    block.options.shake.or(of_log).is_some_and(|secs| secs > 0)
+}
+
 /// Returns the seeds of a run: one is enough if nothing is drawn.
-fn seeds(block: &RunsFile, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
+fn seeds(block: &RunsFile, shakes: bool, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
     let mut seeds = match block.repetitions {
         Some(most) => (1..=most).collect(),
         None if block.seeds.is_empty() => vec![1],
         None => block.seeds.clone(),
     };
-    if !estimates.draws() && !policy.is_random() {
+    if !shakes && !estimates.draws() && !policy.is_random() {
         seeds.truncate(1);
     }
     seeds

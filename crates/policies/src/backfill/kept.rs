@@ -1,7 +1,7 @@
 //! A reservation for every job, which is kept.
 
 use miserly_core::{
-    Context, Entry, Event, JobId, Ledger, Refusal, Span, StartReason, State, Time, Violation,
+    Context, Entry, Event, Expected, JobId, Ledger, Refusal, Span, StartReason, State, Time, Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
@@ -358,6 +358,9 @@ impl<A: Availability> Kept<A> {
             Event::Submitted(job) => self.arrived.push(job),
             Event::Overdue(job) => availability.job_overdue(now, job, ledger, freed),
             Event::EndMoved { job, before } => {
+                let earlier = |expected: &Expected| matches!(expected, Expected::At(end) if *end < before);
+                let state = &ledger.entry(job).state;
+                self.compress |= matches!(state, State::Running { expected, .. } if earlier(expected));
                 self.repair = true;
                 availability.end_moved(now, job, before, ledger);
             }

@@ -23,6 +23,8 @@ mod kept;
 
 mod guarantee;
 
+mod guard;
+
 mod availability;
 
 mod counts;
@@ -39,6 +41,8 @@ mod queue;
 
 mod fcfs;
 
+mod slurm;
+
 pub mod policies;
 
 pub use availability::{Availability, FreedCapacity};
@@ -47,3 +51,4 @@ pub use engine::{Backfill, Backfilling, backfill, backfill_on_hosts};
 pub use fcfs::Fcfs;
 pub use reservations::{Reservation, Reservations};
 pub use rules::{BackfillRules, ReservationDepth};
+pub use slurm::{SlurmLike, SlurmRules};

@@ -1,11 +1,13 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
 use miserly_core::{
-    Context, Entry, Event, JobId, Ledger, Persistent, Refusal, StartReason, State, Time, Violation,
+    Context, Entry, Event, JobId, Ledger, Persistent, Prediction, Refusal, StartReason, State, Time,
+    Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
+use super::guard::{FirstShadow, HeadGuard};
 use super::queue::{QueueWalk, WaitQueue};
 use super::reservations::Reservation;
 use super::rules::{BackfillRules, ReservationDepth};
@@ -92,6 +94,29 @@ impl<A: Availability> Recomputed<A> {
     fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<A::Place> {
         let freed = (!self.queue.is_new(job.job)).then_some(&self.changes.freed);
         self.plan.place_now(context, job, freed)
+    }
+
+    /// Returns the place where a candidate can start beside the head, which has a guard. Its plan is by its
+    /// optimistic length if the guard admits that, else by its estimate.
+    fn place_under_guard(
+        &self,
+        context: &mut Context<'_>,
+        job: Waiting,
+        guard: HeadGuard,
+    ) -> Result<Option<(Waiting, A::Place)>, Violation> {
+        let Some(place) = self.place_now(context, &job) else { return Ok(None) };
+        let entry = context.ledger().entry(job.job);
+        if guard.admits(context.now(), &job, entry) {
+            return Ok(Some((job, place)));
+        }
+        let estimate = entry.request.estimate;
+        let prediction = entry.prediction;
+        let job = Waiting { span: entry.request.planned(), ..job };
+        let Some(place) = self.place_now(context, &job) else { return Ok(None) };
+        if let Some(present) = prediction {
+            context.predict(job.job, Prediction { planned: estimate, ..present })?;
+        }
+        Ok(Some((job, place)))
     }
 
     fn start(
@@ -249,13 +274,19 @@ impl<A: Availability> Recomputed<A> {
             only_new: self.changes.freed.is_nowhere(),
             walk: QueueWalk::behind(behind.filter(|_| !self.queue.has_candidates())),
         };
+        let head = made.last().filter(|_| self.rules.guards_head());
+        let guard = head.map(|head| HeadGuard::new(head, context.ledger()));
         while let Some(next) = self.next_candidate(context, &mut candidates) {
             if made.iter().any(|made| made.job.job == next.job) {
                 continue;
             }
-            if let Some(place) = self.place_now(context, &next) {
-                let reason = self.start_reason(context, next.job, made);
-                self.start(context, &next, place, reason)?;
+            let found = match guard {
+                Some(guard) => self.place_under_guard(context, next, guard)?,
+                None => self.place_now(context, &next).map(|place| (next, place)),
+            };
+            if let Some((job, place)) = found {
+                let reason = self.start_reason(context, job.job, made);
+                self.start(context, &job, place, reason)?;
             }
         }
         self.arrived = arrived;
@@ -300,6 +331,9 @@ impl<A: Availability> Recomputed<A> {
         let head = head.job;
         let entry = context.ledger().entry(head);
         let rank = (entry.admitted, head);
+        if self.rules.guards_head() && entry.policy_state.get::<FirstShadow>().0.is_none() {
+            context.set_job_state(head, &FirstShadow(Some(at)))?;
+        }
         if self.rules.hold_head && self.held.is_empty() {
             self.hold_head(rank);
             context.set_job_state(head, &HeldHead(true))?;
@@ -453,7 +487,9 @@ impl<A: Availability> Recomputed<A> {
 
     pub(super) fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
-        if !self.rules.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.varies() {
+        // A guard may admit a candidate because the shadow time moved.
+        let by_freed_capacity = self.rules.depth.is_one_at_most() && !self.rules.guards_head();
+        if !by_freed_capacity || !self.lent.is_empty() || self.plan.varies() {
             self.changes = ChangeTracker::new();
         }
         self.plan.advance(now, context.ledger(), &mut self.changes.freed);

@@ -116,12 +116,17 @@ impl BackfillRules {
 
     /// Whether plans use predictions, so that no promise could be kept.
     pub fn plans_by_predictions(&self) -> bool {
-        self.predictions.is_some_and(|rules| rules.book == Book::Predicted)
+        self.predictions.is_some_and(|rules| rules.book != Book::Requested)
     }
 
     /// Whether the head is promised its reserved start: only where no job can be inserted before the head.
     pub(super) fn promises_head(&self) -> bool {
         matches!(self.depth, ReservationDepth::First(_)) && (self.hold_head || self.order.is_arrival())
+    }
+
+    /// Whether a guard limits the delay of the head.
+    pub(super) fn guards_head(&self) -> bool {
+        self.predictions.is_some_and(|rules| rules.book == Book::Guarded)
     }
 
     /// Whether one of the orders depends on the number of jobs that passed a job.

@@ -18,6 +18,8 @@ mod corrector;
 
 mod history;
 
+mod similar;
+
 mod policy;
 
 mod params;
@@ -25,6 +27,7 @@ mod params;
 pub use self::corrector::Corrector;
 pub use self::policy::Predictive;
 pub use self::predictor::Predictor;
-pub use self::rules::{Book, Passes, PredictionRules};
+pub use self::rules::{Book, Lengths, Passes, PredictionRules};
 
 pub(crate) use self::params::read;
+pub(crate) use self::policy::CautiousLength;

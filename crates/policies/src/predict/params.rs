@@ -3,8 +3,12 @@
 use super::{Book, Corrector, Passes, PredictionRules, Predictor};
 use crate::registry::{ParamReader, PolicyError};
 
-/// Reads the parameters; `None` without predictions.
-pub(crate) fn read(params: &mut ParamReader<'_>) -> Result<Option<PredictionRules>, PolicyError> {
+/// Reads the parameters; `None` without predictions. `has_head`: the policy makes one reservation, so
+/// that a guard makes sense.
+pub(crate) fn read(
+    params: &mut ParamReader<'_>,
+    has_head: bool,
+) -> Result<Option<PredictionRules>, PolicyError> {
     let predictor = params.number_or(
         "predict",
         (0.0, |factor| Some(Predictor::scale(factor))),
@@ -15,6 +19,11 @@ pub(crate) fn read(params: &mut ParamReader<'_>) -> Result<Option<PredictionRule
                 "last2",
                 Some(Predictor::LastTwo),
                 "the mean runtime of the user's last two ended jobs, at most the estimate; the estimate for other users",
+            ),
+            (
+                "similar",
+                Some(Predictor::Similar),
+                "lengths by the runtimes of similar jobs of the user, at most the estimate; the estimate for other users",
             ),
             ("exact", Some(Predictor::Exact), "the actual runtime: in simulations only"),
         ],
@@ -35,14 +44,24 @@ pub(crate) fn read(params: &mut ParamReader<'_>) -> Result<Option<PredictionRule
         "request",
         "the next prediction of a job that outlives its prediction",
     )?;
-    let book = params.choice(
-        "book",
-        &[
-            ("predicted", Book::Predicted, "orders and plans use predictions; nothing is promised"),
-            ("requested", Book::Requested, "orders use predictions; plans and promises use estimates"),
-        ],
-        "predicted",
-        "where predictions are used",
-    )?;
+    let guarded = (
+        "guarded",
+        Book::Guarded,
+        "orders use predictions; a waiting job is planned by its optimistic length, a running one by its estimate; \
+         a guard limits the delay of the head; nothing is promised",
+    );
+    let books = [
+        ("predicted", Book::Predicted, "orders and plans use predictions; nothing is promised"),
+        ("requested", Book::Requested, "orders use predictions; plans and promises use estimates"),
+        (
+            "both",
+            Book::Both,
+            "orders use predictions; a waiting job is planned by its estimate, a running one by its prediction; \
+             nothing is promised",
+        ),
+        guarded,
+    ];
+    let books = if has_head { &books[..] } else { &books[..3] };
+    let book = params.choice("book", books, "predicted", "where predictions are used")?;
     Ok(predictor.map(|predictor| PredictionRules { predictor, corrector, book, passes: Passes::Every }))
 }

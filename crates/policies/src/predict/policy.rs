@@ -1,11 +1,11 @@
 //! The policy that predicts, around one that plans.
 
 use miserly_core::{
-    Context, Entry, Event, Expected, HostId, JobId, Ledger, Policy, Prediction, Span, State, Time, Violation,
+    Context, Effect, Entry, Event, Expected, HostId, JobId, Ledger, Persistent, Policy, Prediction, Request,
+    Span, State, Time, Violation,
 };
 
 use super::corrector::may_correct;
-use super::history::LastRuntimes;
 use super::{Book, Passes, PredictionRules};
 
 /// Predicted runtimes around a policy of the backfill family.
@@ -16,8 +16,11 @@ use super::{Book, Passes, PredictionRules};
 ///    [`Event::EndMoved`]. A job that is past its estimate is overdue, as without predictions.
 /// 3. It predicts the runtimes of submitted jobs, once, and then hands them to the inner policy.
 ///
-/// What it learned is stored by user in the ledger. With [`Book::Predicted`] the promises of the
-/// inner policy are withheld.
+/// With [`Book::Both`] and [`Book::Guarded`] a job is planned by another span from its start on. The inner
+/// policy then has another pass, by the new plan.
+///
+/// What it learned is stored by user in the ledger. Only with [`Book::Requested`] the promises of the
+/// inner policy are passed on.
 ///
 /// Each job costs O(log users).
 pub struct Predictive {
@@ -25,8 +28,8 @@ pub struct Predictive {
     rules: PredictionRules,
     /// Jobs that were submitted since the last pass.
     arrived: Vec<JobId>,
-    /// Users and runtimes of jobs that ended since the last pass, in the order of their ends.
-    ended: Vec<(u32, Span)>,
+    /// Jobs that ended since the last pass, and their runtimes, in the order of their ends.
+    ended: Vec<(Request, Span)>,
     /// Running jobs that outlived their predictions since the last pass.
     outlived: Vec<JobId>,
     /// Whether anything happened since the last pass of the inner policy that calls for one.
@@ -41,10 +44,10 @@ impl Predictive {
 
     /// Stores the runtimes of ended jobs.
     fn learn(&mut self, context: &mut Context<'_>) {
-        for (user, runtime) in self.ended.drain(..) {
-            let mut last: LastRuntimes = context.ledger().user_state(user);
-            last.add(runtime);
-            context.set_user_state(user, &last);
+        for (job, runtime) in self.ended.drain(..) {
+            if let Some(user) = job.user {
+                self.rules.predictor.learn(context, user, &job, runtime);
+            }
         }
     }
 
@@ -67,16 +70,39 @@ impl Predictive {
         for job in std::mem::take(&mut self.arrived) {
             let ledger = context.ledger();
             let request = ledger.request(job);
-            let runtime = self.rules.predictor.predict(request, ledger);
-            let planned = match self.rules.book {
-                Book::Predicted => runtime,
-                Book::Requested => request.estimate,
-            };
+            let lengths = self.rules.predictor.predict(request, ledger);
+            let planned = self.rules.book.while_waiting(lengths, request.estimate);
             self.due |= self.calls_for_pass(ledger, job);
-            context.predict(job, Prediction { runtime, planned })?;
+            context.predict(job, Prediction { runtime: lengths.likely, planned })?;
+            if self.rules.book == Book::Guarded {
+                context.set_job_state(job, &CautiousLength(lengths.cautious))?;
+            }
             self.inner.event(context.now(), Event::Submitted(job), context.ledger());
         }
         Ok(())
+    }
+
+    /// Plans the jobs that started in the last pass as running jobs. Returns whether that moved an expected end.
+    ///
+    /// `effects` is the number of effects before that pass.
+    fn plan_started(&mut self, context: &mut Context<'_>, effects: usize) -> Result<bool, Violation> {
+        let started = |effect: &Effect| match effect {
+            Effect::Started { job, .. } => Some(*job),
+            _ => None,
+        };
+        let started: Vec<JobId> = context.effects().iter().skip(effects).filter_map(started).collect();
+        let mut moved = false;
+        for job in started {
+            let entry = context.ledger().entry(job);
+            let Some(present) = entry.prediction else { continue };
+            let State::Running { expected: Expected::At(before), .. } = entry.state else { continue };
+            let planned = self.rules.book.while_running(present.runtime, entry.request.estimate);
+            let Some(planned) = planned.filter(|planned| *planned != present.planned) else { continue };
+            moved = true;
+            context.predict(job, Prediction { planned, ..present })?;
+            self.inner.event(context.now(), Event::EndMoved { job, before }, context.ledger());
+        }
+        Ok(moved)
     }
 
     /// Returns whether the submission of a job calls for a pass.
@@ -129,10 +155,10 @@ impl Policy for Predictive {
                 self.due |= self.rules.passes == Passes::Every;
                 return;
             }
-            Event::Ended(ended) if self.rules.predictor.learns() => {
+            Event::Ended(ended) => {
                 let entry = ledger.entry(ended.job);
-                if let (Some(user), State::Running { start, .. }) = (entry.request.user, &entry.state) {
-                    self.ended.push((user, now - *start));
+                if let State::Running { start, .. } = entry.state {
+                    self.ended.push((entry.request.clone(), now - start));
                 }
             }
             _ => {}
@@ -148,9 +174,33 @@ impl Policy for Predictive {
         if !std::mem::take(&mut self.due) {
             return Ok(());
         }
-        let mut within = context.for_inner_policy(self.rules.book == Book::Requested);
-        self.inner.pass(&mut within)?;
-        within.wake().map_or(Ok(()), |at| context.wake_at(at))
+        loop {
+            let effects = context.effects().len();
+            let mut within = context.for_inner_policy(self.rules.book == Book::Requested);
+            self.inner.pass(&mut within)?;
+            let wake = within.wake();
+            if !self.plan_started(context, effects)? {
+                return wake.map_or(Ok(()), |at| context.wake_at(at));
+            }
+        }
+    }
+}
+
+/// The cautious length of a job, for a guard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CautiousLength(pub(crate) Span);
+
+impl Persistent for CautiousLength {
+    const NAME: &'static str = "predict/cautious-length";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.ticks().cast_unsigned());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<CautiousLength> {
+        let [ticks] = *words else { return None };
+        Some(CautiousLength(Span::from_ticks(ticks.cast_signed())))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Predictors: the runtime of a job, as of its submission.
 
-use miserly_core::{Ledger, Request, Span};
+use miserly_core::{Context, Ledger, Request, Span};
 
 use super::history::LastRuntimes;
+use super::similar::EndedJobs;
+use super::{Lengths, similar};
 
 /// The shortest prediction, unless the estimate is shorter.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
@@ -18,6 +20,10 @@ pub enum Predictor {
     ///
     /// Tsafrir, Etsion, Feitelson §3.
     LastTwo,
+    /// Three [lengths](super::Lengths), from the newest runtimes of similar jobs of the user: those of
+    /// the same size and estimate, else of the same estimate, else all, where there are at least two. An
+    /// unknown user has the estimate.
+    Similar,
     /// The actual runtime. Only a simulation discloses it ([`Request::known_runtime`]). Otherwise
     /// the estimate.
     Exact,
@@ -36,21 +42,34 @@ impl Predictor {
         Predictor::Scale((factor * 1e3).round() as u64)
     }
 
-    /// Returns whether it learns from ended jobs.
-    pub(super) fn learns(self) -> bool {
-        matches!(self, Predictor::LastTwo)
-    }
-
-    /// Returns the predicted runtime of a job that was just submitted.
-    ///
-    /// It is at least one second, or the estimate if that is shorter. While a job is overdue, jobs with kept
-    /// reservations are planned again after each span of the shortest one.
-    pub(super) fn predict(self, request: &Request, ledger: &Ledger) -> Span {
-        self.unbounded(request, ledger).max(SHORTEST.min(request.estimate))
-    }
-
-    fn unbounded(self, request: &Request, ledger: &Ledger) -> Span {
+    /// Learns the runtime of a job of this user that ended.
+    pub(super) fn learn(self, context: &mut Context<'_>, user: u32, job: &Request, runtime: Span) {
         match self {
+            Predictor::LastTwo => {
+                let mut last: LastRuntimes = context.ledger().user_state(user);
+                last.add(runtime);
+                context.set_user_state(user, &last);
+            }
+            Predictor::Similar => {
+                let mut ended: EndedJobs = context.ledger().user_state(user);
+                ended.add(job, runtime);
+                context.set_user_state(user, &ended);
+            }
+            Predictor::Request | Predictor::Exact | Predictor::Scale(_) => {}
+        }
+    }
+
+    /// Returns the predicted lengths of a job that was just submitted.
+    ///
+    /// Each is at least one second, or the estimate if that is shorter. While a job is overdue, jobs with kept
+    /// reservations are planned again after each span of the shortest one.
+    pub(super) fn predict(self, request: &Request, ledger: &Ledger) -> Lengths {
+        self.unbounded(request, ledger).at_least(SHORTEST.min(request.estimate))
+    }
+
+    fn unbounded(self, request: &Request, ledger: &Ledger) -> Lengths {
+        let length = match self {
+            Predictor::Similar => return similar::lengths(request, ledger),
             Predictor::Request => request.estimate,
             Predictor::LastTwo => {
                 let mean = request.user.and_then(|user| ledger.user_state::<LastRuntimes>(user).mean());
@@ -58,7 +77,8 @@ impl Predictor {
             }
             Predictor::Exact => request.known_runtime.unwrap_or(request.estimate),
             Predictor::Scale(thousandths) => scaled(request.estimate, thousandths),
-        }
+        };
+        Lengths::one(length)
     }
 }
 

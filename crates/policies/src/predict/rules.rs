@@ -1,5 +1,7 @@
 //! The rules of predictions, as data.
 
+use miserly_core::Span;
+
 use super::{Corrector, Predictor};
 
 /// Where predictions take the place of estimates.
@@ -10,6 +12,58 @@ pub enum Book {
     Predicted,
     /// In orders only. Plans use estimates, and promises are kept.
     Requested,
+    /// In orders, and in plans for running jobs. A waiting job has to fit by its estimate. Nothing is
+    /// promised (Tsafrir, Etsion, Feitelson §5.2).
+    Both,
+    /// In orders, and in plans for waiting jobs, by their [optimistic](Lengths::optimistic) length.
+    /// Running jobs are planned by their estimates. A guard limits the delay of the head of the queue.
+    /// Nothing is promised.
+    Guarded,
+}
+
+impl Book {
+    /// Returns the span for which a plan holds the resources of a waiting job.
+    pub(super) fn while_waiting(self, lengths: Lengths, estimate: Span) -> Span {
+        match self {
+            Book::Predicted => lengths.likely,
+            Book::Requested | Book::Both => estimate,
+            Book::Guarded => lengths.optimistic,
+        }
+    }
+
+    /// Returns the span for which a plan holds the resources of a job that starts, if it differs.
+    pub(super) fn while_running(self, likely: Span, estimate: Span) -> Option<Span> {
+        match self {
+            Book::Predicted | Book::Requested => None,
+            Book::Both => Some(likely),
+            Book::Guarded => Some(estimate),
+        }
+    }
+}
+
+/// The predicted lengths of a job. None exceeds its estimate, unless a factor multiplies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// The runtime by which orders rank the job.
+    pub likely: Span,
+    /// A short runtime: most similar jobs exceed it.
+    pub optimistic: Span,
+    /// A long runtime: few similar jobs exceed it.
+    pub cautious: Span,
+}
+
+impl Lengths {
+    /// Returns the lengths of a predictor that knows one length only.
+    pub(super) fn one(length: Span) -> Lengths {
+        Lengths { likely: length, optimistic: length, cautious: length }
+    }
+
+    /// Returns the lengths, each with this least value.
+    pub(super) fn at_least(self, least: Span) -> Lengths {
+        let Lengths { likely, optimistic, cautious } = self;
+        let [likely, optimistic, cautious] = [likely, optimistic, cautious].map(|length| length.max(least));
+        Lengths { likely, optimistic, cautious }
+    }
 }
 
 /// The rounds in which the inner policy has a pass.
@@ -30,7 +84,11 @@ impl PredictionRules {
     /// Returns whether a plan may hold resources for longer than the estimate allows.
     pub(crate) fn plans_beyond_limits(&self) -> bool {
         let longer = matches!(self.predictor, Predictor::Scale(thousandths) if thousandths > 1000);
-        self.book == Book::Predicted && (longer || self.corrector == Corrector::Double)
+        match self.book {
+            Book::Predicted | Book::Both => longer || self.corrector == Corrector::Double,
+            Book::Requested => false,
+            Book::Guarded => longer,
+        }
     }
 }
 

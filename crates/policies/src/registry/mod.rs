@@ -29,12 +29,13 @@ use crate::backfill::policies as backfill;
 use crate::{classes, equipartition, gang, preempt, window};
 
 /// The policies of this crate.
-static BUILT_IN: [&PolicyDescriptor; 19] = [
+static BUILT_IN: [&PolicyDescriptor; 20] = [
     &backfill::FCFS,
     &backfill::EASY,
     &backfill::CONSERVATIVE,
     &backfill::SELECTIVE_BACKFILL,
     &backfill::SORTED,
+    &backfill::SLURM,
     &window::MISER,
     &backfill::PRIORITY_BACKFILL,
     &backfill::PRIORITY_BF,

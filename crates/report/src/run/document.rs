@@ -110,6 +110,9 @@ pub struct SettingsDoc {
     pub load_is_scaled: bool,
     /// Whether all jobs were submitted at time 0.
     pub offline: bool,
+    /// Seconds by which submissions were moved at random, at most; if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shake: Option<u32>,
     /// Warm-up in seconds.
     pub warmup: i64,
     /// Measured terminations, if they are not all after the warm-up.

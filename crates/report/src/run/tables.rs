@@ -411,6 +411,13 @@ fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> Str
     } else if settings.load_is_scaled {
         text.push_str(&format!(", load x {}", settings.scale_load));
     }
+    if let Some(secs) = settings.shake {
+        text.push_str(&format!(
+            ", submissions moved by up to {} (seed {})",
+            secs_text(secs.into()),
+            settings.seed
+        ));
+    }
     if settings.warmup > 0 {
         text.push_str(&format!(", warm-up {}", secs_text(settings.warmup)));
     }

@@ -156,7 +156,7 @@ pub(crate) const ORDERS: [&str; 38] = [
 ];
 
 /// Policies that predict runtimes.
-const PREDICTED: [&str; 14] = [
+const PREDICTED: [&str; 24] = [
     "easy(predict=request)",
     "easy(predict=last2)",
     "easy(predict=last2, correct=increment)",
@@ -171,6 +171,25 @@ const PREDICTED: [&str; 14] = [
     "conservative(predict=last2, correct=double, keep_reservations=false)",
     "conservative(predict=last2, book=requested, order=shortest)",
     "selective-backfill(predict=last2, correct=increment, threshold=1.3)",
+    "easy(predict=similar, backfill=shortest)",
+    "easy(predict=last2, book=both, backfill=shortest)",
+    "easy(predict=similar, book=both, correct=increment)",
+    "easy(predict=0, book=both)",
+    "conservative(predict=last2, book=both, order=shortest)",
+    "conservative(predict=similar, book=both, correct=increment, keep_reservations=false)",
+    "easy(predict=similar, book=guarded, backfill=shortest)",
+    "easy(predict=last2, book=guarded, backfill=lxf)",
+    "easy(predict=0, book=guarded)",
+    "easy(predict=exact, book=guarded, order=shortest, backfill=shortest)",
+];
+
+/// Policies with cycles.
+const IN_CYCLES: [&str; 5] = [
+    "slurm",
+    "slurm(bf_interval=1s, bf_resolution=1s)",
+    "slurm(bf_interval=2s, bf_resolution=1s, bf_window=3s)",
+    "slurm(bf_interval=1s, bf_resolution=3s, bf_max_job_test=2, order=shortest)",
+    "slurm(bf_interval=3s, bf_resolution=2s, order=random)",
 ];
 
 /// Every policy of the family with every order.
@@ -192,6 +211,7 @@ pub(crate) fn policies() -> Vec<String> {
         all.push(format!("selective-backfill(threshold={threshold})"));
     }
     all.extend(PREDICTED.map(str::to_owned));
+    all.extend(IN_CYCLES.map(str::to_owned));
     for guarantee in 1..=3 {
         let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest", "wfp3"];
         all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order})")));
@@ -212,9 +232,9 @@ pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// The parts of a written order that count in seconds.
-const IN_SECONDS: [&str; 14] = [
-    "predict", "weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2", "=f3",
-    "=f4",
+const IN_SECONDS: [&str; 15] = [
+    "slurm", "predict", "weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2",
+    "=f3", "=f4",
 ];
 
 /// Returns jobs for a policy, with times in ticks, where the handling of overdue jobs matters most.
@@ -339,7 +359,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 13] = [
 ];
 
 /// Policies that run on any hosts.
-pub(crate) const ON_HOSTS: [&str; 22] = [
+pub(crate) const ON_HOSTS: [&str; 23] = [
     "fcfs",
     "fcfs(order=shortest)",
     "easy",
@@ -362,4 +382,5 @@ pub(crate) const ON_HOSTS: [&str; 22] = [
     "selective-backfill(threshold=4, order=widest)",
     "sorted",
     "sorted(guarantee=2, order=widest)",
+    "slurm(bf_interval=2s, bf_resolution=1s)",
 ];

@@ -78,6 +78,21 @@ proptest! {
         prop_assert_eq!(numbers_and_submissions(&made), numbers_and_submissions(&jobs(&log(&lines), JobOptions::default())));
     }
 
+    #[test]
+    fn a_shake_moves_each_job_a_little(lines in lines(), shake in 1..100_u32, seed in 0..9_u64) {
+        let trace = log(&lines);
+        let shaken = jobs(&trace, JobOptions { shake, seed, ..JobOptions::default() });
+        prop_assert!(shaken.is_sorted_by_key(|job| job.request.submit));
+        let mut made = numbers(&shaken);
+        made.sort_unstable();
+        prop_assert_eq!(made, (0..i64::try_from(lines.len()).unwrap()).collect::<Vec<_>>());
+        for job in &shaken {
+            let logged = lines[usize::try_from(job.request.number).unwrap()].0;
+            let moved = job.request.submit.secs() - logged;
+            prop_assert!(moved.abs() <= shake.into(), "{logged} moved by {moved}");
+        }
+    }
+
     /// Each slice uses the log's own fields, so their combination keeps the intersection.
     #[test]
     fn slices_compose(lines in lines(), from in 0..2_000_i64, to in 0..2_000_i64, user in 0..4_u32, queue in 0..3_u32) {

@@ -10,7 +10,7 @@ pub static CONSERVATIVE: PolicyDescriptor = PolicyDescriptor {
     name: "conservative",
     title: "conservative backfilling: every job has a reservation, which never moves later",
     paper: ZOTKIN,
-    promises: "every job, when it is submitted; nothing with keep_reservations=false or book=predicted",
+    promises: "every job, when it is submitted; nothing with keep_reservations=false; with predictions nothing unless book=requested",
     needs: Needs { calendar: true, begin_and_deadline: true, ..Needs::NONE },
     spellings: &[],
     read,
@@ -33,6 +33,6 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     } else {
         BackfillRules::recomputed(order, ReservationDepth::All)
     };
-    let predictions = predict::read(params)?;
+    let predictions = predict::read(params, false)?;
     Ok(Box::new(Point { name: "conservative", rules: BackfillRules { predictions, ..rules } }))
 }

@@ -11,7 +11,7 @@ pub static EASY: PolicyDescriptor = PolicyDescriptor {
     title: "EASY backfilling: a job may start ahead of the first waiting job if it does not delay it",
     paper: "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
         et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007",
-    promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true, nor with book=predicted",
+    promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true; with predictions nothing unless book=requested",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[Spelling {
         name: "ns",
@@ -49,7 +49,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "every",
         "the events after which jobs may start, with predictions",
     )?;
-    let predictions = predict::read(params)?;
+    let predictions = predict::read(params, true)?;
     let predictions =
         predictions.map(|rules| PredictionRules { passes: passes.unwrap_or_default(), ..rules });
     let easy = BackfillRules::recomputed(order, ReservationDepth::First(1));

@@ -14,6 +14,8 @@ mod sorted;
 
 mod priority;
 
+mod slurm;
+
 pub use self::conservative::CONSERVATIVE;
 pub use self::easy::EASY;
 pub use self::fcfs::FCFS;
@@ -23,6 +25,7 @@ pub use self::priority::{
     FCFS_BACKFILL, LXF_BACKFILL, LXFW_BF, PRIORITY_BACKFILL, PRIORITY_BF, SJF_BACKFILL,
 };
 pub use self::selective::SELECTIVE_BACKFILL;
+pub use self::slurm::SLURM;
 pub use self::sorted::SORTED;
 
 const ZOTKIN: &str = "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000";

@@ -26,7 +26,7 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
             "once the first job has a reservation, later jobs cannot displace it",
         )?;
         let rules = rules(order, depth, hold_head);
-        let predictions = predict::read(params)?;
+        let predictions = predict::read(params, false)?;
         Ok(Box::new(Point { name: "priority-backfill", rules: BackfillRules { predictions, ..rules } }))
     },
 };
@@ -88,7 +88,7 @@ fn preset(
     params: &mut ParamReader<'_>,
 ) -> Result<Box<dyn Params>, PolicyError> {
     let rules = rules(order, depth(params)?, hold_head);
-    let predictions = predict::read(params)?;
+    let predictions = predict::read(params, false)?;
     Ok(Box::new(Point { name, rules: BackfillRules { predictions, ..rules } }))
 }
 

@@ -55,7 +55,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let order = params.order("order", "arrival", QUEUE_ORDER)?;
     let order = params.order_settings()?.apply(order);
-    let predictions = predict::read(params)?;
+    let predictions = predict::read(params, false)?;
     let rules = BackfillRules { predictions, ..BackfillRules::recomputed(order, depth) };
     Ok(Box::new(Point { name: "selective-backfill", rules }))
 }

@@ -1,0 +1,49 @@
+//! The scheduling of Slurm, as a policy.
+
+use miserly_core::{Machine, Policy};
+
+use super::QUEUE_ORDER;
+use crate::backfill::{CountPlan, SlurmLike, SlurmRules};
+use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
+use crate::shared::HostPlan;
+
+/// `slurm`.
+pub static SLURM: PolicyDescriptor = PolicyDescriptor {
+    name: "slurm",
+    title: "Slurm: the first jobs of the queue start while they fit; backfilling in cycles",
+    paper: "Yoo, Jette, Grondona: SLURM: Simple Linux Utility for Resource Management, JSSPP 2003; slurm.conf(5), \
+        SchedulerParameters",
+    promises: "nothing",
+    needs: Needs { calendar: true, ..Needs::NONE },
+    spellings: &[],
+    read,
+};
+
+fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
+    let order = params.order("order", "arrival", QUEUE_ORDER)?;
+    let order = params.order_settings()?.apply(order);
+    let backfill =
+        params.flag("backfill", true, "whether there are cycles: sched/backfill, not sched/builtin")?;
+    let bf_interval = params.duration("bf_interval", 1, "30s", "the time between two cycles")?;
+    let bf_resolution = params.duration(
+        "bf_resolution",
+        1,
+        "60s",
+        "the unit of a cycle's plan: ends are rounded up to it",
+    )?;
+    let bf_window =
+        params.duration("bf_window", 1, "1d", "how far ahead a reservation of a cycle may begin")?;
+    let bf_max_job_test =
+        params.integer("bf_max_job_test", 1..=1_000_000, 500, "the number of jobs that a cycle tries")?;
+    Ok(Box::new(SlurmRules { order, backfill, bf_interval, bf_resolution, bf_window, bf_max_job_test }))
+}
+
+impl Params for SlurmRules {
+    fn build(&self, machine: &Machine) -> Box<dyn Policy> {
+        if machine.is_plain() {
+            Box::new(SlurmLike::<CountPlan>::idle(machine, self.clone()))
+        } else {
+            Box::new(SlurmLike::<HostPlan>::idle(machine, self.clone()))
+        }
+    }
+}
