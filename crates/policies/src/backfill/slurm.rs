@@ -33,6 +33,9 @@ pub struct SlurmRules {
 /// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit |
 /// | cycle | at the multiples of [`bf_interval`](SlurmRules::bf_interval) since time 0, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
+/// A cycle is left out if nothing happened since the last one, and the order does not change with time: it could start no
+/// job.
+///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
 /// Slurm has the next cycle an interval after the end of the last one. Here a cycle takes no time.
@@ -45,6 +48,8 @@ pub struct SlurmLike<A: Availability> {
     plan: A,
     /// The instant of the next cycle, while jobs wait.
     next_cycle: Option<Time>,
+    /// Whether a cycle may start a job that the last one could not start.
+    changed: bool,
 }
 
 impl<A: Availability> SlurmLike<A> {
@@ -54,7 +59,13 @@ impl<A: Availability> SlurmLike<A> {
     }
 
     fn new(plan: A, rules: SlurmRules) -> SlurmLike<A> {
-        SlurmLike { queue: WaitQueue::sorted(rules.order.clone()), plan, next_cycle: None, rules }
+        SlurmLike {
+            queue: WaitQueue::sorted(rules.order.clone()),
+            plan,
+            next_cycle: None,
+            changed: true,
+            rules,
+        }
     }
 
     /// Starts the first jobs of the queue that fit.
@@ -151,11 +162,12 @@ impl<A: Availability> SlurmLike<A> {
         let LastCycle(last) = context.ledger().policy_state();
         if due <= now && last != Some(now) {
             context.set_policy_state(&LastCycle(Some(now)));
+            self.changed = self.rules.order.changes() || self.plan.any_overdue() || self.plan.varies();
             self.cycle(context)?;
         }
-        let next = if due <= now { round_up(now + Span::TICK, interval) } else { due };
-        self.next_cycle = Some(next);
-        context.wake_at(next)
+        self.next_cycle =
+            self.changed.then(|| if due <= now { round_up(now + Span::TICK, interval) } else { due });
+        self.next_cycle.map_or(Ok(()), |next| context.wake_at(next))
     }
 }
 
@@ -180,6 +192,7 @@ impl<A: Availability> Policy for SlurmLike<A> {
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         let freed = &mut A::Freed::default();
+        self.changed = true;
         match event {
             Event::Submitted(job) => self.queue.insert(now, job, ledger),
             Event::Ended(ended) => {

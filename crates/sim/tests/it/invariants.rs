@@ -9,7 +9,9 @@ use miserly_sim::{Allocation, Finished, Job};
 use proptest::prelude::*;
 
 use crate::story::{Story, Tenure, stays};
-use crate::support::{BOTH, ON_HOSTS, ON_SHARED_HOSTS, hosts_workload, jobs, machine, processors_on};
+use crate::support::{
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, hosts_workload, jobs, machine, processors_on,
+};
 use crate::{eqspatial, lsf};
 
 /// The most memory that a job has in a quantum of this policy.
@@ -226,7 +228,7 @@ proptest! {
         ],
         turn in 0..3usize,
     ) {
-        for policy in ON_HOSTS.iter().skip(turn).step_by(3) {
+        for policy in ON_HOSTS.iter().chain(&MORE_ON_HOSTS).skip(turn).step_by(3) {
             check(&machine, &jobs, policy);
         }
     }

@@ -7,8 +7,8 @@ use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, disclosing, hosts_workload, in_order, jobs_for, run,
-    run_on, some_policies, workload,
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, disclosing, hosts_workload, in_order,
+    jobs_for, run, run_on, some_policies, workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.
@@ -71,7 +71,7 @@ proptest! {
         replace in prop::collection::vec(any::<bool>(), 1..20),
         turn in 0..3usize,
     ) {
-        on_machine(&machine, &jobs, ON_HOSTS.iter().skip(turn).step_by(3), &replace)?;
+        on_machine(&machine, &jobs, ON_HOSTS.iter().chain(&MORE_ON_HOSTS).skip(turn).step_by(3), &replace)?;
     }
 }
 

@@ -359,7 +359,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 13] = [
 ];
 
 /// Policies that run on any hosts.
-pub(crate) const ON_HOSTS: [&str; 23] = [
+pub(crate) const ON_HOSTS: [&str; 22] = [
     "fcfs",
     "fcfs(order=shortest)",
     "easy",
@@ -382,5 +382,13 @@ pub(crate) const ON_HOSTS: [&str; 23] = [
     "selective-backfill(threshold=4, order=widest)",
     "sorted",
     "sorted(guarantee=2, order=widest)",
+];
+
+/// Policies that run on any hosts, of which there is a reference implementation on processors only.
+pub(crate) const MORE_ON_HOSTS: [&str; 5] = [
     "slurm(bf_interval=2s, bf_resolution=1s)",
+    "slurm(bf_interval=1s, bf_resolution=1s, bf_window=3s, order=shortest)",
+    "easy(predict=similar, book=guarded, backfill=shortest)",
+    "easy(predict=0, book=guarded)",
+    "conservative(predict=last2, book=both)",
 ];
