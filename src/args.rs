@@ -47,7 +47,7 @@ pub(crate) use self::live::{
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
     FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmStatusArgs, SlurmWatchArgs,
+    SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
 };
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
@@ -532,8 +532,8 @@ pub(crate) struct ChangeArgs {
     #[arg(long, value_name = "T", value_parser = seconds, requires_all = ["cpus", "trace"], allow_negative_numbers = true)]
     pub(crate) at: Option<i64>,
 
-    /// Gives the machine N processors
-    #[arg(long, requires = "trace", value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    /// Gives the machine N processors; without a log, the queue
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) new_procs: Option<Procs>,
 
     /// Replaces the machine: a built-in name, a number of processors, or a machine file (docs/machines.md)

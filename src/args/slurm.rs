@@ -29,6 +29,8 @@ pub(crate) enum SlurmCommand {
     Watch(SlurmWatchArgs),
     /// Forecasts the starts of waiting jobs, beside those that Slurm expects
     Forecast(SlurmForecastArgs),
+    /// Simulates the accounting under the policy that schedules as the cluster does, and compares the starts
+    Twin(SlurmTwinArgs),
     /// Follows the cluster, and compares forecasts and Slurm's expected starts with the starts
     Audit(SlurmAuditArgs),
 }
@@ -86,6 +88,28 @@ impl SlurmLogArgs {
     pub(crate) fn options(&self) -> SlurmOptions {
         SlurmOptions { submit_at: self.submit_at.into(), keep_ids: self.keep_ids, ..SlurmOptions::default() }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmTwinArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The begin: jobs that ran after it: 2026-03-01T08:00
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) since: Timestamp,
+
+    /// The end: jobs that ran before it [default: now]
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub(crate) until: Option<Timestamp>,
+
+    /// The policy [default: slurm, with the parameters of the cluster's configuration]
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

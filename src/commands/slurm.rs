@@ -9,22 +9,27 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
+use miserly_core::{JobNumber, Procs, Span, Time};
 use miserly_forecast::Forecaster;
-use miserly_import::SlurmOptions;
+use miserly_import::{SlurmOptions, SubmitAt};
+use miserly_policies::PolicySpec;
 use miserly_report::AtomicFile;
-use miserly_run::Stopwatch;
+use miserly_run::{RunOptions, RunSetup, Stopwatch};
+use miserly_sim::{Finished, Observer};
 use miserly_slurm::{
-    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError,
-    forecasts, learn, log,
+    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError, Twin,
+    TwinAudit, forecasts, learn, log,
 };
 use miserly_units::duration;
+use miserly_workload::Trace;
+use miserly_workload::swf::Field;
 use serde::Serialize;
 
 use super::import::write;
 use super::live::{counted, local, table};
 use crate::args::{
     FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmStatusArgs, SlurmWatchArgs,
+    SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
 };
 use crate::output::{print, print_json};
 
@@ -37,6 +42,7 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Log(args) => accounting(args),
         SlurmCommand::Watch(args) => watch(args),
         SlurmCommand::Forecast(args) => forecast(args),
+        SlurmCommand::Twin(args) => twin(args),
         SlurmCommand::Audit(args) => audit(args),
     }
 }
@@ -126,6 +132,83 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
         Err(error) => note!("warning: the log has no size of the machine: {error}"),
     }
     write(&log(&slurm, args.since, args.until, &options)?, &args.written)
+}
+
+/// What `twin` prints.
+#[derive(Serialize)]
+struct TwinDoc {
+    #[serde(flatten)]
+    twin: Twin,
+    #[serde(flatten)]
+    audit: TwinAudit,
+}
+
+/// The starts of a simulation, by job.
+#[derive(Default)]
+struct Starts(BTreeMap<JobNumber, Time>);
+
+impl Observer for Starts {
+    fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
+        self.0.insert(job.request.number, job.start);
+        Ok(())
+    }
+}
+
+fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
+    let slurm = args.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let mut twin = cluster.twin(false);
+    if let Some(policy) = &args.policy {
+        twin = Twin { policy: policy.to_string(), left_out: vec![] };
+    }
+    let policy: PolicySpec = twin.policy.parse()?;
+    // Slurm's cycles begin with the eligibility of a job.
+    let options = SlurmOptions { submit_at: SubmitAt::Eligible, ..SlurmOptions::default() };
+    let log = log(&slurm, args.since, args.until, &options)?;
+    let recorded = log.records.iter().filter_map(|record| {
+        let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+        let submit = Time::from_secs(known(Field::Submit)?)?;
+        Some((known(Field::Job)?, (submit, submit + Span::from_secs(known(Field::Wait)?)?)))
+    });
+    let recorded: BTreeMap<JobNumber, (Time, Time)> = recorded.collect();
+    let mut text = vec![];
+    log.write(&mut text)?;
+    let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
+    let options = RunOptions { procs: Some(Procs::new(procs)), ..RunOptions::default() };
+    let mut starts = Starts::default();
+    RunSetup::new(Trace::memory("the accounting", text), options)?.outcome(
+        &policy,
+        false,
+        &mut [&mut starts],
+    )?;
+    let audit = TwinAudit::new(&recorded, &starts.0, cluster.configuration.cycle());
+    let document = TwinDoc { twin, audit };
+    if args.json { print_json(&document) } else { print(&twin_text(&document)) }
+}
+
+fn twin_text(TwinDoc { twin, audit }: &TwinDoc) -> String {
+    let mut text = format!("policy: {}\n", twin.policy);
+    for what in &twin.left_out {
+        text += &format!("not in the twin: {what}\n");
+    }
+    let share = |part: u64, of: u64| {
+        if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
+    };
+    text + &format!(
+        "{}, of which {} waited for more than a cycle\n\
+         starts within a cycle ({}): {}; of those that waited: {}\n\
+         difference of the starts: median {} s, of 95 % at most {} s\n\
+         mean wait: {:.0} s in the accounting, {:.0} s under the twin\n",
+        counted(audit.jobs, "job"),
+        audit.waited,
+        seconds(audit.cycle),
+        share(audit.close, audit.jobs),
+        share(audit.close_of_waited, audit.waited),
+        audit.median_difference,
+        audit.difference_95,
+        audit.recorded_mean_wait,
+        audit.twin_mean_wait,
+    )
 }
 
 /// A line of `watch`.
@@ -306,7 +389,7 @@ fn audit_text(summary: &AuditSummary) -> String {
 }
 
 fn seconds(seconds: i64) -> String {
-    duration(miserly_core::Span::from_secs(seconds.max(0)).unwrap_or(miserly_core::Span::MAX))
+    duration(Span::from_secs(seconds.max(0)).unwrap_or(Span::MAX))
 }
 
 fn instant(seconds: i64) -> String {

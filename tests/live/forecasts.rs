@@ -47,6 +47,10 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     let further = WhatIf { job: Some(wide(&daemon, "exit 0")), ..WhatIf::default() };
     let answer = what_if(further).expect("an answer");
     assert!(answer.quote.is_some_and(|quote| quote.windows.len() == 1 && quote.forecast.is_some()));
+    let with_cpus = |cpus| WhatIf { cpus: Some(cpus), ..WhatIf::default() };
+    let answer = what_if(with_cpus(2 * cpus().len() as u64)).expect("an answer");
+    assert!(answer.jobs[0].difference.largest < 0.0, "{answer:?}");
+    assert!(answer.jobs[0].after.as_second() - jiff::Timestamp::now().as_second() < 5, "{answer:?}");
     let uid = rustix::process::getuid().as_raw();
     let without = |uid| WhatIf { without_uid: Some(uid), ..WhatIf::default() };
     assert_eq!(what_if(without(uid)).expect("an answer").not_compared, 1);
@@ -54,6 +58,8 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     for (refused, why) in [
         (WhatIf::default(), "exactly one change"),
         (WhatIf { without_uid: Some(1), ..policy("easy") }, "exactly one change"),
+        (with_cpus(0), "must be 1 to"),
+        (with_cpus(1), "running jobs"),
         (policy("ss"), "ss"),
         (policy("nosuch"), "nosuch"),
         (WhatIf { queue: Some("nowhere".to_owned()), ..policy("easy") }, "nowhere"),

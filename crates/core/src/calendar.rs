@@ -65,6 +65,13 @@ impl Calendar {
         self.steps.iter().fold(Resources::NONE, |most, (_, amount)| most.most(amount))
     }
 
+    /// Returns the calendar with each amount changed by a function.
+    #[must_use]
+    pub fn map(&self, mut change: impl FnMut(Resources) -> Resources) -> Calendar {
+        let steps = self.steps.iter().map(|(offset, amount)| (*offset, change(*amount)));
+        Calendar { steps: steps.collect(), ..*self }
+    }
+
     /// Returns all steps of one period, from the origin on.
     pub fn steps(&self) -> impl Iterator<Item = (Time, Resources)> {
         self.steps.iter().map(|(offset, amount)| (self.origin + *offset, *amount))

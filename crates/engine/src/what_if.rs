@@ -1,9 +1,10 @@
 //! What-if questions: copies of a queue without and with a change.
 
 use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
-use miserly_core::{Entry, JobId, State};
+use miserly_core::{Entry, JobId, Procs, Resources, State};
 use miserly_policies::PolicySpec;
 
+use crate::amounts::{amounts, resources};
 use crate::quote::checked_driver;
 use crate::stopped_queue::stopped_problem;
 use crate::submission_check::refused_field;
@@ -41,10 +42,10 @@ impl Snapshot {
         question: &WhatIf,
         launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
     ) -> Result<WhatIfCopies, Problem> {
-        let WhatIf { queue, job, policy, without_uid } = question;
-        let given = [job.is_some(), policy.is_some(), without_uid.is_some()];
+        let WhatIf { queue, job, policy, cpus, without_uid } = question;
+        let given = [job.is_some(), policy.is_some(), cpus.is_some(), without_uid.is_some()];
         if given.into_iter().filter(|given| *given).count() != 1 {
-            let message = "give exactly one change: job, policy or without_uid";
+            let message = "give exactly one change: job, policy, cpus or without_uid";
             return Err(Problem::new(ProblemCode::Malformed, message));
         }
         let wanted = job.as_ref().and_then(|job| job.queue.as_deref()).or(queue.as_deref());
@@ -66,13 +67,7 @@ impl Snapshot {
         } else if let Some(policy) = policy {
             let changed = Queue { policy: checked_policy(queue, policy)?, ..queue.clone() };
             let jobs = self.entries_of(&queue.name);
-            if jobs.len() > JOBS_MOST {
-                let message = format!(
-                    "the queue has {} jobs; a question about a policy is answered for {JOBS_MOST} at most",
-                    jobs.len()
-                );
-                return Err(refused_field("policy", message));
-            }
+            check_number("policy", jobs.len())?;
             let begins = |(_, entry): &(JobId, Entry)| {
                 entry.state == State::Waiting
                     && entry.request.constraints.begin.is_some_and(|begin| begin > at)
@@ -85,12 +80,66 @@ impl Snapshot {
             let jobs = jobs.into_iter().map(without_promise).collect();
             let state = QueueState { capacity: state.capacity, ..QueueState::default() };
             (copy(&changed, jobs, &state)?, None)
+        } else if let Some(cpus) = *cpus {
+            let changed = resized(queue, cpus)?;
+            let fits = |(_, entry): &(JobId, Entry)| {
+                entry.state != State::Waiting || entry.request.demand.fits_in(&changed.pool.most())
+            };
+            let jobs: Vec<_> = self.entries_of(&queue.name).into_iter().filter(fits).collect();
+            check_number("cpus", jobs.len())?;
+            let held: u64 = jobs
+                .iter()
+                .filter_map(|(_, entry)| entry.placement())
+                .map(|placement| placement.total().cpus_count().get())
+                .sum();
+            if held > changed.pool.at(at).cpus_count().get() {
+                let message = format!("the running jobs of the queue have {held} processors");
+                return Err(refused_field("cpus", message));
+            }
+            let jobs = jobs.into_iter().map(without_promise).collect();
+            let capacity = state.capacity.map(|left| amounts(&with_more(resources(left), queue, cpus)));
+            let state = QueueState { capacity, ..state.clone() };
+            (copy(&changed, jobs, &state)?, None)
         } else {
             let jobs = self.entries_where(&queue.name, |record| Some(record.uid) != *without_uid);
             (copy(queue, jobs, &state)?, None)
         };
         Ok(WhatIfCopies { queue: queue.name.clone(), before, after, quote })
     }
+}
+
+/// Checks that a copy of this number of jobs is planned anew in time.
+fn check_number(field: &str, jobs: usize) -> Result<(), Problem> {
+    if jobs <= JOBS_MOST {
+        return Ok(());
+    }
+    let message = format!(
+        "the queue has {jobs} jobs; a question about its {field} is answered for {JOBS_MOST} at most"
+    );
+    Err(refused_field(field, message))
+}
+
+/// Returns a queue with this number of processors.
+fn resized(queue: &Queue, cpus: u64) -> Result<Queue, Problem> {
+    if !(1..=u64::from(u32::MAX)).contains(&cpus) {
+        return Err(refused_field("cpus", format!("must be 1 to {}", u32::MAX)));
+    }
+    if queue.names_pes() {
+        let message = format!("{} chooses processors by number", queue.policy);
+        return Err(refused_field("cpus", message));
+    }
+    let pool = queue.pool.map(|amount| with_more(amount, queue, cpus));
+    let changed = Queue { pool, ..queue.clone() };
+    match queue.policy.build(&changed.machine(), 0) {
+        Ok(_) => Ok(changed),
+        Err(error) => Err(refused_field("cpus", error.to_string())),
+    }
+}
+
+/// Returns an amount of a queue whose largest number of processors becomes `cpus`.
+fn with_more(amount: Resources, queue: &Queue, cpus: u64) -> Resources {
+    let (now, most) = (amount.cpus_count().get(), queue.pool.most().cpus_count().get());
+    amount.with_cpus(Procs::new((now + cpus).saturating_sub(most)))
 }
 
 /// Returns a policy that can take over the jobs of a queue.

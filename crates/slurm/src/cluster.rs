@@ -47,6 +47,12 @@ pub struct Configuration {
     pub scheduler_parameters: Option<String>,
     /// The kind of priorities: `priority/basic` or `priority/multifactor`.
     pub priority: String,
+    /// The weights of the priorities, by name, as Slurm writes them.
+    pub weights: BTreeMap<String, String>,
+    /// The age, in seconds, from which on the priority grows no more.
+    pub oldest: Option<u64>,
+    /// Whether small jobs have the higher priority.
+    pub favours_small: bool,
     /// What is allocated: whole nodes, or parts of them.
     pub select: String,
 }
@@ -268,9 +274,22 @@ impl Configuration {
             scheduler: required("SchedulerType")?,
             scheduler_parameters: value("SchedulerParameters"),
             priority: required("PriorityType")?,
+            weights: text.lines().filter_map(weight).collect(),
+            oldest: value("PriorityMaxAge").as_deref().and_then(limit).and_then(|age| match age {
+                Limit::Seconds(seconds) => Some(seconds),
+                Limit::Unlimited => None,
+            }),
+            favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             select: required("SelectType")?,
         })
     }
+}
+
+/// Returns the weight of a priority in a line of the configuration.
+fn weight(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.split_once('=')?;
+    let (key, value) = (key.trim(), value.trim());
+    (key.starts_with("PriorityWeight") && value != "(null)").then(|| (key.to_owned(), value.to_owned()))
 }
 
 impl Node {

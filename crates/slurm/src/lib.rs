@@ -25,6 +25,8 @@ mod poller;
 
 mod queues;
 
+mod twin;
+
 pub use accounting::{learn, log};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
@@ -35,3 +37,4 @@ pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use poller::Poller;
 pub use queues::Queue;
+pub use twin::{Twin, TwinAudit};

@@ -32,8 +32,7 @@ pub struct Queue {
 impl Cluster {
     /// Returns the partitions as queues: those that share a node are one.
     ///
-    /// Without a policy, a queue has the one that is most like the cluster's scheduler: `conservative` without kept
-    /// reservations for `sched/backfill`, which plans each waiting job at each pass, or else `fcfs`. It counts processors.
+    /// Without a policy, a queue has the [twin](Cluster::twin) of the cluster's scheduler. It counts processors.
     /// Memory, generic resources and the places of processors are left out of account.
     pub fn queues(&self, policy: Option<&PolicySpec>) -> Vec<Queue> {
         let groups = self.partitions_by_nodes();
@@ -117,7 +116,7 @@ impl Cluster {
         let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
         let policy = match policy {
             Some(policy) => policy.clone(),
-            None => self.scheduler()?,
+            None => self.twin(true).policy.parse().ok()?,
         };
         let copy = SystemCopy { now, ledger, wake: Some(now + Span::TICK) };
         Some(Queue {
@@ -127,13 +126,6 @@ impl Cluster {
             ids,
             left_out,
         })
-    }
-
-    /// Returns the policy that is most like the cluster's scheduler.
-    fn scheduler(&self) -> Option<PolicySpec> {
-        let backfills = self.configuration.scheduler == "sched/backfill";
-        let policy = if backfills { "conservative(keep_reservations=false)" } else { "fcfs" };
-        policy.parse().ok()
     }
 
     /// Returns why a waiting job cannot start for another cause than a lack of processors.
@@ -270,7 +262,7 @@ mod tests {
         let left_out: Vec<&str> = queue.left_out.keys().map(String::as_str).collect();
         assert_eq!(left_out, ["5", "6", "7"]);
         assert_eq!(queue.left_out["7"], "Slurm's reason: Dependency");
-        assert_eq!(queue.live.policy.to_string(), "conservative(keep_reservations=false)");
+        assert_eq!(queue.live.policy.to_string(), "slurm");
         assert_eq!(queues[1].live.copy.ledger.waiting_count(), 1);
     }
 

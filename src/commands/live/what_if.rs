@@ -51,13 +51,14 @@ fn question(args: &WhatIfArgs, client: &Client) -> anyhow::Result<WhatIf> {
         [user] => Some(uid(user, client)?),
         _ => bail!("--without-user: without a log, give one user"),
     };
-    let changes =
-        usize::from(job.is_some()) + usize::from(policy.is_some()) + usize::from(without_uid.is_some());
+    let cpus = change.new_procs.map(|procs| procs.get());
+    let given = [job.is_some(), policy.is_some(), cpus.is_some(), without_uid.is_some()];
     ensure!(
-        changes == 1,
-        "give one change: a job (--cpus and --time), a --policy, or --without-user; for other questions, give a log"
+        given.into_iter().filter(|given| *given).count() == 1,
+        "give one change: a job (--cpus and --time), a --policy, --new-procs, or --without-user; for other questions, \
+         give a log"
     );
-    Ok(WhatIf { queue, job, policy, without_uid })
+    Ok(WhatIf { queue, job, policy, cpus, without_uid })
 }
 
 /// Returns the number of a user: a number, or the name of a user with unfinished jobs.

@@ -13,12 +13,16 @@ pub struct WhatIf {
     /// The queue; the one of a submission without a queue, if absent. A job names its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// A further job. Exactly one of `job`, `policy` and `without_uid` is given.
+    /// A further job. Exactly one of `job`, `policy`, `cpus` and `without_uid` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Submission>,
     /// Another policy of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Another number of processors of the queue. Where the number changes by the week, this is the largest one, and the
+    /// others change by the same number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u64>,
     /// A user, by number, whose jobs are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_uid: Option<u32>,

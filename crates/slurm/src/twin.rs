@@ -1,0 +1,245 @@
+//! The policy that schedules as a cluster does.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{JobNumber, Span, Time};
+use serde::Serialize;
+
+use crate::{Cluster, Configuration};
+
+/// Weights of a priority that the twin has no value for, with what they weigh.
+const NOT_MODELLED: [(&str, &str); 5] = [
+    ("PriorityWeightFairShare", "fair share"),
+    ("PriorityWeightPartition", "the partition"),
+    ("PriorityWeightQOS", "the quality of service"),
+    ("PriorityWeightAssoc", "the association"),
+    ("PriorityWeightTRES", "trackable resources"),
+];
+
+/// The settings of the backfilling cycles that the twin has too, with the unit of their numbers.
+const TAKEN_OVER: [(&str, &str); 4] =
+    [("bf_interval", "s"), ("bf_resolution", "s"), ("bf_window", "min"), ("bf_max_job_test", "")];
+
+/// The policy that schedules as a cluster does, as far as its configuration can be expressed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Twin {
+    /// The policy, in its written form.
+    pub policy: String,
+    /// What the configuration has and the twin has not.
+    pub left_out: Vec<String>,
+}
+
+/// The starts of a log beside those of a twin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TwinAudit {
+    /// Jobs with a recorded start.
+    pub jobs: u64,
+    /// Jobs that waited for more than one cycle, in the log or under the twin.
+    pub waited: u64,
+    /// Jobs whose starts differ by a cycle at most.
+    pub close: u64,
+    /// The same, of those that waited.
+    pub close_of_waited: u64,
+    /// The length of a cycle, seconds.
+    pub cycle: i64,
+    /// Half of the starts differ by at most this, seconds.
+    pub median_difference: i64,
+    /// 95 % of the starts differ by at most this, seconds.
+    pub difference_95: i64,
+    /// The mean recorded wait, seconds.
+    pub recorded_mean_wait: f64,
+    /// The mean wait under the twin, seconds.
+    pub twin_mean_wait: f64,
+}
+
+impl Configuration {
+    /// Returns the policy that schedules as this configuration says.
+    ///
+    /// The order has the age and the size of jobs, with the weights of `priority/multifactor`. `ordered`: the jobs come in
+    /// the order of their priorities already.
+    pub fn twin(&self, processors: u64, ordered: bool) -> Twin {
+        let mut left_out = vec![];
+        let mut parameters = vec![];
+        match self.priority.as_str() {
+            _ if ordered => {}
+            "priority/multifactor" => {
+                parameters.extend(self.order(processors).map(|order| format!("order={order}")));
+                let weighs = |(key, _): &&(&str, &str)| self.weight(key).is_none_or(|weight| weight != 0.0);
+                let missing =
+                    NOT_MODELLED.iter().filter(weighs).filter(|(key, _)| self.weights.contains_key(*key));
+                left_out
+                    .extend(missing.map(|(key, what)| format!("{what} ({key} = {})", self.weights[*key])));
+            }
+            "priority/basic" => {}
+            other => left_out.push(format!("the priorities of {other}")),
+        }
+        if self.scheduler == "sched/backfill" {
+            for (key, value) in self.scheduling() {
+                match TAKEN_OVER.iter().find(|(known, _)| *known == key) {
+                    Some((_, unit)) => parameters.push(format!("{key}={}{unit}", value.unwrap_or_default())),
+                    None => {
+                        left_out.push(value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}")));
+                    }
+                }
+            }
+        } else {
+            parameters.push("backfill=false".to_owned());
+        }
+        let policy = if parameters.is_empty() {
+            "slurm".to_owned()
+        } else {
+            format!("slurm({})", parameters.join(", "))
+        };
+        Twin { policy, left_out }
+    }
+
+    /// Returns the time between two cycles of backfilling.
+    pub fn cycle(&self) -> Span {
+        let written = self.scheduling().find(|(key, _)| *key == "bf_interval").and_then(|(_, value)| value);
+        written.and_then(|value| Span::from_secs(value.parse().ok()?)).unwrap_or(Span::from_ticks(30_000_000))
+    }
+
+    /// Returns the scheduler's parameters.
+    fn scheduling(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let all = self.scheduler_parameters.as_deref().unwrap_or_default().split(',').map(str::trim);
+        all.filter(|word| !word.is_empty()).map(|word| match word.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (word, None),
+        })
+    }
+
+    fn weight(&self, key: &str) -> Option<f64> {
+        self.weights.get(key)?.parse().ok()
+    }
+
+    /// Returns the order by age and size, if it is another one than that of arrival.
+    fn order(&self, processors: u64) -> Option<String> {
+        let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
+        let size = weight("PriorityWeightJobSize").map(|weight| {
+            let share = format!("procs / {}", processors.max(1));
+            if self.favours_small {
+                format!("{weight} * (1 - {share})")
+            } else {
+                format!("{weight} * {share}")
+            }
+        })?;
+        let oldest = self.oldest.unwrap_or(7 * 86_400);
+        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
+        Some(format!("'{}'", age.into_iter().chain([size]).collect::<Vec<_>>().join(" + ")))
+    }
+}
+
+impl Cluster {
+    /// Returns the policy that schedules as this cluster does.
+    ///
+    /// `ordered`: the jobs come in the order of their priorities already. The twin has one partition: overlaps of
+    /// partitions, tiers and preemption are left out.
+    pub fn twin(&self, ordered: bool) -> Twin {
+        let processors = self.nodes.values().map(|node| node.cpus).sum();
+        let mut twin = self.configuration.twin(processors, ordered);
+        if self.partitions.len() > 1 {
+            twin.left_out.push(format!("{} partitions, as one", self.partitions.len()));
+        }
+        twin
+    }
+}
+
+impl TwinAudit {
+    /// Compares starts. `recorded` has the submission and the start of each job, `twin` the start under the twin.
+    ///
+    /// Jobs that only one of them has are left out.
+    pub fn new(
+        recorded: &BTreeMap<JobNumber, (Time, Time)>,
+        twin: &BTreeMap<JobNumber, Time>,
+        cycle: Span,
+    ) -> TwinAudit {
+        let both: Vec<(Time, Time, Time)> = recorded
+            .iter()
+            .filter_map(|(job, (submit, start))| Some((*submit, *start, *twin.get(job)?)))
+            .collect();
+        let mut differences: Vec<i64> =
+            both.iter().map(|(_, start, twin)| (*twin - *start).secs().abs()).collect();
+        differences.sort_unstable();
+        let quantile = |share: usize| {
+            let rank = (differences.len() * share).div_ceil(100).saturating_sub(1);
+            differences.get(rank).copied().unwrap_or(0)
+        };
+        let is_close = |(_, start, twin): &&(Time, Time, Time)| (*twin - *start).secs().abs() <= cycle.secs();
+        let waited = |(submit, start, twin): &&(Time, Time, Time)| (*start).max(*twin) - *submit > cycle;
+        let mean = |wait: &dyn Fn(&(Time, Time, Time)) -> Span| {
+            let sum: f64 = both.iter().map(|job| wait(job).as_secs_f64()).sum();
+            if both.is_empty() { 0.0 } else { sum / both.len() as f64 }
+        };
+        TwinAudit {
+            jobs: both.len() as u64,
+            waited: both.iter().filter(waited).count() as u64,
+            close: both.iter().filter(is_close).count() as u64,
+            close_of_waited: both.iter().filter(waited).filter(is_close).count() as u64,
+            cycle: cycle.secs(),
+            median_difference: quantile(50),
+            difference_95: quantile(95),
+            recorded_mean_wait: mean(&|(submit, start, _)| *start - *submit),
+            twin_mean_wait: mean(&|(submit, _, twin)| *twin - *submit),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_policies::PolicySpec;
+
+    use super::*;
+
+    fn configuration(scheduler: &str, parameters: &str, weights: &[(&str, &str)]) -> Configuration {
+        Configuration {
+            scheduler: scheduler.to_owned(),
+            scheduler_parameters: Some(parameters.to_owned()),
+            priority: if weights.is_empty() { "priority/basic" } else { "priority/multifactor" }.to_owned(),
+            weights: weights.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            ..Configuration::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
+        let twin = configuration.twin(64, false);
+        assert_eq!(
+            (twin.policy.as_str(), twin.left_out),
+            (policy, left_out.iter().map(|&word| word.to_owned()).collect())
+        );
+        twin.policy.parse::<PolicySpec>().expect("a policy");
+    }
+
+    #[test]
+    fn a_configuration_becomes_a_policy() {
+        check(&configuration("sched/backfill", "", &[]), "slurm", &[]);
+        check(&configuration("sched/builtin", "bf_interval=5", &[]), "slurm(backfill=false)", &[]);
+        check(
+            &configuration("sched/backfill", "bf_interval=5, bf_window=2880,bf_continue,max_rpc_cnt=8", &[]),
+            "slurm(bf_interval=5s, bf_window=2880min)",
+            &["bf_continue", "max_rpc_cnt=8"],
+        );
+        let weights = [
+            ("PriorityWeightAge", "1000"),
+            ("PriorityWeightJobSize", "100"),
+            ("PriorityWeightFairShare", "9"),
+        ];
+        check(
+            &configuration("sched/backfill", "", &weights),
+            "slurm(order='1000 * min(wait / 604800, 1) + 100 * procs / 64')",
+            &["fair share (PriorityWeightFairShare = 9)"],
+        );
+        check(&configuration("sched/backfill", "", &weights[..1]), "slurm", &[]);
+    }
+
+    #[test]
+    fn starts_are_compared() {
+        let at = |seconds| Time::from_secs(seconds).unwrap();
+        let recorded =
+            [(1, (at(0), at(0))), (2, (at(0), at(100))), (3, (at(0), at(10))), (4, (at(0), at(9)))].into();
+        let twin = [(1, at(1)), (2, at(90)), (3, at(12)), (5, at(1))].into();
+        let audit = TwinAudit::new(&recorded, &twin, Span::from_secs(5).unwrap());
+        assert_eq!((audit.jobs, audit.close, audit.waited, audit.close_of_waited), (3, 2, 2, 1));
+        assert_eq!((audit.median_difference, audit.difference_95), (2, 10));
+    }
+}
