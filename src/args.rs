@@ -46,8 +46,8 @@ pub(crate) use self::live::{
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
-    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    SlurmShadowArgs, SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
 };
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine

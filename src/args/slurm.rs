@@ -31,6 +31,8 @@ pub(crate) enum SlurmCommand {
     Forecast(SlurmForecastArgs),
     /// Simulates the accounting under the policy that schedules as the cluster does, and compares the starts
     Twin(SlurmTwinArgs),
+    /// Simulates the accounting under another policy, and prints what it would have done: by day, user and size
+    Shadow(SlurmShadowArgs),
     /// Follows the cluster, and compares forecasts and Slurm's expected starts with the starts
     Audit(SlurmAuditArgs),
 }
@@ -90,8 +92,9 @@ impl SlurmLogArgs {
     }
 }
 
+/// The part of the accounting that a command simulates.
 #[derive(Debug, Args)]
-pub(crate) struct SlurmTwinArgs {
+pub(crate) struct PeriodArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 
@@ -102,6 +105,26 @@ pub(crate) struct SlurmTwinArgs {
     /// The end: jobs that ran before it [default: now]
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub(crate) until: Option<Timestamp>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmShadowArgs {
+    #[command(flatten)]
+    pub(crate) period: PeriodArgs,
+
+    /// The policy of the shadow
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) policy: PolicySpec,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmTwinArgs {
+    #[command(flatten)]
+    pub(crate) period: PeriodArgs,
 
     /// The policy [default: slurm, with the parameters of the cluster's configuration]
     #[arg(short, long, value_name = "POLICY")]

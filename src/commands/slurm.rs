@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use miserly_core::{JobNumber, Procs, Span, Time};
 use miserly_forecast::Forecaster;
 use miserly_import::{SlurmOptions, SubmitAt};
+use miserly_live::shadow::{ComparedJob, of_jobs};
 use miserly_policies::PolicySpec;
 use miserly_report::AtomicFile;
 use miserly_run::{RunOptions, RunSetup, Stopwatch};
@@ -22,14 +23,14 @@ use miserly_slurm::{
 };
 use miserly_units::duration;
 use miserly_workload::Trace;
-use miserly_workload::swf::Field;
+use miserly_workload::swf::{Field, Record};
 use serde::Serialize;
 
 use super::import::write;
-use super::live::{counted, local, table};
+use super::live::{counted, local, shadow_text, table};
 use crate::args::{
-    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    SlurmShadowArgs, SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
 };
 use crate::output::{print, print_json};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Watch(args) => watch(args),
         SlurmCommand::Forecast(args) => forecast(args),
         SlurmCommand::Twin(args) => twin(args),
+        SlurmCommand::Shadow(args) => shadow(args),
         SlurmCommand::Audit(args) => audit(args),
     }
 }
@@ -154,34 +156,88 @@ impl Observer for Starts {
     }
 }
 
-fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
-    let slurm = args.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
-    let mut twin = cluster.twin(false);
-    if let Some(policy) = &args.policy {
-        twin = Twin { policy: policy.to_string(), left_out: vec![] };
-    }
-    let policy: PolicySpec = twin.policy.parse()?;
-    // Slurm's cycles begin with the eligibility of a job.
-    let options = SlurmOptions { submit_at: SubmitAt::Eligible, ..SlurmOptions::default() };
-    let log = log(&slurm, args.since, args.until, &options)?;
-    let recorded = log.records.iter().filter_map(|record| {
-        let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
-        let submit = Time::from_secs(known(Field::Submit)?)?;
-        Some((known(Field::Job)?, (submit, submit + Span::from_secs(known(Field::Wait)?)?)))
-    });
-    let recorded: BTreeMap<JobNumber, (Time, Time)> = recorded.collect();
+/// A job of the accounting that has ended, and its start in a simulation.
+struct Replayed {
+    /// The record of the accounting.
+    record: Record,
+    submit: Time,
+    /// The recorded start.
+    start: Time,
+    /// The start in the simulation; none if the policy refused the job.
+    simulated: Option<Time>,
+}
+
+/// Simulates the jobs of the accounting that have ended, from their eligibility on. Returns those with a recorded start, and
+/// the seconds since 1970 at the instant 0.
+fn replay(
+    slurm: &Slurm,
+    period: &PeriodArgs,
+    processors: u64,
+    policy: &PolicySpec,
+) -> anyhow::Result<(Vec<Replayed>, i64)> {
+    let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
+    let log = log(slurm, period.since, period.until, &options)?;
     let mut text = vec![];
     log.write(&mut text)?;
-    let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
-    let options = RunOptions { procs: Some(Procs::new(procs)), ..RunOptions::default() };
+    let options = RunOptions { procs: Some(Procs::new(processors)), ..RunOptions::default() };
+    let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
     let mut starts = Starts::default();
-    RunSetup::new(Trace::memory("the accounting", text), options)?.outcome(
-        &policy,
-        false,
-        &mut [&mut starts],
-    )?;
-    let audit = TwinAudit::new(&recorded, &starts.0, cluster.configuration.cycle());
+    setup.outcome(policy, false, &mut [&mut starts])?;
+    let replayed = log.records.into_iter().filter_map(|record| {
+        let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+        let submit = Time::from_secs(known(Field::Submit)?)?;
+        let start = submit + Span::from_secs(known(Field::Wait)?)?;
+        let simulated = starts.0.get(&known(Field::Job)?).copied();
+        Some(Replayed { submit, start, simulated, record })
+    });
+    let begin = setup.dates().map_or(0, |dates| dates.start());
+    Ok((replayed.collect(), begin))
+}
+
+fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
+    let slurm = args.period.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let (replayed, begin) = replay(&slurm, &args.period, processors(&cluster), &args.policy)?;
+    let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
+    let job = |job: Replayed| ComparedJob {
+        submitted: micros(job.submit),
+        uid: u32::try_from(job.record.get(Field::User)).unwrap_or(u32::MAX),
+        procs: job.record.get(Field::Allocated).unsigned_abs(),
+        start: Some(micros(job.start)),
+        shadow_start: job.simulated.map(micros),
+        runtime: Some(job.record.get(Field::Runtime).saturating_mul(1_000_000)),
+        refused: job.simulated.is_none(),
+    };
+    let until = args.period.until.unwrap_or_else(Timestamp::now);
+    let names = [args.policy.to_string(), format!("Slurm {}", cluster.configuration.version)];
+    let jobs = replayed.into_iter().map(job);
+    let view = of_jobs(cluster.configuration.cluster.clone(), names, jobs, [args.period.since, until]);
+    if args.json {
+        return print_json(&view);
+    }
+    let unfinished = cluster.jobs.values().filter(|job| job.state != JobState::Pending).count() as u64;
+    if unfinished > 0 && args.period.until.is_none() {
+        note!("warning: {} that have not ended are not in the shadow", counted(unfinished, "job"));
+    }
+    print(&shadow_text(&view))
+}
+
+/// Returns the processors of all nodes.
+fn processors(cluster: &Cluster) -> u64 {
+    cluster.nodes.values().map(|node| node.cpus).sum()
+}
+
+fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
+    let slurm = args.period.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let twin = match &args.policy {
+        Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
+        None => cluster.twin(false),
+    };
+    let policy: PolicySpec = twin.policy.parse()?;
+    let (replayed, _) = replay(&slurm, &args.period, processors(&cluster), &policy)?;
+    let starts = replayed.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
+    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cluster.configuration.cycle());
     let document = TwinDoc { twin, audit };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }

@@ -271,6 +271,45 @@ fn forecasts_stand_beside_those_of_slurm_and_are_audited() {
 }
 
 #[test]
+fn the_twin_and_the_shadow_run_the_accounting_again() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    // In the accounting times have whole seconds.
+    sleep(Duration::from_secs(2));
+    let since = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    let jobs: Vec<String> = (0..12)
+        .map(|nth| {
+            cluster.submit(&[&format!("-n{}", 4 + 7 * nth % 20), "-t1"], &format!("sleep {}", 1 + nth % 3))
+        })
+        .collect();
+    until("they end", || jobs.iter().all(|job| cluster.state_of(job) == "COMPLETED"));
+    let twin = || cluster.json(&["twin", "--since", &since, "--json"]);
+    until("the accounting has them", || twin()["jobs"] == 12);
+    let said = twin();
+    let policy = said["policy"].as_str().unwrap();
+    assert!(
+        policy.starts_with("slurm(order='1000 * min(wait / 604800, 1) + 100 * procs / 32', bf_interval=2s"),
+        "{said}"
+    );
+    assert!(said["left_out"].to_string().contains("2 partitions, as one"), "{said}");
+    // Each job ends within seconds, and the cluster is full for most of the time.
+    assert!(said["difference_95"].as_i64().unwrap() <= 30, "{said}");
+    assert!(said["recorded_mean_wait"].as_f64().unwrap() > 0.0, "{said}");
+    let shadow = cluster.json(&["shadow", "--policy", "fcfs", "--since", &since, "--json"]);
+    assert_eq!(shadow["all"]["jobs"], 12, "{shadow}");
+    assert_eq!(shadow["real_policy"], format!("Slurm {}", version(&cluster)), "{shadow}");
+    let none = cluster.miserly(&["twin", "--since", "2036-01-01"]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+    assert_eq!(String::from_utf8_lossy(&none.stderr).lines().count(), 1, "{none:?}");
+}
+
+/// Returns the version of the controller.
+fn version(cluster: &Cluster) -> String {
+    let status = cluster.json(&["status", "--json"]);
+    status["configuration"]["version"].as_str().unwrap().to_owned()
+}
+
+#[test]
 fn what_cannot_be_read_is_one_clear_line() {
     let miserly = |arguments: &[&str], path: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));

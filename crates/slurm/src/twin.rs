@@ -1,8 +1,6 @@
 //! The policy that schedules as a cluster does.
 
-use std::collections::BTreeMap;
-
-use miserly_core::{JobNumber, Span, Time};
+use miserly_core::{Span, Time};
 use serde::Serialize;
 
 use crate::{Cluster, Configuration};
@@ -145,20 +143,10 @@ impl Cluster {
 }
 
 impl TwinAudit {
-    /// Compares starts. `recorded` has the submission and the start of each job, `twin` the start under the twin.
-    ///
-    /// Jobs that only one of them has are left out.
-    pub fn new(
-        recorded: &BTreeMap<JobNumber, (Time, Time)>,
-        twin: &BTreeMap<JobNumber, Time>,
-        cycle: Span,
-    ) -> TwinAudit {
-        let both: Vec<(Time, Time, Time)> = recorded
-            .iter()
-            .filter_map(|(job, (submit, start))| Some((*submit, *start, *twin.get(job)?)))
-            .collect();
+    /// Compares the submissions, the recorded starts and those under the twin of jobs.
+    pub fn new(jobs: &[(Time, Time, Time)], cycle: Span) -> TwinAudit {
         let mut differences: Vec<i64> =
-            both.iter().map(|(_, start, twin)| (*twin - *start).secs().abs()).collect();
+            jobs.iter().map(|(_, start, twin)| (*twin - *start).secs().abs()).collect();
         differences.sort_unstable();
         let quantile = |share: usize| {
             let rank = (differences.len() * share).div_ceil(100).saturating_sub(1);
@@ -167,14 +155,14 @@ impl TwinAudit {
         let is_close = |(_, start, twin): &&(Time, Time, Time)| (*twin - *start).secs().abs() <= cycle.secs();
         let waited = |(submit, start, twin): &&(Time, Time, Time)| (*start).max(*twin) - *submit > cycle;
         let mean = |wait: &dyn Fn(&(Time, Time, Time)) -> Span| {
-            let sum: f64 = both.iter().map(|job| wait(job).as_secs_f64()).sum();
-            if both.is_empty() { 0.0 } else { sum / both.len() as f64 }
+            let sum: f64 = jobs.iter().map(|job| wait(job).as_secs_f64()).sum();
+            if jobs.is_empty() { 0.0 } else { sum / jobs.len() as f64 }
         };
         TwinAudit {
-            jobs: both.len() as u64,
-            waited: both.iter().filter(waited).count() as u64,
-            close: both.iter().filter(is_close).count() as u64,
-            close_of_waited: both.iter().filter(waited).filter(is_close).count() as u64,
+            jobs: jobs.len() as u64,
+            waited: jobs.iter().filter(waited).count() as u64,
+            close: jobs.iter().filter(is_close).count() as u64,
+            close_of_waited: jobs.iter().filter(waited).filter(is_close).count() as u64,
             cycle: cycle.secs(),
             median_difference: quantile(50),
             difference_95: quantile(95),
@@ -237,8 +225,9 @@ mod tests {
         let at = |seconds| Time::from_secs(seconds).unwrap();
         let recorded =
             [(1, (at(0), at(0))), (2, (at(0), at(100))), (3, (at(0), at(10))), (4, (at(0), at(9)))].into();
-        let twin = [(1, at(1)), (2, at(90)), (3, at(12)), (5, at(1))].into();
-        let audit = TwinAudit::new(&recorded, &twin, Span::from_secs(5).unwrap());
+        let jobs = [(0, 0, 1), (0, 100, 90), (0, 10, 12)]
+            .map(|(submit, start, twin)| (at(submit), at(start), at(twin)));
+        let audit = TwinAudit::new(&jobs, Span::from_secs(5).unwrap());
         assert_eq!((audit.jobs, audit.close, audit.waited, audit.close_of_waited), (3, 2, 2, 1));
         assert_eq!((audit.median_difference, audit.difference_95), (2, 10));
     }

@@ -37,6 +37,11 @@ impl LogDates {
         Some(LogDates { start, zone, name })
     }
 
+    /// Returns the start of the log, seconds since 1970.
+    pub fn start(&self) -> i64 {
+        self.start
+    }
+
     /// Returns the name of the zone: that of the header, `UTC+01:00`, or `UTC`.
     pub fn zone(&self) -> &str {
         &self.name

@@ -60,7 +60,7 @@ pub(crate) use self::logs::run as logs;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
-pub(crate) use self::shadow::run as shadow;
+pub(crate) use self::shadow::{run as shadow, shown as shadow_text};
 pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;

@@ -34,7 +34,8 @@ fn report(args: &ShadowReportArgs) -> anyhow::Result<ShadowReport> {
     Ok(report)
 }
 
-fn shown(shadow: &ShadowView) -> String {
+/// Returns a report in words and tables.
+pub(crate) fn shown(shadow: &ShadowView) -> String {
     let ShadowView { queue, policy, real_policy, until, behind, waits_for, problem, all, .. } = shadow;
     let real = real_policy.as_deref().unwrap_or("not known yet");
     let mut text = format!("queue {queue}: {policy} in the shadow of {real}\n");

@@ -14,6 +14,7 @@ use miserly_policies::PolicySpec;
 use miserly_sim::{Instance, RealEnd, RealJob, RealRound, Shadow, ShadowEvent, ShadowOutcome, ShadowState};
 use serde::{Deserialize, Serialize};
 
+use super::report::ComparedJob;
 use super::unfit;
 use crate::store::Line;
 
@@ -40,6 +41,21 @@ pub(super) struct Row {
     ran_before: bool,
     /// Microseconds since 1970 at the instant 0, as of the submission. So waits are exact, however the clock is set later.
     offset: i64,
+}
+
+impl Row {
+    /// Returns the job for a report.
+    pub(super) fn compared(&self) -> ComparedJob {
+        ComparedJob {
+            submitted: self.submitted,
+            uid: self.uid,
+            procs: self.procs,
+            start: self.start,
+            shadow_start: self.shadow_start,
+            runtime: self.runtime,
+            refused: self.refused,
+        }
+    }
 }
 
 /// The most rounds that a shadow is behind. Then it begins again at the next checkpoint.

@@ -29,6 +29,7 @@ use miserly_policies::{Needs, PolicySpec};
 
 use self::follow::{Progress, QueueShadow, Row};
 use self::report::Summed;
+pub use self::report::{ComparedJob, of_jobs};
 use self::store::{ShadowStore, StoredShadow};
 use crate::clock::BootClock;
 use crate::config::unmet_need;
@@ -112,7 +113,7 @@ fn stored_view(
     let mut summed = Summed::default();
     if let Some(until) = progress.until {
         let since = since.map_or(i64::MIN, Timestamp::as_microsecond);
-        store.jobs(&queue, since, &mut |row| summed.add(row, until, &zone))?;
+        store.jobs(&queue, since, &mut |row| summed.add(&row.compared(), until, &zone))?;
     }
     let began = Timestamp::from_microsecond(began).unwrap_or_default();
     Ok(summed.view(queue, policy, began, progress, &users::name))
@@ -390,7 +391,7 @@ pub fn of_journal(
         let progress = shadow.progress();
         let mut summed = Summed::default();
         for row in rows.values().filter(|row| row.submitted >= since) {
-            summed.add(row, progress.until.unwrap_or(i64::MIN), &zone);
+            summed.add(&row.compared(), progress.until.unwrap_or(i64::MIN), &zone);
         }
         summed.view(name, policy.to_string(), began, progress, &users::name)
     };

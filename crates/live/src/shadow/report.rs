@@ -7,13 +7,50 @@ use jiff::tz::TimeZone;
 use miserly_api::model::{ShadowGroup, ShadowReport, ShadowView};
 use miserly_forecast::SizeClass;
 
-use super::follow::{Progress, Row};
+use super::follow::Progress;
+use crate::users;
 
 /// The runtime below which a slowdown does not count shorter jobs as longer waits, in microseconds.
 const LEAST_RUNTIME: i64 = 10_000_000;
 
 /// The difference from which two starts count as different, in microseconds.
 const DIFFERENT: i64 = 1_000_000;
+
+/// A job on a machine and in a shadow. Instants are in microseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ComparedJob {
+    /// The submission.
+    pub submitted: i64,
+    /// The user.
+    pub uid: u32,
+    /// The processors.
+    pub procs: u64,
+    /// The start on the machine, if it has started.
+    pub start: Option<i64>,
+    /// The start in the shadow, if it has started.
+    pub shadow_start: Option<i64>,
+    /// The runtime, in microseconds, if it is known.
+    pub runtime: Option<i64>,
+    /// Whether the shadow's policy refused it.
+    pub refused: bool,
+}
+
+/// Returns the report of a shadow over jobs that have ended. `since` and `until` are the ends of the report.
+pub fn of_jobs(
+    queue: String,
+    [policy, real_policy]: [String; 2],
+    jobs: impl IntoIterator<Item = ComparedJob>,
+    [since, until]: [Timestamp; 2],
+) -> ShadowView {
+    let mut sums = Summed::default();
+    let zone = TimeZone::system();
+    let end = until.as_microsecond();
+    for job in jobs {
+        sums.add(&job, end, &zone);
+    }
+    let progress = Progress { real_policy: Some(real_policy), until: Some(end), ..Progress::default() };
+    sums.view(queue, policy, since, progress, &users::name)
+}
 
 /// The jobs of one shadow, in sums.
 #[derive(Default)]
@@ -41,14 +78,14 @@ struct Sum {
 
 impl Summed {
     /// Adds a job of a shadow that has reached an instant.
-    pub(super) fn add(&mut self, row: &Row, until: i64, zone: &TimeZone) {
+    pub(super) fn add(&mut self, job: &ComparedJob, until: i64, zone: &TimeZone) {
         let day =
-            Timestamp::from_microsecond(row.submitted).unwrap_or_default().to_zoned(zone.clone()).date();
-        let size = SizeClass::new(row.procs);
+            Timestamp::from_microsecond(job.submitted).unwrap_or_default().to_zoned(zone.clone()).date();
+        let size = SizeClass::new(job.procs);
         let day = self.days.entry(day).or_default();
-        let (user, size) = (self.users.entry(row.uid).or_default(), self.sizes.entry(size).or_default());
+        let (user, size) = (self.users.entry(job.uid).or_default(), self.sizes.entry(size).or_default());
         for sum in [&mut self.all, day, user, size] {
-            sum.add(row, until);
+            sum.add(job, until);
         }
     }
 
@@ -81,27 +118,27 @@ impl Summed {
 }
 
 impl Sum {
-    fn add(&mut self, row: &Row, until: i64) {
+    fn add(&mut self, job: &ComparedJob, until: i64) {
         // The machine is ahead of the shadow. What the shadow has not reached is not compared.
-        let start = row.start.filter(|start| *start <= until);
-        if row.refused {
+        let start = job.start.filter(|start| *start <= until);
+        if job.refused {
             self.refused += 1;
             return;
         }
-        let (start, shadow) = match (start, row.shadow_start) {
+        let (start, shadow) = match (start, job.shadow_start) {
             (Some(start), Some(shadow)) => (start, shadow),
             (Some(_), None) => return self.waits_in_shadow += 1,
             (None, Some(_)) => return self.waits_on_machine += 1,
             (None, None) => return,
         };
         self.jobs += 1;
-        let waits = [start, shadow].map(|start| start.saturating_sub(row.submitted).max(0));
+        let waits = [start, shadow].map(|start| start.saturating_sub(job.submitted).max(0));
         for (sum, wait) in self.waits.iter_mut().zip(waits) {
             *sum += i128::from(wait);
         }
         self.earlier += u64::from(start - shadow >= DIFFERENT);
         self.later += u64::from(shadow - start >= DIFFERENT);
-        if let Some(runtime) = row.runtime {
+        if let Some(runtime) = job.runtime {
             self.measured += 1;
             for (sum, wait) in self.slowdowns.iter_mut().zip(waits) {
                 let slowdown = seconds(wait.saturating_add(runtime)) / seconds(runtime.max(LEAST_RUNTIME));
