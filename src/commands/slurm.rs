@@ -188,7 +188,7 @@ fn replay(
         let submit = Time::from_secs(known(Field::Submit)?)?;
         let start = submit + Span::from_secs(known(Field::Wait)?)?;
         let simulated = starts.0.get(&known(Field::Job)?).copied();
-        Some(Replayed { submit, start, simulated, record })
+        Some(Replayed { record, submit, start, simulated })
     });
     let begin = setup.dates().map_or(0, |dates| dates.start());
     Ok((replayed.collect(), begin))

@@ -11,6 +11,10 @@ const MOST: Duration = Duration::from_mins(1);
 /// The time between two readings, as a multiple of the controller's time for one. So it spends less than 1 % on them.
 const SHARE: u32 = 100;
 
+/// The time between two readings, as a multiple of the processor time of this process and of its commands for one. So they take
+/// 2 % of a processor.
+const OWN_SHARE: u32 = 50;
+
 /// The part of the time of the commands that counts as the controller's, where `sdiag` says nothing.
 const PART: u32 = 10;
 
@@ -20,13 +24,18 @@ const STRIDE: u32 = 20;
 /// Reads a cluster again and again.
 ///
 /// The time between two readings follows from the controller's time for one, by its own statistics (`sdiag`): the requests of
-/// the calling user, or those of the kinds that a reading needs, whichever took less time. While the controller does not answer, the last state stays, and the time doubles.
+/// the calling user, or those of the kinds that a reading needs, whichever took less time. It follows as well from the processor
+/// time of this process. While the controller does not answer, the last state stays, and the time doubles.
 #[derive(Debug)]
 pub struct Poller {
     slurm: Slurm,
     last: Option<Cluster>,
     pause: Duration,
     cost: Cost,
+    /// The processor time of this process before the first reading.
+    begun: Option<Duration>,
+    /// The readings since then.
+    readings: u32,
 }
 
 /// What readings cost the controller.
@@ -44,7 +53,14 @@ struct Cost {
 impl Poller {
     /// Returns a poller that has read nothing yet.
     pub fn new(slurm: Slurm) -> Poller {
-        Poller { slurm, last: None, pause: LEAST, cost: Cost::default() }
+        Poller {
+            slurm,
+            last: None,
+            pause: LEAST,
+            cost: Cost::default(),
+            begun: processor_time(),
+            readings: 0,
+        }
     }
 
     /// Reads the cluster. Returns what changed since the last state; at the first time, every job is new.
@@ -57,12 +73,22 @@ impl Poller {
         if took.is_some() {
             self.cost.count(|| total_times(&self.slurm));
         }
-        self.pause = next_pause(self.pause, took.map(|took| self.cost.one.unwrap_or(took / PART)));
-        let (cluster, _) = read?;
-        let before = self.last.take().unwrap_or_default();
-        let changes = changes(&before, &cluster);
-        self.last = Some(cluster);
-        Ok(changes)
+        let controller = took.map(|took| self.cost.one.unwrap_or(took / PART));
+        let changes = read.map(|(cluster, _)| {
+            let before = self.last.take().unwrap_or_default();
+            let changes = changes(&before, &cluster);
+            self.last = Some(cluster);
+            changes
+        });
+        self.readings += 1;
+        self.pause = next_pause(self.pause, controller, self.own());
+        changes
+    }
+
+    /// Returns the mean processor time of this process for a reading, and for what is done with it.
+    fn own(&self) -> Duration {
+        let since = processor_time().zip(self.begun).map(|(now, begun)| now.saturating_sub(begun));
+        since.unwrap_or_default() / self.readings.max(1)
     }
 
     /// Returns the last state, if there is one.
@@ -94,9 +120,19 @@ impl Cost {
     }
 }
 
-/// Returns the pause after a reading that cost the controller so much; after one that failed, twice the last pause.
-fn next_pause(last: Duration, cost: Option<Duration>) -> Duration {
-    cost.map_or(last * 2, |cost| cost * SHARE).clamp(LEAST, MOST)
+/// Returns the pause after a reading that cost the controller and this process so much; after one that failed, twice the last
+/// pause.
+fn next_pause(last: Duration, controller: Option<Duration>, own: Duration) -> Duration {
+    controller.map_or(last * 2, |cost| (cost * SHARE).max(own * OWN_SHARE)).clamp(LEAST, MOST)
+}
+
+/// Returns the processor time of this process and of the commands that it ran, in steps of mostly 10 ms.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may have spaces. Four times follow eleven fields later.
+    let fields = text.rsplit_once(')')?.1.split_whitespace().skip(11).take(4);
+    let ticks = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
 }
 
 /// The requests of a reading.
@@ -133,11 +169,12 @@ mod tests {
     #[test]
     fn the_pause_follows_from_the_cost_of_a_reading() {
         let millis = Duration::from_millis;
-        assert_eq!(next_pause(LEAST, Some(millis(3))), LEAST);
-        assert_eq!(next_pause(LEAST, Some(millis(50))), millis(5000));
-        assert_eq!(next_pause(LEAST, Some(millis(5000))), MOST);
-        assert_eq!(next_pause(millis(5000), None), millis(10_000));
-        assert_eq!(next_pause(MOST, None), MOST);
+        assert_eq!(next_pause(LEAST, Some(millis(3)), millis(20)), LEAST);
+        assert_eq!(next_pause(LEAST, Some(millis(50)), millis(100)), millis(5000));
+        assert_eq!(next_pause(LEAST, Some(millis(5000)), millis(1)), MOST);
+        assert_eq!(next_pause(millis(5000), None, millis(1)), millis(10_000));
+        assert_eq!(next_pause(MOST, None, millis(1)), MOST);
+        assert_eq!(next_pause(LEAST, Some(millis(3)), millis(70)), millis(3500));
     }
 
     #[test]

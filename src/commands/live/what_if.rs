@@ -4,6 +4,7 @@ use anyhow::{bail, ensure};
 use miserly_api::client::Client;
 use miserly_api::model::{Filter, WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};
 use miserly_api::submit::{Memory, SubmitOptions};
+use miserly_core::Procs;
 use miserly_units::{duration_rounded, span_of_seconds};
 
 use super::quote::quoted_text;
@@ -51,7 +52,7 @@ fn question(args: &WhatIfArgs, client: &Client) -> anyhow::Result<WhatIf> {
         [user] => Some(uid(user, client)?),
         _ => bail!("--without-user: without a log, give one user"),
     };
-    let cpus = change.new_procs.map(|procs| procs.get());
+    let cpus = change.new_procs.map(Procs::get);
     let given = [job.is_some(), policy.is_some(), cpus.is_some(), without_uid.is_some()];
     ensure!(
         given.into_iter().filter(|given| *given).count() == 1,
