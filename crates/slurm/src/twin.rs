@@ -223,8 +223,6 @@ mod tests {
     #[test]
     fn starts_are_compared() {
         let at = |seconds| Time::from_secs(seconds).unwrap();
-        let recorded =
-            [(1, (at(0), at(0))), (2, (at(0), at(100))), (3, (at(0), at(10))), (4, (at(0), at(9)))].into();
         let jobs = [(0, 0, 1), (0, 100, 90), (0, 10, 12)]
             .map(|(submit, start, twin)| (at(submit), at(start), at(twin)));
         let audit = TwinAudit::new(&jobs, Span::from_secs(5).unwrap());
