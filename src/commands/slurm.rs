@@ -22,8 +22,8 @@ use miserly_slurm::{
     TwinAudit, forecasts, learn, log,
 };
 use miserly_units::duration;
-use miserly_workload::Trace;
 use miserly_workload::swf::{Field, Record};
+use miserly_workload::{JobOptions, Overrun, Trace};
 use serde::Serialize;
 
 use super::import::write;
@@ -179,7 +179,9 @@ fn replay(
     let log = log(slurm, period.since, period.until, &options)?;
     let mut text = vec![];
     log.write(&mut text)?;
-    let options = RunOptions { procs: Some(Procs::new(processors)), ..RunOptions::default() };
+    // Slurm ends a job some time after its limit. What ran is what counts.
+    let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
+    let options = RunOptions { procs: Some(Procs::new(processors)), jobs, ..RunOptions::default() };
     let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
     let mut starts = Starts::default();
     setup.outcome(policy, false, &mut [&mut starts])?;

@@ -6,6 +6,10 @@
 
 mod follow;
 
+mod following;
+
+mod row;
+
 mod report;
 
 mod store;
@@ -27,9 +31,10 @@ use miserly_engine::{JournalLine, Snapshot, Snapshots};
 use miserly_launch::BootTime;
 use miserly_policies::{Needs, PolicySpec};
 
-use self::follow::{Progress, QueueShadow, Row};
+use self::follow::{Progress, QueueShadow};
 use self::report::Summed;
 pub use self::report::{ComparedJob, of_jobs};
+use self::row::Row;
 use self::store::{ShadowStore, StoredShadow};
 use crate::clock::BootClock;
 use crate::config::unmet_need;

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, Row as SqlRow, params};
 
-use super::follow::{Progress, Row};
+use super::follow::Progress;
+use super::row::Row;
 
 /// The number of jobs that are kept. The oldest ones go first.
 const KEPT: i64 = 500_000;
