@@ -185,7 +185,7 @@ pub(crate) struct SlurmAuditArgs {
 /// The simulated futures of a forecast.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FutureArgs {
-    /// The policy of the simulated futures [default: conservative(keep_reservations=false) for sched/backfill, else fcfs]
+    /// The policy of the simulated futures [default: slurm, with the parameters of the cluster]
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Option<PolicySpec>,
 

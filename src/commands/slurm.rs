@@ -1,6 +1,6 @@
 //! `miserly slurm`: a Slurm cluster, read only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{JobNumber, Procs, Span, Time};
+use miserly_core::{JobNumber, Procs, Refusal, Request, Span, Time};
 use miserly_forecast::Forecaster;
 use miserly_import::{SlurmOptions, SubmitAt};
 use miserly_live::shadow::{ComparedJob, of_jobs};
@@ -36,6 +36,9 @@ use crate::output::{print, print_json};
 
 /// The difference of clocks that is worth a line.
 const CLOCKS: i64 = 2;
+
+/// The accounting before a period that is simulated too.
+const WARM_UP: SignedDuration = SignedDuration::from_hours(24);
 
 pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -143,15 +146,25 @@ struct TwinDoc {
     twin: Twin,
     #[serde(flatten)]
     audit: TwinAudit,
+    /// Jobs that the simulation left out: without processors, or wider than the cluster is now.
+    not_simulated: u64,
 }
 
-/// The starts of a simulation, by job.
+/// What became of jobs in a simulation, by their place in the log.
 #[derive(Default)]
-struct Starts(BTreeMap<JobNumber, Time>);
+struct Outcomes {
+    starts: BTreeMap<JobNumber, Time>,
+    refused: BTreeSet<JobNumber>,
+}
 
-impl Observer for Starts {
+impl Observer for Outcomes {
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
-        self.0.insert(job.request.number, job.start);
+        self.starts.insert(job.request.number, job.start);
+        Ok(())
+    }
+
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> std::io::Result<()> {
+        self.refused.insert(request.number);
         Ok(())
     }
 }
@@ -167,39 +180,81 @@ struct Replayed {
     simulated: Option<Time>,
 }
 
-/// Simulates the jobs of the accounting that have ended, from their eligibility on. Returns those with a recorded start, and
-/// the seconds since 1970 at the instant 0.
-fn replay(
-    slurm: &Slurm,
-    period: &PeriodArgs,
-    processors: u64,
-    policy: &PolicySpec,
-) -> anyhow::Result<(Vec<Replayed>, i64)> {
-    let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
-    let log = log(slurm, period.since, period.until, &options)?;
-    let mut text = vec![];
-    log.write(&mut text)?;
-    // Slurm ends a job some time after its limit. What ran is what counts.
-    let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
-    let options = RunOptions { procs: Some(Procs::new(processors)), jobs, ..RunOptions::default() };
-    let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
-    let mut starts = Starts::default();
-    setup.outcome(policy, false, &mut [&mut starts])?;
-    let replayed = log.records.into_iter().filter_map(|record| {
-        let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
-        let submit = Time::from_secs(known(Field::Submit)?)?;
-        let start = submit + Span::from_secs(known(Field::Wait)?)?;
-        let simulated = starts.0.get(&known(Field::Job)?).copied();
-        Some(Replayed { record, submit, start, simulated })
-    });
-    let begin = setup.dates().map_or(0, |dates| dates.start());
-    Ok((replayed.collect(), begin))
+/// A simulation of the accounting.
+struct Replay {
+    /// The jobs that became eligible in the period.
+    jobs: Vec<Replayed>,
+    /// The jobs of the period that were not simulated.
+    not_simulated: u64,
+    /// The seconds since 1970 at the instant 0.
+    begin: i64,
+}
+
+impl Replay {
+    /// Simulates the jobs of the accounting that have ended, from their eligibility on.
+    ///
+    /// Those of a day before the period too, so that the cluster is not idle at its begin.
+    fn new(
+        slurm: &Slurm,
+        period: &PeriodArgs,
+        cluster: &Cluster,
+        policy: &PolicySpec,
+    ) -> anyhow::Result<Replay> {
+        let options =
+            SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
+        let from = period.since.saturating_sub(WARM_UP).unwrap_or(period.since);
+        let mut log = log(slurm, from, period.until, &options)?;
+        // The runs of a requeued job have one id.
+        for (place, record) in (1..).zip(&mut log.records) {
+            record.set(Field::Job, place);
+        }
+        let mut text = vec![];
+        log.write(&mut text)?;
+        // Slurm ends a job some time after its limit. What ran is what counts.
+        let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
+        let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
+        let options = RunOptions { procs: Some(Procs::new(procs)), jobs, ..RunOptions::default() };
+        let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
+        let mut outcomes = Outcomes::default();
+        setup.outcome(policy, false, &mut [&mut outcomes])?;
+        let begin = setup.dates().map_or(0, |dates| dates.start());
+        let mut replay = Replay { jobs: vec![], not_simulated: 0, begin };
+        for record in log.records {
+            let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+            let times = known(Field::Submit)
+                .and_then(Time::from_secs)
+                .zip(known(Field::Wait).and_then(Span::from_secs));
+            let Some((submit, wait)) = times else { continue };
+            if begin.saturating_add(submit.secs()) < period.since.as_second() {
+                continue;
+            }
+            let number = record.get(Field::Job);
+            let simulated = outcomes.starts.get(&number).copied();
+            if simulated.is_none() && !outcomes.refused.contains(&number) {
+                replay.not_simulated += 1;
+                continue;
+            }
+            replay.jobs.push(Replayed { record, submit, start: submit + wait, simulated });
+        }
+        Ok(replay)
+    }
+}
+
+/// Returns a line on the jobs that were not simulated, if there are any.
+fn left_out_text(not_simulated: u64) -> String {
+    if not_simulated == 0 {
+        return String::new();
+    }
+    format!(
+        "not simulated: {} without processors, or wider than the cluster is now\n",
+        counted(not_simulated, "job")
+    )
 }
 
 fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let cluster = Cluster::read(&slurm)?;
-    let (replayed, begin) = replay(&slurm, &args.period, processors(&cluster), &args.policy)?;
+    let Replay { jobs, not_simulated, begin } = Replay::new(&slurm, &args.period, &cluster, &args.policy)?;
     let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
     let job = |job: Replayed| ComparedJob {
         submitted: micros(job.submit),
@@ -212,7 +267,7 @@ fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     };
     let until = args.period.until.unwrap_or_else(Timestamp::now);
     let names = [args.policy.to_string(), format!("Slurm {}", cluster.configuration.version)];
-    let jobs = replayed.into_iter().map(job);
+    let jobs = jobs.into_iter().map(job);
     let view = of_jobs(cluster.configuration.cluster.clone(), names, jobs, [args.period.since, until]);
     if args.json {
         return print_json(&view);
@@ -221,12 +276,7 @@ fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     if unfinished > 0 && args.period.until.is_none() {
         note!("warning: {} that have not ended are not in the shadow", counted(unfinished, "job"));
     }
-    print(&shadow_text(&view))
-}
-
-/// Returns the processors of all nodes.
-fn processors(cluster: &Cluster) -> u64 {
-    cluster.nodes.values().map(|node| node.cpus).sum()
+    print(&(shadow_text(&view) + &left_out_text(not_simulated)))
 }
 
 fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
@@ -237,18 +287,19 @@ fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
         None => cluster.twin(false),
     };
     let policy: PolicySpec = twin.policy.parse()?;
-    let (replayed, _) = replay(&slurm, &args.period, processors(&cluster), &policy)?;
-    let starts = replayed.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
+    let Replay { jobs, not_simulated, .. } = Replay::new(&slurm, &args.period, &cluster, &policy)?;
+    let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
     let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cluster.configuration.cycle());
-    let document = TwinDoc { twin, audit };
+    let document = TwinDoc { twin, audit, not_simulated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }
 
-fn twin_text(TwinDoc { twin, audit }: &TwinDoc) -> String {
+fn twin_text(TwinDoc { twin, audit, not_simulated }: &TwinDoc) -> String {
     let mut text = format!("policy: {}\n", twin.policy);
     for what in &twin.left_out {
         text += &format!("not in the twin: {what}\n");
     }
+    text += &left_out_text(*not_simulated);
     let share = |part: u64, of: u64| {
         if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
     };

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(trace, "--jobs", path)?;
     }
+    ensure!(args.run.shake == 0, "--shake: what-if moves the submissions of its copies itself (--copies)");
     let (policy, new_policy) = match args.policy.as_slice() {
         [policy] => (policy, None),
         [policy, new] => (policy, (new != policy).then_some(new)),

@@ -58,7 +58,8 @@ fn a_forecast_is_earlier_than_the_promise_and_is_audited() {
     for (refused, why) in [
         (WhatIf::default(), "exactly one change"),
         (WhatIf { without_uid: Some(1), ..policy("easy") }, "exactly one change"),
-        (with_cpus(0), "must be 1 to"),
+        (with_cpus(0), "must be at least 1"),
+        (with_cpus(u64::MAX), "runs on at most"),
         (with_cpus(1), "running jobs"),
         (policy("ss"), "ss"),
         (policy("nosuch"), "nosuch"),

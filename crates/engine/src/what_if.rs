@@ -87,17 +87,17 @@ impl Snapshot {
             };
             let jobs: Vec<_> = self.entries_of(&queue.name).into_iter().filter(fits).collect();
             check_number("cpus", jobs.len())?;
-            let held: u64 = jobs
-                .iter()
-                .filter_map(|(_, entry)| entry.placement())
-                .map(|placement| placement.total().cpus_count().get())
-                .sum();
-            if held > changed.pool.at(at).cpus_count().get() {
+            let capacity = state.capacity.map(|left| with_more(resources(left), queue, cpus));
+            let there = capacity.unwrap_or_else(|| changed.pool.at(at)).cpus_count().get();
+            let running = jobs.iter().filter(|(_, entry)| matches!(entry.state, State::Running { .. }));
+            let placements = running.filter_map(|(_, entry)| entry.placement());
+            let held: u64 = placements.map(|placement| placement.total().cpus_count().get()).sum();
+            if held > there {
                 let message = format!("the running jobs of the queue have {held} processors");
                 return Err(refused_field("cpus", message));
             }
             let jobs = jobs.into_iter().map(without_promise).collect();
-            let capacity = state.capacity.map(|left| amounts(&with_more(resources(left), queue, cpus)));
+            let capacity = capacity.map(|left| amounts(&left));
             let state = QueueState { capacity, ..state.clone() };
             (copy(&changed, jobs, &state)?, None)
         } else {
@@ -121,9 +121,16 @@ fn check_number(field: &str, jobs: usize) -> Result<(), Problem> {
 
 /// Returns a queue with this number of processors.
 fn resized(queue: &Queue, cpus: u64) -> Result<Queue, Problem> {
-    if !(1..=u64::from(u32::MAX)).contains(&cpus) {
-        return Err(refused_field("cpus", format!("must be 1 to {}", u32::MAX)));
+    let cpus_of = |amount: &Resources| amount.cpus_count().get();
+    let most = cpus_of(&queue.pool.most());
+    let least = queue.pool.steps().map(|(_, amount)| cpus_of(&amount)).filter(|cpus| *cpus > 0).min();
+    let differs = most - least.unwrap_or(most);
+    if cpus <= differs {
+        let message =
+            format!("must be at least {}, so that the queue has a processor at each time", differs + 1);
+        return Err(refused_field("cpus", message));
     }
+    let cpus = cpus.min(u64::from(u32::MAX));
     if queue.names_pes() {
         let message = format!("{} chooses processors by number", queue.policy);
         return Err(refused_field("cpus", message));
@@ -136,10 +143,11 @@ fn resized(queue: &Queue, cpus: u64) -> Result<Queue, Problem> {
     }
 }
 
-/// Returns an amount of a queue whose largest number of processors becomes `cpus`.
+/// Returns an amount of a queue whose largest number of processors becomes `cpus`. No processors stay none.
 fn with_more(amount: Resources, queue: &Queue, cpus: u64) -> Resources {
     let (now, most) = (amount.cpus_count().get(), queue.pool.most().cpus_count().get());
-    amount.with_cpus(Procs::new((now + cpus).saturating_sub(most)))
+    let then = if now == 0 { 0 } else { now.saturating_add(cpus).saturating_sub(most) };
+    amount.with_cpus(Procs::new(then))
 }
 
 /// Returns a policy that can take over the jobs of a queue.

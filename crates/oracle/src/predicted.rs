@@ -76,17 +76,17 @@ impl Past {
     }
 
     /// Returns the lengths by the newest ten runtimes, in whole seconds, of the narrowest class of
-    /// jobs with two or more among the last hundred of the user.
+    /// jobs with two or more among the last forty of the user.
     fn similar(&self, request: &Request) -> Lengths {
         let secs = |span: Span| span.ticks() / 1_000_000;
         let of_user = self.0.iter().rev().filter(|(other, _)| other.user == request.user);
-        let hundred: Vec<_> = of_user.take(100).filter(|_| request.user.is_some()).collect();
+        let forty: Vec<_> = of_user.take(40).filter(|_| request.user.is_some()).collect();
         let likeness = |other: &Request| {
             let estimate = secs(other.estimate) == secs(request.estimate);
             [estimate && other.procs() == request.procs(), estimate, true]
         };
         let class = |nth: usize| {
-            let like = hundred.iter().filter(|(other, _)| likeness(other)[nth]).take(10);
+            let like = forty.iter().filter(|(other, _)| likeness(other)[nth]).take(10);
             like.map(|(_, runtime)| secs(*runtime).min(secs(request.estimate))).collect::<Vec<_>>()
         };
         let Some(mut sample) = (0..3).map(class).find(|sample| sample.len() >= 2) else {

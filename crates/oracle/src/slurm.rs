@@ -12,7 +12,7 @@ use crate::world::World;
 pub struct NaiveCycles {
     /// The time between two cycles.
     pub interval: Span,
-    /// The unit to which ends are rounded up.
+    /// The unit to which time limits are rounded up.
     pub resolution: Span,
     /// How far ahead a reservation may begin.
     pub window: Span,
@@ -46,17 +46,18 @@ fn cycle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
     let estimates: Vec<Span> = world.jobs.iter().map(|job| job.request.estimate).collect();
     let mut reservations: Vec<Reservation> = vec![];
     for position in world.queue(order).into_iter().take(cycles.most) {
-        let planned = world.request(position).planned();
+        let planned = rounded(world.request(position).planned(), cycles.resolution);
         let procs = world.request(position).procs().get();
         let plan = Plan::new(world, &reservations);
-        if plan.is_hole(world.now, procs, rounded(world.now, planned, cycles.resolution)) {
+        if plan.is_hole(world.now, procs, planned) {
             world.start(position);
             continue;
         }
         let start = plan.earliest_hole(world.now, procs, planned);
+        assert!(start > world.now, "a reservation for now is a start");
         if start <= world.now + cycles.window {
-            // The plan has the rounded end, for this cycle only.
-            world.jobs[position].request.estimate = rounded(start, planned, cycles.resolution);
+            // The plan has the rounded limit, for this cycle only.
+            world.jobs[position].request.estimate = planned;
             reservations.push(Reservation { position, start });
         }
     }
@@ -65,9 +66,8 @@ fn cycle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
     }
 }
 
-/// Returns the span up to the first multiple of the unit at or behind its end.
-fn rounded(start: Time, span: Span, unit: Span) -> Span {
-    let end = (start + span).ticks();
-    let units = end.div_euclid(unit.ticks()) + i64::from(end.rem_euclid(unit.ticks()) > 0);
-    Time::from_ticks(units * unit.ticks()) - start
+/// Returns the first multiple of the unit that is not shorter.
+fn rounded(span: Span, unit: Span) -> Span {
+    let units = span.ticks().div_euclid(unit.ticks()) + i64::from(span.ticks().rem_euclid(unit.ticks()) > 0);
+    Span::from_ticks(units * unit.ticks())
 }

@@ -53,6 +53,10 @@ pub struct Configuration {
     pub oldest: Option<u64>,
     /// Whether small jobs have the higher priority.
     pub favours_small: bool,
+    /// The flags of the priorities, if any.
+    pub priority_flags: Option<String>,
+    /// How jobs are preempted, if they are.
+    pub preemption: Option<String>,
     /// What is allocated: whole nodes, or parts of them.
     pub select: String,
 }
@@ -280,6 +284,8 @@ impl Configuration {
                 Limit::Unlimited => None,
             }),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
+            priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
+            preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),
             select: required("SelectType")?,
         })
     }

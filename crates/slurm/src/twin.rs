@@ -1,6 +1,9 @@
 //! The policy that schedules as a cluster does.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{Span, Time};
+use miserly_policies::PolicySpec;
 use serde::Serialize;
 
 use crate::{Cluster, Configuration};
@@ -53,7 +56,8 @@ pub struct TwinAudit {
 impl Configuration {
     /// Returns the policy that schedules as this configuration says.
     ///
-    /// The order has the age and the size of jobs, with the weights of `priority/multifactor`. `ordered`: the jobs come in
+    /// The order has the age and the size of jobs, with the weights of `priority/multifactor`. The size is the share of the
+    /// processors; Slurm takes the mean of that and of the share of the nodes. `ordered`: the jobs come in
     /// the order of their priorities already.
     pub fn twin(&self, processors: u64, ordered: bool) -> Twin {
         let mut left_out = vec![];
@@ -71,17 +75,25 @@ impl Configuration {
             "priority/basic" => {}
             other => left_out.push(format!("the priorities of {other}")),
         }
-        if self.scheduler == "sched/backfill" {
-            for (key, value) in self.scheduling() {
-                match TAKEN_OVER.iter().find(|(known, _)| *known == key) {
-                    Some((_, unit)) => parameters.push(format!("{key}={}{unit}", value.unwrap_or_default())),
-                    None => {
-                        left_out.push(value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}")));
-                    }
+        left_out.extend(self.priority_flags.iter().map(|flags| format!("PriorityFlags = {flags}")));
+        left_out.extend(self.preemption.iter().map(|kind| format!("preemption ({kind})")));
+        let scheduling = self.scheduling();
+        // Slurm switches cycles off by this value.
+        let off = scheduling.get("bf_interval") == Some(&Some("-1"));
+        if self.scheduler != "sched/backfill" || off {
+            parameters.push("backfill=false".to_owned());
+        } else {
+            for (key, value) in &scheduling {
+                let unit = TAKEN_OVER.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
+                let parameter = unit.zip(*value).map(|(unit, value)| format!("{key}={value}{unit}"));
+                match parameter
+                    .filter(|parameter| format!("slurm({parameter})").parse::<PolicySpec>().is_ok())
+                {
+                    Some(parameter) => parameters.push(parameter),
+                    None => left_out
+                        .push(value.map_or_else(|| (*key).to_owned(), |value| format!("{key}={value}"))),
                 }
             }
-        } else {
-            parameters.push("backfill=false".to_owned());
         }
         let policy = if parameters.is_empty() {
             "slurm".to_owned()
@@ -93,17 +105,17 @@ impl Configuration {
 
     /// Returns the time between two cycles of backfilling.
     pub fn cycle(&self) -> Span {
-        let written = self.scheduling().find(|(key, _)| *key == "bf_interval").and_then(|(_, value)| value);
-        written.and_then(|value| Span::from_secs(value.parse().ok()?)).unwrap_or(Span::from_ticks(30_000_000))
+        let written = self.scheduling().get("bf_interval").copied().flatten();
+        let seconds = written.and_then(|value| value.parse().ok()).filter(|seconds: &i64| *seconds > 0);
+        seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(30_000_000))
     }
 
-    /// Returns the scheduler's parameters.
-    fn scheduling(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+    /// Returns the scheduler's parameters. Of several values of one, the last counts.
+    fn scheduling(&self) -> BTreeMap<&str, Option<&str>> {
         let all = self.scheduler_parameters.as_deref().unwrap_or_default().split(',').map(str::trim);
-        all.filter(|word| !word.is_empty()).map(|word| match word.split_once('=') {
-            Some((key, value)) => (key, Some(value)),
-            None => (word, None),
-        })
+        all.filter(|word| !word.is_empty())
+            .map(|word| word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value))))
+            .collect()
     }
 
     fn weight(&self, key: &str) -> Option<f64> {
@@ -121,7 +133,7 @@ impl Configuration {
                 format!("{weight} * {share}")
             }
         })?;
-        let oldest = self.oldest.unwrap_or(7 * 86_400);
+        let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
         let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
         Some(format!("'{}'", age.into_iter().chain([size]).collect::<Vec<_>>().join(" + ")))
     }
@@ -174,8 +186,6 @@ impl TwinAudit {
 
 #[cfg(test)]
 mod tests {
-    use miserly_policies::PolicySpec;
-
     use super::*;
 
     fn configuration(scheduler: &str, parameters: &str, weights: &[(&str, &str)]) -> Configuration {
@@ -206,6 +216,12 @@ mod tests {
             &configuration("sched/backfill", "bf_interval=5, bf_window=2880,bf_continue,max_rpc_cnt=8", &[]),
             "slurm(bf_interval=5s, bf_window=2880min)",
             &["bf_continue", "max_rpc_cnt=8"],
+        );
+        check(&configuration("sched/backfill", "bf_interval=-1", &[]), "slurm(backfill=false)", &[]);
+        check(
+            &configuration("sched/backfill", "bf_window=0,bf_interval=9,bf_interval=7,bf_resolution", &[]),
+            "slurm(bf_interval=7s)",
+            &["bf_resolution", "bf_window=0"],
         );
         let weights = [
             ("PriorityWeightAge", "1000"),

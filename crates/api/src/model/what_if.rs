@@ -20,7 +20,7 @@ pub struct WhatIf {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// Another number of processors of the queue. Where the number changes by the week, this is the largest one, and the
-    /// others change by the same number.
+    /// others change by the same number; none stay none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u64>,
     /// A user, by number, whose jobs are left out.

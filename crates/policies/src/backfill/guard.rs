@@ -3,7 +3,7 @@
 use miserly_core::{Entry, Ledger, Persistent, Time};
 
 use super::reservations::Reservation;
-use crate::predict::CautiousLength;
+use crate::predict::OtherLengths;
 use crate::shared::Waiting;
 
 /// The limit of the delay of a head by candidates that outlive their optimistic lengths.
@@ -33,7 +33,8 @@ impl HeadGuard {
     pub(super) fn admits(&self, now: Time, candidate: &Waiting, entry: &Entry) -> bool {
         let HeadGuard { shadow, guard } = *self;
         let latest = if now < guard {
-            let CautiousLength(cautious) = entry.policy_state.get();
+            let lengths = entry.prediction.map(|prediction| OtherLengths::of(entry, prediction));
+            let cautious = lengths.map_or(entry.request.estimate, |lengths| lengths.cautious);
             now + cautious <= shadow.max(guard)
         } else {
             now + entry.request.planned() <= shadow

@@ -18,7 +18,7 @@ pub struct SlurmRules {
     pub backfill: bool,
     /// The time between two cycles.
     pub bf_interval: Span,
-    /// The unit of the plan: ends are rounded up to it.
+    /// The unit of the plan: time limits are rounded up to it.
     pub bf_resolution: Span,
     /// How far ahead a reservation may begin.
     pub bf_window: Span,
@@ -33,12 +33,13 @@ pub struct SlurmRules {
 /// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit |
 /// | cycle | at the multiples of [`bf_interval`](SlurmRules::bf_interval) since time 0, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
-/// A cycle is left out if nothing happened since the last one, and the order does not change with time: it could start no
-/// job.
+/// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
+/// with time, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
 ///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
-/// Slurm has the next cycle an interval after the end of the last one. Here a cycle takes no time.
+/// Slurm has the next cycle an interval after the end of the last one; here a cycle takes no time. Slurm rounds the ends of
+/// reservations; here time limits are rounded, so that a plan does not depend on the second of its cycle.
 ///
 /// With w waiting jobs, a cycle costs one search of the plan for each of the jobs that it tries.
 #[derive(Debug)]
@@ -127,27 +128,33 @@ impl<A: Availability> SlurmLike<A> {
         for _ in 0..self.rules.bf_max_job_test {
             let Some(job) = self.queue.successor(context, &mut walk) else { break };
             walk.last = Some(job.key);
-            if let Some(place) = self.plan.place_now(context, &self.rounded(job, now), None) {
+            let planned = self.rounded(job);
+            if let Some(place) = self.plan.place_now(context, &planned, None) {
                 self.start(context, &job, place, StartReason::Backfilled)?;
+                // The next cycle tries jobs that this one did not reach.
+                self.changed = true;
                 continue;
             }
-            let Some((at, place)) = self.plan.earliest_start(context, &job) else {
+            let Some((at, place)) = self.plan.earliest_start(context, &planned) else {
                 self.refuse_if_too_large(context, &job)?;
                 continue;
             };
-            if at <= now + self.rules.bf_window {
-                A::record_plan(context, job.job, at, &place, false)?;
-                let reservation = Reservation::recomputed(self.rounded(job, at), at, place);
-                self.plan.hold(now, &reservation);
-                made.push(reservation);
+            if at > now + self.rules.bf_window {
+                // As time goes by, it may get a reservation, and another job none.
+                self.changed = true;
+                continue;
             }
+            A::record_plan(context, job.job, at, &place, false)?;
+            let reservation = Reservation::recomputed(planned, at, place);
+            self.plan.hold(now, &reservation);
+            made.push(reservation);
         }
         Ok(())
     }
 
-    /// Returns a job whose end, if it starts at this instant, is rounded up.
-    fn rounded(&self, job: Waiting, at: Time) -> Waiting {
-        Waiting { span: round_up(at + job.span, self.rules.bf_resolution) - at, ..job }
+    /// Returns a job whose time limit is rounded up.
+    fn rounded(&self, job: Waiting) -> Waiting {
+        Waiting { span: round_up(Time::ZERO + job.span, self.rules.bf_resolution) - Time::ZERO, ..job }
     }
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {

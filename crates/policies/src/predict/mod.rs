@@ -30,4 +30,4 @@ pub use self::predictor::Predictor;
 pub use self::rules::{Book, Lengths, Passes, PredictionRules};
 
 pub(crate) use self::params::read;
-pub(crate) use self::policy::CautiousLength;
+pub(crate) use self::policy::OtherLengths;

@@ -6,7 +6,7 @@ use miserly_core::{
 };
 
 use super::corrector::may_correct;
-use super::{Book, Passes, PredictionRules};
+use super::{Book, Lengths, Passes, PredictionRules};
 
 /// Predicted runtimes around a policy of the backfill family.
 ///
@@ -34,12 +34,22 @@ pub struct Predictive {
     outlived: Vec<JobId>,
     /// Whether anything happened since the last pass of the inner policy that calls for one.
     due: bool,
+    /// Whether the predictions in the ledger may be those of other rules, or of other estimates.
+    rebuilt: bool,
 }
 
 impl Predictive {
     /// Returns this policy around `inner`.
     pub fn new(inner: Box<dyn Policy>, rules: PredictionRules) -> Predictive {
-        Predictive { inner, rules, arrived: vec![], ended: vec![], outlived: vec![], due: true }
+        Predictive {
+            inner,
+            rules,
+            arrived: vec![],
+            ended: vec![],
+            outlived: vec![],
+            due: true,
+            rebuilt: true,
+        }
     }
 
     /// Stores the runtimes of ended jobs.
@@ -74,10 +84,64 @@ impl Predictive {
             let planned = self.rules.book.while_waiting(lengths, request.estimate);
             self.due |= self.calls_for_pass(ledger, job);
             context.predict(job, Prediction { runtime: lengths.likely, planned })?;
-            if self.rules.book == Book::Guarded {
-                context.set_job_state(job, &CautiousLength(lengths.cautious))?;
-            }
+            self.store(context, job, lengths)?;
             self.inner.event(context.now(), Event::Submitted(job), context.ledger());
+        }
+        Ok(())
+    }
+
+    /// Stores the lengths that only a guard uses.
+    fn store(&self, context: &mut Context<'_>, job: JobId, lengths: Lengths) -> Result<(), Violation> {
+        let Lengths { optimistic, cautious, .. } = lengths;
+        match self.rules.book {
+            Book::Guarded => context.set_job_state(job, &OtherLengths(Some([optimistic, cautious]))),
+            Book::Predicted | Book::Requested | Book::Both => Ok(()),
+        }
+    }
+
+    /// Makes the predictions of the ledger those of these rules: after other rules the jobs are predicted again, and after
+    /// another estimate a waiting job is planned again.
+    fn take_over(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let Followed(before) = context.ledger().policy_state();
+        let rules = self.rules.words();
+        let others = !before.is_empty() && before != rules;
+        if before != rules {
+            context.set_policy_state(&Followed(rules));
+        }
+        let mut changed = false;
+        for job in context.ledger().waiting().collect::<Vec<_>>() {
+            let entry = context.ledger().entry(job);
+            let estimate = entry.request.estimate;
+            let present = entry.prediction.filter(|_| !others);
+            let lengths = match present {
+                Some(present) if self.rules.predictor.heeds_estimates() => {
+                    OtherLengths::of(entry, present).at_most(estimate)
+                }
+                Some(present) => OtherLengths::of(entry, present),
+                None => self.rules.predictor.predict(&entry.request, context.ledger()),
+            };
+            let planned = self.rules.book.while_waiting(lengths, estimate);
+            let prediction = Prediction { runtime: lengths.likely, planned };
+            if entry.prediction != Some(prediction) {
+                changed = true;
+                context.predict(job, prediction)?;
+                self.store(context, job, lengths)?;
+            }
+        }
+        let running = context.ledger().running().filter(|_| others).collect::<Vec<_>>();
+        for job in running {
+            let entry = context.ledger().entry(job);
+            let Some(present) = entry.prediction else { continue };
+            let (likely, estimate) = (present.runtime, entry.request.estimate);
+            let waiting = self.rules.book.while_waiting(Lengths::one(likely), estimate);
+            let planned = self.rules.book.while_running(likely, estimate).unwrap_or(waiting);
+            changed |= planned != present.planned;
+            context.predict(job, Prediction { planned, ..present })?;
+        }
+        if changed {
+            self.due = true;
+            self.inner.rebuild(context.now(), context.ledger());
+            self.inner.event(context.now(), Event::Rebuilt, context.ledger());
         }
         Ok(())
     }
@@ -131,6 +195,7 @@ impl Policy for Predictive {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.arrived.clear();
         self.due = true;
+        self.rebuilt = true;
         let outlived = |job: &JobId| {
             let entry = ledger.entry(*job);
             let overdue = matches!(entry.state, State::Running { expected: Expected::Overdue { .. }, .. });
@@ -171,6 +236,9 @@ impl Policy for Predictive {
         self.learn(context);
         self.correct(context)?;
         self.admit(context)?;
+        if std::mem::take(&mut self.rebuilt) {
+            self.take_over(context)?;
+        }
         if !std::mem::take(&mut self.due) {
             return Ok(());
         }
@@ -186,21 +254,53 @@ impl Policy for Predictive {
     }
 }
 
-/// The cautious length of a job, for a guard.
+/// The optimistic and the cautious length of a job, for a guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CautiousLength(pub(crate) Span);
+pub(crate) struct OtherLengths(Option<[Span; 2]>);
 
-impl Persistent for CautiousLength {
-    const NAME: &'static str = "predict/cautious-length";
+impl OtherLengths {
+    /// Returns the lengths of a predicted job. Where they are not known, the optimistic one is the likely one, and the cautious
+    /// one is the estimate.
+    pub(crate) fn of(entry: &Entry, prediction: Prediction) -> Lengths {
+        let OtherLengths(stored) = entry.policy_state.get();
+        let likely = prediction.runtime;
+        let [optimistic, cautious] = stored.unwrap_or([likely, entry.request.estimate]);
+        Lengths { likely, optimistic, cautious }
+    }
+}
+
+impl Persistent for OtherLengths {
+    const NAME: &'static str = "predict/lengths";
     const VERSION: u32 = 1;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.push(self.0.ticks().cast_unsigned());
+        words.extend(self.0.into_iter().flatten().map(|length| length.ticks().cast_unsigned()));
     }
 
-    fn decode(_version: u32, words: &[u64]) -> Option<CautiousLength> {
-        let [ticks] = *words else { return None };
-        Some(CautiousLength(Span::from_ticks(ticks.cast_signed())))
+    fn decode(_version: u32, words: &[u64]) -> Option<OtherLengths> {
+        let length = |word: u64| Span::from_ticks(word.cast_signed());
+        match *words {
+            [] => Some(OtherLengths(None)),
+            [optimistic, cautious] => Some(OtherLengths(Some([length(optimistic), length(cautious)]))),
+            _ => None,
+        }
+    }
+}
+
+/// The rules by which the predictions of the ledger were made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Followed(Vec<u64>);
+
+impl Persistent for Followed {
+    const NAME: &'static str = "predict/rules";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend_from_slice(&self.0);
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Followed> {
+        Some(Followed(words.to_vec()))
     }
 }
 

@@ -42,6 +42,11 @@ impl Predictor {
         Predictor::Scale((factor * 1e3).round() as u64)
     }
 
+    /// Returns whether no prediction is longer than the estimate.
+    pub(super) fn heeds_estimates(self) -> bool {
+        !matches!(self, Predictor::Scale(_) | Predictor::Exact)
+    }
+
     /// Learns the runtime of a job of this user that ended.
     pub(super) fn learn(self, context: &mut Context<'_>, user: u32, job: &Request, runtime: Span) {
         match self {

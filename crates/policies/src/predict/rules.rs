@@ -60,8 +60,17 @@ impl Lengths {
 
     /// Returns the lengths, each with this least value.
     pub(super) fn at_least(self, least: Span) -> Lengths {
+        self.map(|length| length.max(least))
+    }
+
+    /// Returns the lengths, each with this largest value.
+    pub(super) fn at_most(self, most: Span) -> Lengths {
+        self.map(|length| length.min(most))
+    }
+
+    fn map(self, change: impl Fn(Span) -> Span) -> Lengths {
         let Lengths { likely, optimistic, cautious } = self;
-        let [likely, optimistic, cautious] = [likely, optimistic, cautious].map(|length| length.max(least));
+        let [likely, optimistic, cautious] = [likely, optimistic, cautious].map(change);
         Lengths { likely, optimistic, cautious }
     }
 }
@@ -81,6 +90,24 @@ pub enum Passes {
 }
 
 impl PredictionRules {
+    /// Returns the rules that decide predictions, as numbers.
+    pub(super) fn words(&self) -> Vec<u64> {
+        let predictor = match self.predictor {
+            Predictor::Request => [0, 0],
+            Predictor::LastTwo => [1, 0],
+            Predictor::Similar => [2, 0],
+            Predictor::Exact => [3, 0],
+            Predictor::Scale(thousandths) => [4, thousandths],
+        };
+        let book = match self.book {
+            Book::Predicted => 0,
+            Book::Requested => 1,
+            Book::Both => 2,
+            Book::Guarded => 3,
+        };
+        vec![predictor[0], predictor[1], book]
+    }
+
     /// Returns whether a plan may hold resources for longer than the estimate allows.
     pub(crate) fn plans_beyond_limits(&self) -> bool {
         let longer = matches!(self.predictor, Predictor::Scale(thousandths) if thousandths > 1000);

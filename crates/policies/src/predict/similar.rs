@@ -5,7 +5,7 @@ use miserly_core::{Ledger, Persistent, Request, Span};
 use super::Lengths;
 
 /// The number of ended jobs that are remembered of each user.
-const REMEMBERED: usize = 100;
+const REMEMBERED: usize = 40;
 
 /// The number of runtimes in a sample, at most. The newest ones count.
 const SAMPLE: usize = 10;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
 mod order;
+mod predictions;
 
 mod changing;
 mod profile;

@@ -29,7 +29,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "bf_resolution",
         1,
         "60s",
-        "the unit of a cycle's plan: ends are rounded up to it",
+        "the unit of a cycle's plan: time limits are rounded up to it",
     )?;
     let bf_window =
         params.duration("bf_window", 1, "1d", "how far ahead a reservation of a cycle may begin")?;
