@@ -64,15 +64,7 @@ pub(crate) struct SlurmStatusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SlurmLogArgs {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-
-    /// The begin: jobs that ran after it: 2026-03-01T08:00
-    #[arg(long, value_name = "WHEN", value_parser = when)]
-    pub(crate) since: Timestamp,
-
-    /// The end: jobs that ran before it [default: now]
-    #[arg(long, value_name = "WHEN", value_parser = when)]
-    pub(crate) until: Option<Timestamp>,
+    pub(crate) period: PeriodArgs,
 
     /// The time that is the submission of a job
     #[arg(long, value_enum, default_value_t = SubmitAtArg::Submit)]
@@ -92,7 +84,7 @@ impl SlurmLogArgs {
     }
 }
 
-/// The part of the accounting that a command simulates.
+/// The part of the accounting that a command reads.
 #[derive(Debug, Args)]
 pub(crate) struct PeriodArgs {
     #[command(flatten)]

@@ -126,7 +126,7 @@ fn status_text(cluster: &Cluster, during: &RangeInclusive<i64>) -> String {
 }
 
 fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
-    let slurm = args.cluster.slurm();
+    let slurm = args.period.cluster.slurm();
     let mut options = args.options();
     // The accounting does not have the size of the machine.
     match Cluster::read(&slurm) {
@@ -136,7 +136,7 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
         }
         Err(error) => note!("warning: the log has no size of the machine: {error}"),
     }
-    write(&log(&slurm, args.since, args.until, &options)?, &args.written)
+    write(&log(&slurm, args.period.since, args.period.until, &options)?, &args.written)
 }
 
 /// What `twin` prints.

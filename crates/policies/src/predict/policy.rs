@@ -220,7 +220,7 @@ impl Policy for Predictive {
                 self.due |= self.rules.passes == Passes::Every;
                 return;
             }
-            Event::Ended(ended) => {
+            Event::Ended(ended) if self.rules.predictor.learns() => {
                 let entry = ledger.entry(ended.job);
                 if let State::Running { start, .. } = entry.state {
                     self.ended.push((entry.request.clone(), now - start));

@@ -42,6 +42,11 @@ impl Predictor {
         Predictor::Scale((factor * 1e3).round() as u64)
     }
 
+    /// Returns whether it learns from ended jobs.
+    pub(super) fn learns(self) -> bool {
+        matches!(self, Predictor::LastTwo | Predictor::Similar)
+    }
+
     /// Returns whether no prediction is longer than the estimate.
     pub(super) fn heeds_estimates(self) -> bool {
         !matches!(self, Predictor::Scale(_) | Predictor::Exact)
