@@ -46,8 +46,9 @@ pub(crate) use self::live::{
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmShadowArgs, SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
+    SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
+    SlurmTwinArgs, SlurmWatchArgs,
 };
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
@@ -99,7 +100,7 @@ pub(crate) enum Command {
     Daemon(ServeArgs),
     /// Tells what another policy would have done on the daemon's queues
     Shadow(ShadowArgs),
-    /// Reads a Slurm cluster: its state, its accounting, and forecasts of its waiting jobs
+    /// Reads a Slurm cluster, forecasts its starts, and schedules it by a policy
     Slurm(SlurmClusterArgs),
     /// Replays the daemon's journal in the simulator and compares every decision
     Replay(ReplayArgs),

@@ -35,6 +35,12 @@ pub(crate) enum SlurmCommand {
     Shadow(SlurmShadowArgs),
     /// Follows the cluster, and compares forecasts and Slurm's expected starts with the starts
     Audit(SlurmAuditArgs),
+    /// Schedules the nodes of partitions by a policy, until it is interrupted
+    Drive(SlurmDriveArgs),
+    /// Prints the jobs of a driver: promises, and why jobs are not planned
+    Queue(SlurmQueueArgs),
+    /// Hands the nodes of a driver back to Slurm at once
+    HandBack(SlurmHandBackArgs),
 }
 
 /// The cluster of a command.
@@ -188,6 +194,101 @@ pub(crate) struct FutureArgs {
     /// The number of futures with likely runtimes
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) draws: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmDriveArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The policy
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) policy: PolicySpec,
+
+    /// The seed of a policy that draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// A partition to schedule; may be given several times [default: all partitions]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Vec<String>,
+
+    /// The folder of the driver's state, which it creates
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Prints what Slurm would be asked for, and asks for nothing
+    #[arg(long, conflicts_with_all = ["state", "period"])]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) reservation: ReservationArgs,
+
+    /// The time without the driver after which Slurm schedules by itself: 10min
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = fallback)]
+    pub(crate) fallback: Duration,
+
+    /// The time that a job may take to end after its limit [default: by Slurm's KillWait and OverTimeLimit]
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    pub(crate) margin: Option<Duration>,
+
+    /// Writes no promises into the comments of jobs
+    #[arg(long)]
+    pub(crate) no_comments: bool,
+
+    /// Ends after this time [default: never]
+    #[arg(long = "for", value_name = "TIME", value_parser = period)]
+    pub(crate) period: Option<Duration>,
+
+    /// Prints lines of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The reservation by which a driver holds the nodes.
+#[derive(Debug, Args)]
+pub(crate) struct ReservationArgs {
+    /// The name of the reservation by which the driver holds the nodes
+    #[arg(long, value_name = "NAME", default_value = "miserly", value_parser = reservation)]
+    pub(crate) reservation: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmQueueArgs {
+    /// The folder of the driver's state
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: PathBuf,
+
+    /// Prints JSON; times are in seconds since 1970
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmHandBackArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    #[command(flatten)]
+    pub(crate) reservation: ReservationArgs,
+}
+
+/// Returns the time of a fallback. Slurm's reservations have whole minutes.
+fn fallback(text: &str) -> Result<Duration, String> {
+    let time = period(text)?;
+    let minutes = time.as_secs() / 60;
+    if time.as_secs().is_multiple_of(60) && (1..=24 * 60).contains(&minutes) {
+        return Ok(time);
+    }
+    Err("whole minutes, from 1min to 24h".to_owned())
+}
+
+fn reservation(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    if !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err("letters, digits, '_', '-' and '.'".to_owned())
 }
 
 fn period(text: &str) -> Result<Duration, String> {

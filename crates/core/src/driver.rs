@@ -178,6 +178,7 @@ impl Driver {
         }
         match round.fault.take() {
             Some(Fault::Away) => cause = Some(BreachCause::Away),
+            Some(Fault::Hosts) => cause = Some(BreachCause::Capacity),
             Some(Fault::Capacity { capacity, .. }) => {
                 self.ledger.set_capacity(capacity).map_err(|rule| self.source_error(now, None, rule))?;
                 cause = Some(BreachCause::Capacity);

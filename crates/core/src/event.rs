@@ -100,6 +100,9 @@ pub enum Fault {
     /// No scheduling took place for a while: the daemon was not running, or the machine slept. Ends
     /// and starts of that time are reported late.
     Away,
+    /// The hosts changed, or something else than this scheduler uses them. The ledger was restored on what there is now
+    /// ([`Ledger::restored`](crate::Ledger::restored)).
+    Hosts,
     /// The total capacity of the pool of a queue changed to this amount, by a loss or a recovery.
     /// Only for a machine of one host.
     Capacity {
@@ -114,7 +117,7 @@ impl Fault {
     /// Returns whether the fault concerns this queue, by position.
     pub(crate) fn concerns(&self, queue: u32) -> bool {
         match self {
-            Fault::Away => true,
+            Fault::Away | Fault::Hosts => true,
             Fault::Capacity { queue: its, .. } => *its == queue,
         }
     }

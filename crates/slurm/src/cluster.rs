@@ -59,6 +59,12 @@ pub struct Configuration {
     pub preemption: Option<String>,
     /// What is allocated: whole nodes, or parts of them.
     pub select: String,
+    /// What of a node counts, such as `CR_CORE_MEMORY`.
+    pub select_parameters: Option<String>,
+    /// The time that jobs get beyond their limits before they are told to end, in seconds; none if there is no end to it.
+    pub over_limit: Option<u64>,
+    /// The time between that and their being killed, in seconds.
+    pub kill_wait: u64,
 }
 
 /// A node.
@@ -287,8 +293,20 @@ impl Configuration {
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),
             select: required("SelectType")?,
+            select_parameters: value("SelectTypeParameters").map(|text| text.to_uppercase()),
+            over_limit: match value("OverTimeLimit").as_deref().and_then(first_number) {
+                Some(minutes) => Some(minutes * 60),
+                None if value("OverTimeLimit").as_deref() == Some("UNLIMITED") => None,
+                None => Some(0),
+            },
+            kill_wait: value("KillWait").as_deref().and_then(first_number).unwrap_or(30),
         })
     }
+}
+
+/// Returns the number of a value such as `30 sec`.
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Returns the weight of a priority in a line of the configuration.
@@ -448,7 +466,9 @@ impl Job {
     /// Returns whether it waits, for nothing else than processors.
     pub fn waits_for_processors(&self) -> bool {
         let reason = self.reason.as_deref().unwrap_or_default();
-        let only = matches!(reason, "" | "Priority" | "Resources" | "ReqNodeNotAvail" | "Cleaning");
+        // Further words follow the reason of nodes: which they are, or that they are reserved.
+        let only = matches!(reason, "" | "Priority" | "Resources" | "Cleaning")
+            || reason.starts_with("ReqNodeNotAvail");
         self.state == JobState::Pending && !self.is_held() && self.reservation.is_none() && only
     }
 
@@ -605,6 +625,10 @@ pub fn changes(before: &Cluster, after: &Cluster) -> Vec<Change> {
     }
     changes
 }
+
+mod detail;
+
+pub use detail::{Allocated, Detail};
 
 #[cfg(test)]
 mod tests;

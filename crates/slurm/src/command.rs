@@ -1,7 +1,7 @@
 //! Slurm's own commands.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -50,10 +50,42 @@ pub(crate) struct Answer {
     pub(crate) took: Duration,
 }
 
+/// What a command printed, and its message if it failed.
+struct Answered {
+    answer: Answer,
+    failed: Option<String>,
+}
+
 impl Slurm {
     /// Returns the answer of a command. Times in it are seconds since 1970.
-    #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Result<Answer, SlurmError> {
+        let answered = self.run(program, arguments, None)?;
+        match answered.failed {
+            Some(message) => Err(SlurmError::Failed { program: program.to_owned(), message }),
+            None => Ok(answered.answer),
+        }
+    }
+
+    /// Gives `scontrol` these commands, one after the other. Returns what it says against some of them.
+    ///
+    /// Each is one line, without line breaks. A command that fails does not stop those after it.
+    ///
+    /// # Errors
+    /// If `scontrol` cannot be run or gives no answer. Some of the commands may have had their effect.
+    pub fn control(&self, commands: &[String]) -> Result<Option<String>, SlurmError> {
+        if commands.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.run("scontrol", &["-Q"], Some(lines(commands)))?.failed)
+    }
+
+    /// Returns the answer of `scontrol` to these commands. It has nothing of those that failed.
+    pub(crate) fn control_answers(&self, commands: &[String]) -> Result<Answer, SlurmError> {
+        Ok(self.run("scontrol", &["-d", "-o"], Some(lines(commands)))?.answer)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]
+    fn run(&self, program: &str, arguments: &[&str], input: Option<String>) -> Result<Answered, SlurmError> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => SlurmError::Missing { program: program.to_owned() },
             _ => SlurmError::Program { program: program.to_owned(), error },
@@ -66,13 +98,17 @@ impl Slurm {
             .env("SLURM_TIME_FORMAT", "%s")
             .env("LC_ALL", "C")
             .envs(self.configuration.iter().map(|path| ("SLURM_CONF", OsString::from(path))))
-            .stdin(Stdio::null())
+            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         for name in FILTERS {
             command.env_remove(name);
         }
         let mut child = command.spawn().map_err(failed)?;
+        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
+            // If it reads no further, its answer says why.
+            thread::spawn(move || pipe.write_all(input.as_bytes()));
+        }
         let (text, message) = (reader(child.stdout.take()), reader(child.stderr.take()));
         let status = loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
@@ -87,11 +123,17 @@ impl Slurm {
             thread::sleep(LOOK);
         };
         let (text, message) = (joined(text), joined(message));
-        if !status.success() {
-            return Err(SlurmError::Failed { program: program.to_owned(), message: shortened(&message) });
-        }
-        Ok(Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() })
+        Ok(Answered {
+            answer: Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() },
+            failed: (!status.success()).then(|| shortened(&message)),
+        })
     }
+}
+
+/// Returns commands as lines.
+fn lines(commands: &[String]) -> String {
+    let line = |command: &String| command.replace(['\n', '\r'], " ") + "\n";
+    commands.iter().map(line).collect()
 }
 
 fn reader(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {

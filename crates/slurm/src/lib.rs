@@ -5,7 +5,7 @@
 //! [`log()`] is the accounting as a job log.
 //!
 //! Only text formats are read, which are the same in all versions since 22.05; the JSON of the commands is not.
-//! Nothing here changes a cluster.
+//! [`Slurm::control`] alone changes a cluster.
 
 mod accounting;
 
@@ -30,7 +30,8 @@ mod twin;
 pub use accounting::{learn, log};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
-    Amount, Change, Cluster, Configuration, Job, JobState, Limit, Node, Partition, Reservation, changes,
+    Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,
+    Reservation, changes,
 };
 pub use command::Slurm;
 pub use error::SlurmError;

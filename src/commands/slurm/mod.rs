@@ -1,4 +1,6 @@
-//! `miserly slurm`: a Slurm cluster, read only.
+//! `miserly slurm`: a Slurm cluster. Only `drive` and `hand-back` change it.
+
+mod drive;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -49,6 +51,9 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Twin(args) => twin(args),
         SlurmCommand::Shadow(args) => shadow(args),
         SlurmCommand::Audit(args) => audit(args),
+        SlurmCommand::Drive(args) => drive::drive(args),
+        SlurmCommand::Queue(args) => drive::queue(args),
+        SlurmCommand::HandBack(args) => drive::hand_back(args),
     }
 }
 

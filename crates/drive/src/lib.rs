@@ -1,0 +1,385 @@
+//! A policy schedules the nodes of a Slurm cluster.
+//!
+//! # How
+//! Users submit with plain `sbatch`. The driver reserves the nodes (`scontrol create reservation`), so Slurm starts no job there
+//! by itself. When the policy starts a job, the driver moves it into the reservation, with its nodes, and Slurm starts it at
+//! once. The job stays in its partition, so all of Slurm's own rules hold.
+//!
+//! # Fail-safe
+//! The reservation ends some minutes from now, and the driver keeps renewing it. Without the driver it ends, and Slurm schedules
+//! by itself; jobs that run go on. When the driver is back, it reserves the nodes again.
+//!
+//! # Rights
+//! An operator of Slurm's accounting may do all of this.
+
+mod desk;
+
+mod obstacle;
+
+mod orders;
+
+mod seats;
+
+mod site;
+
+mod store;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use miserly_core::{Span, Time, Violation};
+use miserly_policies::{PolicyError, PolicySpec};
+use miserly_slurm::{Change, Cluster, Detail, Limit, Poller, Slurm, SlurmError};
+
+pub use crate::desk::{Note, StartRecord, Step};
+pub use crate::orders::Order;
+
+use crate::desk::{Desk, PATIENCE, Stage};
+use crate::store::Store;
+
+/// What is driven, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// The partitions; all, if there are none.
+    pub partitions: Vec<String>,
+    /// The name of the reservation.
+    pub reservation: String,
+    /// The user of the driver, by number. The reservation is its own.
+    pub owner: u32,
+    /// After this time without the driver, Slurm schedules by itself.
+    pub fallback: Span,
+    /// What a job may run beyond its time limit before it is gone.
+    pub margin: Span,
+    /// Whether jobs get comments.
+    pub comments: bool,
+}
+
+impl Settings {
+    /// Returns the driven partitions.
+    fn partitions(&self, cluster: &Cluster) -> BTreeSet<String> {
+        if self.partitions.is_empty() {
+            return cluster.partitions.keys().cloned().collect();
+        }
+        self.partitions.iter().cloned().collect()
+    }
+
+    /// Returns the span that is planned for a job of this limit.
+    fn estimate(&self, limit: Limit) -> Span {
+        const LONGEST: i64 = 365 * 86_400;
+        let seconds = match limit {
+            Limit::Unlimited => LONGEST,
+            Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
+        };
+        Span::from_secs(seconds).unwrap_or(Span::MAX) + self.margin + PATIENCE
+    }
+
+    /// Returns the number of a user in the list of a reservation.
+    fn user(&self, name: &str) -> Option<u32> {
+        name.trim().parse().ok().or_else(|| user_number(name.trim()))
+    }
+
+    /// Returns an instant for people.
+    fn local(&self, at: Time) -> String {
+        let zone = jiff::tz::TimeZone::system();
+        Timestamp::from_second(at.secs())
+            .map_or_else(|_| "-".to_owned(), |at| at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S").to_string())
+    }
+}
+
+/// Why the driver cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The cluster.
+    #[error(transparent)]
+    Slurm(#[from] SlurmError),
+    /// The policy cannot be made.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The policy made a mistake.
+    #[error("the policy made a mistake: {0}")]
+    Violation(#[from] Violation),
+    /// The partitions have no nodes.
+    #[error("the driven partitions have no nodes")]
+    NoNodes,
+    /// A partition does not exist.
+    #[error("the cluster has no partition {partition}; it has {}", known.join(", "))]
+    NoPartition {
+        /// The partition.
+        partition: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// The policy needs another machine.
+    #[error("{policy} needs {machine}")]
+    Machine {
+        /// The policy.
+        policy: String,
+        /// The machine that it needs.
+        machine: &'static str,
+    },
+    /// The policy needs what a driver of Slurm cannot do.
+    #[error("{policy} cannot drive a cluster: it needs {need}")]
+    Needs {
+        /// The policy.
+        policy: String,
+        /// What it needs.
+        need: &'static str,
+    },
+    /// Slurm refuses the reservation.
+    #[error(
+        "Slurm refuses the reservation {reservation}: {message}; is this user an operator? (sacctmgr modify user NAME set adminlevel=Operator)"
+    )]
+    Rights {
+        /// The reservation.
+        reservation: String,
+        /// Slurm's words.
+        message: String,
+    },
+    /// What Slurm shows is impossible.
+    #[error("what Slurm shows does not fit its nodes: {0}")]
+    Ledger(String),
+    /// The folder of the state cannot be used.
+    #[error("cannot use {}: {error}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The error.
+        error: std::io::Error,
+    },
+    /// Another driver has the folder.
+    #[error("another driver uses {}", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// There is no state.
+    #[error("no driver has its state in {}", folder.display())]
+    NoState {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The database fails.
+    #[error("{}: {error}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        error: rusqlite::Error,
+    },
+    /// The database is of a later version.
+    #[error("{} has format {format}, of a later version of this program", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// The stored state cannot be read.
+    #[error("the stored state is damaged: {0}")]
+    Damaged(String),
+}
+
+/// The driver of a cluster.
+pub struct Drive {
+    slurm: Slurm,
+    settings: Settings,
+    poller: Poller,
+    desk: Desk,
+    store: Option<Store>,
+    /// The instant of the last step.
+    last: Option<Time>,
+}
+
+impl Drive {
+    /// Returns the driver with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
+    ///
+    /// # Errors
+    /// If the policy needs what cannot be done, the cluster cannot be read, or the folder cannot be used.
+    pub fn new(slurm: Slurm, settings: Settings, folder: Option<&Path>) -> Result<Drive, DriveError> {
+        if let Some(need) = unmet(&settings.policy) {
+            return Err(DriveError::Needs { policy: settings.policy.to_string(), need });
+        }
+        let cluster = Cluster::read(&slurm)?;
+        for partition in &settings.partitions {
+            if !cluster.partitions.contains_key(partition) {
+                let known = cluster.partitions.keys().cloned().collect();
+                return Err(DriveError::NoPartition { partition: partition.clone(), known });
+            }
+        }
+        let (store, stored) = match folder.map(Store::open).transpose()? {
+            Some((store, stored)) => (Some(store), stored),
+            None => (None, desk::Stored::default()),
+        };
+        let desk = Desk::new(settings.clone(), stored);
+        Ok(Drive { poller: Poller::new(slurm.clone()), slurm, settings, desk, store, last: None })
+    }
+
+    /// Returns the partitions that are not driven and have nodes of those that are. Their jobs wait until they are.
+    pub fn neighbours(&self, cluster: &Cluster) -> Vec<String> {
+        let driven = self.settings.partitions(cluster);
+        let nodes: BTreeSet<&String> = driven
+            .iter()
+            .filter_map(|name| cluster.partitions.get(name))
+            .flat_map(|one| &one.nodes)
+            .collect();
+        let others = cluster.partitions.iter().filter(|(name, _)| !driven.contains(*name));
+        others
+            .filter(|(_, one)| one.nodes.iter().any(|node| nodes.contains(node)))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// Reads the cluster, decides, stores the decisions, and asks Slurm for what they need.
+    ///
+    /// # Errors
+    /// If the cluster cannot be read: the next step may succeed ([`DriveError::Slurm`]). Otherwise the driver cannot go on.
+    pub fn step(&mut self) -> Result<Step, DriveError> {
+        let changes = self.poller.poll()?;
+        let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
+        let changed: BTreeSet<&str> = changes.iter().filter_map(changed_job).collect();
+        let unknown: Vec<String> =
+            self.desk.unknown(cluster, &changed).into_iter().map(str::to_owned).collect();
+        let details = Detail::read(&self.slurm, cluster, &unknown)?;
+        let now = Time::from_ticks(Timestamp::now().as_microsecond());
+        let step = self.desk.step(now, cluster, &details)?;
+        if let Some(store) = &mut self.store {
+            if step.changed {
+                store.commit(self.desk.stored(), &step.starts)?;
+            }
+            // A controller that is away is asked again at the next step.
+            match self.ask(&step.orders) {
+                Ok(()) | Err(DriveError::Slurm(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.last = Some(now);
+        Ok(step)
+    }
+
+    /// Returns whether a step has succeeded.
+    pub fn has_run(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Asks Slurm for these things. What it refuses is seen at the next step.
+    fn ask(&self, orders: &[Order]) -> Result<(), DriveError> {
+        let (first, rest): (Vec<&Order>, Vec<&Order>) =
+            orders.iter().partition(|order| matches!(order, Order::Reserve { .. }));
+        for order in first {
+            if let Some(message) = self.slurm.control(&order.commands())? {
+                return Err(DriveError::Rights { reservation: self.settings.reservation.clone(), message });
+            }
+        }
+        let commands: Vec<String> = rest.iter().flat_map(|order| order.commands()).collect();
+        self.slurm.control(&commands)?;
+        Ok(())
+    }
+
+    /// Returns the time until the next step.
+    pub fn pause(&self) -> std::time::Duration {
+        let now = Time::from_ticks(Timestamp::now().as_microsecond());
+        let wake = self.desk.wake().map(|wake| (wake - now).ticks().max(0).unsigned_abs());
+        let pause = self.poller.pause();
+        wake.map_or(pause, |wake| pause.min(std::time::Duration::from_micros(wake)))
+    }
+
+    /// Hands the nodes back to Slurm: placed jobs that have not started are no longer bound to nodes, and the reservation ends.
+    ///
+    /// # Errors
+    /// If the cluster cannot be read or asked.
+    pub fn hand_back(slurm: &Slurm, reservation: &str) -> Result<Vec<Order>, DriveError> {
+        let cluster = Cluster::read(slurm)?;
+        if !cluster.reservations.contains_key(reservation) {
+            return Ok(vec![]);
+        }
+        let inside = |job: &&miserly_slurm::Job| {
+            job.state == miserly_slurm::JobState::Pending && job.reservation.as_deref() == Some(reservation)
+        };
+        let back =
+            |job: &miserly_slurm::Job| Order::TakeBack { job: job.id.clone(), nodes: vec![], count: None };
+        let mut orders: Vec<Order> = cluster.jobs.values().filter(inside).map(back).collect();
+        orders.push(Order::HandBack { reservation: reservation.to_owned() });
+        let commands: Vec<String> = orders.iter().flat_map(Order::commands).collect();
+        if let Some(message) = slurm.control(&commands)? {
+            return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+        }
+        Ok(orders)
+    }
+}
+
+/// A job of the driver, for people.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct QueuedJob {
+    /// The job.
+    pub job: String,
+    /// Where it is: `waiting`, `placed`, `running` or `aside`.
+    pub stage: &'static str,
+    /// Why it is aside.
+    pub why: Option<String>,
+    /// Its first promise, seconds since 1970.
+    pub first: Option<i64>,
+    /// Its last promise, seconds since 1970.
+    pub latest: Option<i64>,
+    /// The start that the policy plans, seconds since 1970. It is no promise.
+    pub planned: Option<i64>,
+    /// Why a promise was broken.
+    pub broken: Option<String>,
+}
+
+/// Returns the jobs of a driver by the state in its folder, and the starts so far.
+///
+/// # Errors
+/// If there is no state, or it cannot be read.
+pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveError> {
+    let (stored, starts) = store::look(folder)?;
+    let seconds = |ticks: i64| Some(Time::from_ticks(ticks)).filter(|at| *at < Time::MAX).map(Time::secs);
+    let mut jobs: Vec<_> = stored.jobs.into_iter().collect();
+    jobs.sort_by_key(|(_, _, number, _)| *number);
+    let job = |(job, facts, _, entry): (String, desk::Facts, i64, Option<miserly_core::Entry>)| QueuedJob {
+        stage: match (&facts.stage, &facts.aside) {
+            (Stage::Running, _) => "running",
+            (Stage::Placed { .. }, _) => "placed",
+            (Stage::Waiting, Some(_)) => "aside",
+            (Stage::Waiting, None) => "waiting",
+        },
+        job,
+        why: facts.aside.map(|aside| aside.why),
+        first: facts.promised.and_then(|(first, _)| seconds(first)),
+        latest: facts.promised.and_then(|(_, latest)| seconds(latest)),
+        planned: entry.and_then(|entry| entry.planned).map(Time::ticks).and_then(seconds),
+        broken: facts.broken,
+    };
+    Ok((jobs.into_iter().map(job).collect(), starts))
+}
+
+/// Returns what a policy needs and a driver of Slurm cannot do.
+fn unmet(policy: &PolicySpec) -> Option<&'static str> {
+    let needs = policy.needs();
+    let unable = [
+        (needs.suspension, "to suspend jobs"),
+        (needs.requeue, "to return running jobs to the queue"),
+        (needs.resizing, "to resize jobs"),
+        (needs.time_slices, "to slice time"),
+        (needs.named_processors, "to choose processors"),
+        (needs.known_runtimes, "the runtimes of jobs in advance"),
+        (needs.beyond_limits, "jobs that run beyond their limits"),
+    ];
+    unable.into_iter().find_map(|(is_needed, need)| is_needed.then_some(need))
+}
+
+fn changed_job(change: &Change) -> Option<&str> {
+    match change {
+        Change::Submitted { job } | Change::State { job, .. } | Change::Updated { job } => Some(job),
+        Change::Gone { .. } | Change::Node { .. } => None,
+    }
+}
+
+/// Returns the number of a user of this machine.
+fn user_number(name: &str) -> Option<u32> {
+    Some(nix::unistd::User::from_name(name).ok()??.uid.as_raw())
+}

@@ -1,0 +1,142 @@
+//! The nodes for a job of a certain form.
+//!
+//! The policy counts processors, each with its part of memory and GPUs, on any number of nodes. A job may ask for more: so many
+//! nodes, so many processors on each, nodes with a feature. The placement of the policy is taken if it is of this form.
+//! Otherwise other nodes are sought.
+
+use miserly_core::{HostId, Kind, Placement, Resources, Share};
+use miserly_slurm::{Amount, Detail, Job};
+
+use crate::site::Site;
+
+/// What a job needs on each of its nodes.
+struct Seat {
+    /// The least processors.
+    cpus: u64,
+    /// The most processors; so many as there are, if that is free.
+    most: u64,
+    /// Memory whatever the processors, kB.
+    memory: u64,
+    /// Memory for each processor, kB.
+    memory_per_cpu: u64,
+    gpus: u64,
+}
+
+impl Seat {
+    fn new(site: &Site, job: &Job, form: &Detail) -> Seat {
+        let fixed = form.tasks_per_node > 0;
+        let each = job.cpus.div_ceil(form.least_nodes.max(1)).max(1);
+        let accounted = site.hosts_account(Kind::Memory);
+        let [memory, memory_per_cpu] = match job.memory {
+            _ if !accounted => [0, 0],
+            Some(Amount::PerNode(memory)) => [memory.saturating_mul(1024), 0],
+            Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],
+            None => [u64::MAX, 0],
+        };
+        Seat {
+            cpus: form.least_cpus.max(if fixed { each.min(form.least_cpus.max(1)) } else { 1 }),
+            most: if fixed { form.least_cpus.max(1) } else { u64::MAX },
+            memory,
+            memory_per_cpu,
+            gpus: crate::site::gpus(form.gres_per_node.as_deref()),
+        }
+    }
+
+    /// Returns the most processors of the job that fit on a host with this room; none if the least do not.
+    fn room(&self, free: &Resources, equipment: &Resources) -> Option<u64> {
+        let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
+        let left = free.get(Kind::Memory).checked_sub(memory)?;
+        let by_memory = left.checked_div(self.memory_per_cpu).unwrap_or(u64::MAX);
+        let cpus = free.cpus_count().get().min(by_memory).min(self.most);
+        (cpus >= self.cpus.max(1) && free.get(Kind::Gpus) >= self.gpus).then_some(cpus)
+    }
+
+    /// Returns the share of a host with so many processors.
+    fn share(&self, host: HostId, cpus: u64, equipment: &Resources) -> Share {
+        let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
+        let memory = memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
+        let amount = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
+        Share { host, amount, pes: miserly_core::Pes::Count }
+    }
+}
+
+/// Returns a placement of the form of the job, on hosts with these free resources. That of the policy is preferred.
+pub(crate) fn seats(
+    site: &Site,
+    job: &Job,
+    form: &Detail,
+    free: &[Resources],
+    wanted: &Placement,
+) -> Option<Placement> {
+    let seat = Seat::new(site, job, form);
+    let alone = site.is_whole() || form.exclusive;
+    let allowed = site.allowed(job, form);
+    let room = |host: HostId| {
+        let (room, equipment) = (&free[host.index()], site.equipment(host));
+        if alone && *room != equipment {
+            return None;
+        }
+        seat.room(room, &equipment)
+    };
+    // (host, room, whether the policy chose it, whether the job must have it)
+    let is_wanted = |host: HostId| wanted.shares().iter().any(|share| share.host == host);
+    let is_required = |host: HostId| form.nodes.iter().any(|name| name == site.name(host));
+    let mut hosts: Vec<(HostId, u64)> =
+        allowed.into_iter().filter_map(|host| Some((host, room(host)?))).collect();
+    let required = hosts.iter().filter(|(host, _)| is_required(*host)).count();
+    if required < form.nodes.len() {
+        return None;
+    }
+    hosts.sort_by_key(|(host, room)| {
+        (!is_required(*host), !is_wanted(*host), std::cmp::Reverse(*room), *host)
+    });
+    let least = usize::try_from(form.least_nodes.max(1)).ok()?.max(required);
+    let most =
+        form.most_nodes.and_then(|most| usize::try_from(most).ok()).unwrap_or(hosts.len()).min(hosts.len());
+    let need = job.cpus.max(1);
+    for count in least..=most {
+        if let Some(chosen) = choose(&hosts, required, count, need) {
+            return Some(placement(site, &seat, chosen, need, alone));
+        }
+    }
+    None
+}
+
+/// Returns so many hosts with enough room, the first ones if they have it. The hosts are in the order of preference.
+fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> Option<Vec<(HostId, u64)>> {
+    let enough =
+        |chosen: &[(HostId, u64)]| chosen.iter().map(|(_, room)| *room).fold(0, u64::saturating_add) >= need;
+    let first = hosts.get(..count)?;
+    if enough(first) {
+        return Some(first.to_vec());
+    }
+    // Those with the most room, beside the required ones.
+    let (must, rest) = hosts.split_at(required);
+    let mut rest = rest.to_vec();
+    rest.sort_by_key(|(host, room)| (std::cmp::Reverse(*room), *host));
+    let chosen: Vec<_> = must.iter().copied().chain(rest).take(count).collect();
+    enough(&chosen).then_some(chosen)
+}
+
+/// Returns the placement of so many processors on these hosts, each with its least.
+///
+/// The first node has as many as fit, as Slurm does it.
+fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64, alone: bool) -> Placement {
+    hosts.sort_unstable();
+    let each = seat.cpus.max(1);
+    let mut left = need.saturating_sub(each.saturating_mul(hosts.len() as u64));
+    let share = |(host, room): &(HostId, u64)| {
+        let equipment = site.equipment(*host);
+        if alone {
+            return Share { host: *host, amount: equipment, pes: miserly_core::Pes::Count };
+        }
+        let more = left.min(room - each);
+        left -= more;
+        seat.share(*host, each + more, &equipment)
+    };
+    let mut shares: Vec<Share> = hosts.iter().map(share).collect();
+    if shares.len() == 1 {
+        return Placement::from_share(shares.swap_remove(0));
+    }
+    Placement::across(miserly_core::SlotId(0), shares)
+}

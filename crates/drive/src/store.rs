@@ -1,0 +1,180 @@
+//! The stored state of the driver: a database of one file.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use miserly_core::Time;
+use miserly_engine::{SavedEntry, SavedLedgerState};
+use rusqlite::{Connection, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+
+use crate::DriveError;
+use crate::desk::{Facts, StartRecord, Stored};
+
+/// The format that this version writes.
+const FORMAT: u32 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The database in a folder, which one driver has at a time.
+pub(crate) struct Store {
+    connection: Connection,
+    path: PathBuf,
+    /// The rows as they are stored.
+    rows: BTreeMap<String, String>,
+    /// Held as long as the driver lives.
+    _lock: std::fs::File,
+}
+
+/// A job as it is stored.
+#[derive(Deserialize, Serialize)]
+struct Row {
+    number: i64,
+    facts: Facts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<SavedEntry>,
+}
+
+/// All but the jobs.
+#[derive(Default, Deserialize, Serialize)]
+struct Head {
+    format: u32,
+    numbers: i64,
+    last: Option<i64>,
+    wake: Option<i64>,
+    nodes: Vec<String>,
+    state: SavedLedgerState,
+}
+
+impl Store {
+    /// Opens the database of a folder, or creates it.
+    pub(crate) fn open(folder: &Path) -> Result<(Store, Stored), DriveError> {
+        let failed = |error: std::io::Error| DriveError::Folder { folder: folder.to_owned(), error };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let lock = std::fs::File::create(folder.join("lock")).map_err(failed)?;
+        if lock.try_lock().is_err() {
+            return Err(DriveError::InUse { folder: folder.to_owned() });
+        }
+        let path = folder.join("drive.db");
+        let connection = connect(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        let (stored, rows) = load(&connection, &path)?;
+        Ok((Store { connection, path, rows, _lock: lock }, stored))
+    }
+
+    /// Stores the state and the starts. It is on the disk when this returns.
+    pub(crate) fn commit(&mut self, stored: Stored, starts: &[StartRecord]) -> Result<(), DriveError> {
+        let failed = |error| DriveError::Database { path: self.path.clone(), error };
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let head = Head {
+            format: FORMAT,
+            numbers: stored.numbers,
+            last: stored.last.map(Time::ticks),
+            wake: stored.wake.map(Time::ticks),
+            nodes: stored.nodes,
+            state: SavedLedgerState::new(&stored.state),
+        };
+        let mut rows = BTreeMap::new();
+        for (id, facts, number, entry) in stored.jobs {
+            let row = Row { number, facts, entry: entry.as_ref().map(SavedEntry::new) };
+            rows.insert(id, text(&row)?);
+        }
+        {
+            let mut put = transaction
+                .prepare_cached("INSERT OR REPLACE INTO jobs (id, body) VALUES (?, ?)")
+                .map_err(failed)?;
+            for (id, body) in rows.iter().filter(|(id, body)| self.rows.get(*id) != Some(body)) {
+                put.execute(params![id, body]).map_err(failed)?;
+            }
+            let mut remove = transaction.prepare_cached("DELETE FROM jobs WHERE id = ?").map_err(failed)?;
+            for id in self.rows.keys().filter(|id| !rows.contains_key(*id)) {
+                remove.execute(params![id]).map_err(failed)?;
+            }
+            let mut start =
+                transaction.prepare_cached("INSERT INTO starts (body) VALUES (?)").map_err(failed)?;
+            for record in starts {
+                start.execute(params![text(record)?]).map_err(failed)?;
+            }
+            let sql = "INSERT OR REPLACE INTO meta (key, body) VALUES ('head', ?)";
+            transaction.execute(sql, params![text(&head)?]).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        self.rows = rows;
+        Ok(())
+    }
+}
+
+/// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.
+pub(crate) fn look(folder: &Path) -> Result<(Stored, Vec<StartRecord>), DriveError> {
+    let path = folder.join("drive.db");
+    if !path.exists() {
+        return Err(DriveError::NoState { folder: folder.to_owned() });
+    }
+    let failed = |error| DriveError::Database { path: path.clone(), error };
+    let connection = connect(&path)?;
+    let (stored, _) = load(&connection, &path)?;
+    let mut statement = connection.prepare("SELECT body FROM starts ORDER BY number").map_err(failed)?;
+    let bodies = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
+    let mut starts = vec![];
+    for body in bodies {
+        starts.push(parse(&body.map_err(failed)?)?);
+    }
+    Ok((stored, starts))
+}
+
+fn connect(path: &Path) -> Result<Connection, DriveError> {
+    let failed = |error| DriveError::Database { path: path.to_owned(), error };
+    let connection = Connection::open(path).map_err(failed)?;
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+    connection.execute_batch(TABLES).map_err(failed)?;
+    Ok(connection)
+}
+
+fn load(connection: &Connection, path: &Path) -> Result<(Stored, BTreeMap<String, String>), DriveError> {
+    let failed = |error| DriveError::Database { path: path.to_owned(), error };
+    let mut statement = connection.prepare("SELECT body FROM meta WHERE key = 'head'").map_err(failed)?;
+    let mut heads = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
+    let head: Head = match heads.next() {
+        Some(body) => parse(&body.map_err(failed)?)?,
+        None => Head { format: FORMAT, ..Head::default() },
+    };
+    if head.format > FORMAT {
+        return Err(DriveError::Format { path: path.to_owned(), format: head.format });
+    }
+    let mut statement = connection.prepare("SELECT id, body FROM jobs").map_err(failed)?;
+    let stored = statement
+        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        .map_err(failed)?;
+    let (mut jobs, mut rows) = (vec![], BTreeMap::new());
+    for row in stored {
+        let (id, body) = row.map_err(failed)?;
+        let Row { number, facts, entry } = parse(&body)?;
+        jobs.push((id.clone(), facts, number, entry.map(|entry| entry.entry())));
+        rows.insert(id, body);
+    }
+    let stored = Stored {
+        numbers: head.numbers,
+        last: head.last.map(Time::from_ticks),
+        wake: head.wake.map(Time::from_ticks),
+        nodes: head.nodes,
+        state: head.state.state(),
+        jobs,
+    };
+    Ok((stored, rows))
+}
+
+fn text(value: &impl Serialize) -> Result<String, DriveError> {
+    serde_json::to_string(value).map_err(|error| DriveError::Damaged(error.to_string()))
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(body: &str) -> Result<T, DriveError> {
+    serde_json::from_str(body).map_err(|error| DriveError::Damaged(error.to_string()))
+}

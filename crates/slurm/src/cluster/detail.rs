@@ -1,0 +1,188 @@
+//! What only `scontrol show job` says of a job.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Job, hosts};
+use crate::fields::Fields;
+use crate::{Cluster, Slurm, SlurmError};
+
+/// The most jobs that are asked for one by one; for more, all are read.
+const FEW: usize = 50;
+
+/// The form of a job: how it wants its processors, and what it has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Detail {
+    /// The least number of nodes.
+    pub least_nodes: u64,
+    /// The most nodes, if there is a limit.
+    pub most_nodes: Option<u64>,
+    /// The least processors on each node.
+    pub least_cpus: u64,
+    /// The tasks on each node; 0 if that is free.
+    pub tasks_per_node: u64,
+    /// Generic resources on each node, as Slurm writes them.
+    pub gres_per_node: Option<String>,
+    /// Generic resources by job, task or socket, as Slurm writes them.
+    pub gres_otherwise: Option<String>,
+    /// The features that its nodes must have, as Slurm writes them.
+    pub features: Option<String>,
+    /// The nodes that it must have.
+    pub nodes: Vec<String>,
+    /// The nodes that it must not have.
+    pub not_nodes: Vec<String>,
+    /// Whether it has its nodes to itself.
+    pub exclusive: bool,
+    /// The licences, as Slurm writes them.
+    pub licences: Option<String>,
+    /// The first instant at which it may start, seconds since 1970, if it is known.
+    pub eligible: Option<i64>,
+    /// The comment of its user.
+    pub comment: Option<String>,
+    /// What it has on each node, if it runs.
+    pub on: BTreeMap<String, Allocated>,
+}
+
+/// What a job has on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Allocated {
+    /// Processors.
+    pub cpus: u64,
+    /// Memory, MiB.
+    pub memory: u64,
+}
+
+impl Detail {
+    /// Returns the details of these jobs of a cluster, by name. Jobs that are gone have none.
+    ///
+    /// # Errors
+    /// If `scontrol` cannot be run, or says something that is not understood.
+    pub fn read(
+        slurm: &Slurm,
+        cluster: &Cluster,
+        jobs: &[String],
+    ) -> Result<BTreeMap<String, Detail>, SlurmError> {
+        let known = || jobs.iter().filter_map(|id| cluster.jobs.get(id));
+        // The tasks of an array that wait share one record.
+        let mut wanted: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+        for job in known() {
+            wanted.entry(job.number).or_default().push(job);
+        }
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let commands: Vec<String> = if wanted.len() > FEW {
+            vec!["show job".to_owned()]
+        } else {
+            wanted.keys().map(|number| format!("show job {number}")).collect()
+        };
+        let answer = slurm.control_answers(&commands)?;
+        let mut details = BTreeMap::new();
+        for line in answer.text.lines().filter(|line| line.starts_with("JobId=")) {
+            let number = Fields::new("scontrol", line).number("JobId")?;
+            for job in wanted.get(&number).into_iter().flatten() {
+                details.insert(job.id.clone(), Detail::parse(line, &job.name)?);
+            }
+        }
+        Ok(details)
+    }
+
+    /// Returns the details in a line. Its first free text, the name of the job, is left out: it may look like fields.
+    fn parse(line: &str, name: &str) -> Result<Detail, SlurmError> {
+        let line = line.replacen(&format!(" JobName={name} "), " ", 1);
+        let fields = Fields::new("scontrol", &line);
+        let nodes = fields.required("NumNodes")?;
+        let (least, most) = nodes.split_once('-').map_or((nodes, None), |(least, most)| (least, Some(most)));
+        let natural = |text: &str| {
+            text.parse::<u64>().map_err(|_| fields.unreadable("NumNodes is no number".to_owned()))
+        };
+        let list = |key| {
+            hosts(fields.get(key).unwrap_or_default()).map_err(|error| fields.unreadable(error.to_string()))
+        };
+        let text = |key| fields.get(key).map(str::to_owned);
+        Ok(Detail {
+            least_nodes: natural(least)?.max(1),
+            most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
+            least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
+            tasks_per_node: fields
+                .get("NtasksPerN:B:S:C")
+                .and_then(|text| text.split(':').next()?.parse().ok())
+                .unwrap_or(0),
+            gres_per_node: text("TresPerNode"),
+            gres_otherwise: ["TresPerJob", "TresPerTask", "TresPerSocket"].into_iter().find_map(text),
+            features: text("Features"),
+            nodes: list("ReqNodeList")?,
+            not_nodes: list("ExcNodeList")?,
+            exclusive: matches!(fields.get("OverSubscribe"), Some("NO" | "EXCLUSIVE")),
+            licences: text("Licenses"),
+            eligible: fields.get("EligibleTime").and_then(|text| text.parse().ok()),
+            comment: quoted(&line, "Comment"),
+            on: allocated(&line),
+        })
+    }
+}
+
+/// Returns a free text, which may be in quotation marks.
+fn quoted(line: &str, key: &str) -> Option<String> {
+    let at = line.find(&format!(" {key}="))? + key.len() + 2;
+    let rest = &line[at..];
+    let text = match rest.strip_prefix('"') {
+        // Another field begins after the closing mark.
+        Some(rest) => rest.split_once("\" ").map_or(rest.trim_end_matches('"'), |(text, _)| text),
+        None => rest.split(" Std").next().unwrap_or_default().trim(),
+    };
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Returns what is allocated on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
+fn allocated(line: &str) -> BTreeMap<String, Allocated> {
+    let mut on = BTreeMap::new();
+    let mut words = line.split_ascii_whitespace();
+    while let Some(word) = words.next() {
+        let Some(nodes) = word.strip_prefix("Nodes=").and_then(|list| hosts(list).ok()) else { continue };
+        let Some(cpus) = words.next().and_then(|word| word.strip_prefix("CPU_IDs=")) else { continue };
+        let memory = words.next().and_then(|word| word.strip_prefix("Mem=")?.parse().ok()).unwrap_or(0);
+        let count = |range: &str| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.saturating_add(1))
+        };
+        let cpus = cpus.split(',').filter_map(count).fold(0, u64::saturating_add);
+        on.extend(nodes.into_iter().map(|node| (node, Allocated { cpus, memory })));
+    }
+    on
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_of_a_job_is_read() {
+        let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryNode=0 Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null TresPerNode=gres:gpu:2 ";
+        let detail = Detail::parse(line, "x NumNodes=9").unwrap();
+        assert_eq!((detail.least_nodes, detail.most_nodes), (2, Some(3)));
+        assert_eq!((detail.least_cpus, detail.tasks_per_node, detail.exclusive), (2, 2, false));
+        assert_eq!((detail.nodes.len(), detail.not_nodes.join(" ")), (0, "node1 node2".to_owned()));
+        assert_eq!((detail.features.as_deref(), detail.licences), (Some("big"), None));
+        assert_eq!((detail.eligible, detail.comment.as_deref()), (Some(1_795_639_196), Some("a | b")));
+        assert_eq!(detail.gres_per_node.as_deref(), Some("gres:gpu:2"));
+        let open = Detail::parse(
+            "JobId=7 JobName=y NumNodes=1 OverSubscribe=NO EligibleTime=Unknown Comment=free text StdErr=x",
+            "y",
+        )
+        .unwrap();
+        assert_eq!((open.least_nodes, open.most_nodes, open.exclusive), (1, None, true));
+        assert_eq!((open.eligible, open.comment.as_deref()), (None, Some("free text")));
+        assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
+    }
+
+    #[test]
+    fn the_nodes_of_a_job_are_read() {
+        let line = "JobId=1 JOB_GRES=(null)   Nodes=node[3-4] CPU_IDs=0-4,7 Mem=100 GRES=   Nodes=node9 CPU_IDs=0 Mem=0 GRES= MinCPUsNode=1";
+        let on = allocated(line);
+        assert_eq!(on.len(), 3);
+        assert_eq!(on["node4"], Allocated { cpus: 6, memory: 100 });
+        assert_eq!(on["node9"], Allocated { cpus: 1, memory: 0 });
+    }
+}

@@ -1,0 +1,211 @@
+//! `miserly slurm drive`, `queue` and `hand-back`: a policy schedules a cluster.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::bail;
+use jiff::Timestamp;
+use miserly_core::Span;
+use miserly_drive::{
+    Drive, DriveError, Note, Order, QueuedJob, Settings, StartRecord, Step, queue as queued,
+};
+use miserly_run::Stopwatch;
+use miserly_slurm::{Cluster, Configuration};
+use serde::Serialize;
+
+use super::instant;
+use crate::args::{SlurmDriveArgs, SlurmHandBackArgs, SlurmQueueArgs};
+use crate::commands::live::{counted, table};
+use crate::output::{print, print_json};
+
+/// The time between two looks of the controller at the limits of jobs.
+const LOOK: u64 = 30;
+
+/// The longest pause after a failure.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
+    let slurm = args.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let seconds = |time: Duration| {
+        Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
+    };
+    let margin = args.margin.map_or_else(|| margin(&cluster.configuration), Ok)?;
+    let settings = Settings {
+        policy: args.policy.clone(),
+        seed: args.seed,
+        partitions: args.partition.clone(),
+        reservation: args.reservation.reservation.clone(),
+        owner: rustix::process::getuid().as_raw(),
+        fallback: seconds(args.fallback),
+        margin: seconds(margin),
+        comments: !args.no_comments,
+    };
+    let mut drive = Drive::new(slurm, settings, args.state.as_deref())?;
+    let others = drive.neighbours(&cluster);
+    if !others.is_empty() {
+        note!(
+            "warning: the driven nodes are kept from jobs of {} as well: name it with --partition, or such jobs wait",
+            others.join(", ")
+        );
+    }
+    if args.dry_run {
+        return dry_run(&drive.step()?, args.json);
+    }
+    note!(
+        "{} drives cluster {}; {} min without this process, and Slurm schedules by itself",
+        args.policy,
+        cluster.configuration.cluster,
+        args.fallback.as_secs() / 60
+    );
+    let clock = Stopwatch::start();
+    let mut failures = 0_u32;
+    loop {
+        let pause = match drive.step() {
+            Ok(step) => {
+                failures = 0;
+                report(&step, args.json)?;
+                drive.pause()
+            }
+            // A restart of the controller is no end. Without rights there is nothing to wait for.
+            Err(error @ (DriveError::Slurm(_) | DriveError::Rights { .. }))
+                if failures > 0 || drive.has_run() =>
+            {
+                failures += 1;
+                let pause = Duration::from_secs(1 << failures.min(6)).min(LONGEST_PAUSE);
+                note!("warning: {error}; the next try is in {} s", pause.as_secs());
+                pause
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if args.period.is_some_and(|period| clock.elapsed() + pause > period) {
+            return Ok(());
+        }
+        sleep(pause);
+    }
+}
+
+/// Returns the time that a job of this cluster takes to end after its limit.
+fn margin(configuration: &Configuration) -> anyhow::Result<Duration> {
+    match configuration.over_limit {
+        Some(over) => Ok(Duration::from_secs(over + configuration.kill_wait + LOOK)),
+        None => {
+            bail!("jobs of this cluster may exceed their limits for ever (OverTimeLimit): give a --margin")
+        }
+    }
+}
+
+fn dry_run(step: &Step, json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(&step.orders);
+    }
+    if step.orders.is_empty() {
+        return print("nothing to ask of Slurm\n");
+    }
+    print(&step.orders.iter().map(|order| format!("{order}\n")).collect::<String>())
+}
+
+/// A line of the driver.
+#[derive(Serialize)]
+struct Line<'a> {
+    at: Timestamp,
+    job: &'a str,
+    #[serde(flatten)]
+    note: &'a Note,
+}
+
+fn report(step: &Step, json: bool) -> anyhow::Result<()> {
+    let at = Timestamp::now();
+    let mut text = String::new();
+    for (job, note) in &step.notes {
+        if json {
+            text += &serde_json::to_string(&Line { at, job, note })?;
+        } else {
+            text += &format!("{} job {job}: {}", instant(at.as_second()), words(note));
+        }
+        text.push('\n');
+    }
+    if text.is_empty() { Ok(()) } else { print(&text) }
+}
+
+fn words(note: &Note) -> String {
+    match note {
+        Note::Placed { nodes, reason } => format!("starts on {} ({reason})", nodes.join(",")),
+        Note::Started { start, promised: Some(promised) } => {
+            format!("started at {}, promised by {}", instant(*start), instant(*promised))
+        }
+        Note::Started { start, promised: None } => format!("started at {}", instant(*start)),
+        Note::StartedBySlurm => "started without the driver".to_owned(),
+        Note::Gone { ran: true } => "ended".to_owned(),
+        Note::Gone { ran: false } => "left the queue".to_owned(),
+        Note::Requeued => "waits again".to_owned(),
+        Note::SetAside { why } => format!("is not planned: {why}"),
+        Note::Promised { latest } => format!("starts by {}", instant(*latest)),
+        Note::PromiseBroken { latest: Some(latest), why } => {
+            format!("promise broken, now by {}: {why}", instant(*latest))
+        }
+        Note::PromiseBroken { latest: None, why } => format!("promise broken: {why}"),
+    }
+}
+
+/// What `queue` prints.
+#[derive(Serialize)]
+struct QueueDoc {
+    jobs: Vec<QueuedJob>,
+    started: u64,
+    promised: u64,
+    kept: u64,
+    /// Jobs that started after their first promise.
+    late: Vec<StartRecord>,
+}
+
+pub(super) fn queue(args: &SlurmQueueArgs) -> anyhow::Result<()> {
+    let (jobs, starts) = queued(&args.state)?;
+    let kept: Vec<bool> = starts.iter().filter_map(StartRecord::is_kept).collect();
+    let document = QueueDoc {
+        jobs,
+        started: starts.len() as u64,
+        promised: kept.len() as u64,
+        kept: kept.iter().filter(|kept| **kept).count() as u64,
+        late: starts.into_iter().filter(|start| start.is_kept() == Some(false)).collect(),
+    };
+    if args.json { print_json(&document) } else { print(&queue_text(&document)) }
+}
+
+fn queue_text(document: &QueueDoc) -> String {
+    let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), instant);
+    let rows = document.jobs.iter().filter(|job| job.stage != "running").map(|job| {
+        let why = match (&job.why, &job.broken) {
+            (Some(why), _) => why.clone(),
+            (None, Some(broken)) => format!("promise broken: {broken}"),
+            (None, None) => String::new(),
+        };
+        vec![job.job.clone(), job.stage.to_owned(), time(job.latest), time(job.first), time(job.planned), why]
+    });
+    let text = table(&["JOB", "STATE", "STARTS BY", "FIRST PROMISE", "PLANNED", "WHY"], &[], rows);
+    let late = document.late.iter().map(|start| {
+        let why = start.broken.as_deref().unwrap_or("no cause is known");
+        format!(
+            "late: job {}, promised by {}, started {}: {why}\n",
+            start.job,
+            start.first.map_or_else(|| "-".to_owned(), instant),
+            instant(start.start)
+        )
+    });
+    text + &format!(
+        "{} started, {} with a promise, {} of them by it\n",
+        counted(document.started, "job"),
+        document.promised,
+        document.kept
+    ) + &late.collect::<String>()
+}
+
+pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
+    let reservation = &args.reservation.reservation;
+    let orders = Drive::hand_back(&args.cluster.slurm(), reservation)?;
+    if orders.is_empty() {
+        return print(&format!("there is no reservation {reservation}: Slurm schedules by itself\n"));
+    }
+    let jobs = orders.iter().filter(|order| matches!(order, Order::TakeBack { .. })).count() as u64;
+    print(&format!("Slurm schedules by itself; {} placed and not started\n", counted(jobs, "job")))
+}
