@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod drive;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -97,6 +99,12 @@ impl Cluster {
     }
 
     fn cancel_all(&self) {
+        // A driver of a test before this one may still hold the nodes.
+        until("the nodes are Slurm's", || {
+            self.miserly(&["hand-back"]);
+            !self.text("scontrol", &["show", "reservation"]).contains("miserly")
+        });
+        self.run("scontrol", &["update", "NodeName=ALL", "State=RESUME"]);
         self.text("scancel", &["-u", "root"]);
         until("no job is left", || self.text("squeue", &["-h"]).is_empty());
     }

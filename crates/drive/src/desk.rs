@@ -53,10 +53,15 @@ pub(crate) struct Case {
 pub(crate) struct Facts {
     /// Its form, as its user gave it.
     pub(crate) form: Detail,
+    /// Its submission, seconds since 1970.
+    pub(crate) submitted: i64,
     pub(crate) stage: Stage,
     /// Why it is not in the ledger, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) aside: Option<Aside>,
+    /// Whether it was placed once. Slurm then shows the number of nodes that it was given there.
+    #[serde(default)]
+    pub(crate) was_placed: bool,
     /// How often it was placed and did not start.
     #[serde(default)]
     pub(crate) failures: u32,
@@ -69,6 +74,21 @@ pub(crate) struct Facts {
     /// Why its promise was broken, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,
+}
+
+impl Facts {
+    /// Returns the record of its start, in seconds since 1970.
+    fn record(&self, job: &str, start: i64) -> StartRecord {
+        let seconds = |ticks: i64| Time::from_ticks(ticks).secs();
+        StartRecord {
+            job: job.to_owned(),
+            submitted: self.submitted,
+            first: self.promised.map(|(first, _)| seconds(first)),
+            last: self.promised.map(|(_, last)| seconds(last)),
+            start,
+            broken: self.broken.clone(),
+        }
+    }
 }
 
 /// Where a job is.
@@ -169,6 +189,18 @@ impl StartRecord {
     }
 }
 
+/// What Slurm shows.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) cluster: &'a Cluster,
+    /// The forms of the jobs that were unknown.
+    pub(crate) details: &'a BTreeMap<String, Detail>,
+    /// Whether the nodes were read with the jobs.
+    pub(crate) is_complete: bool,
+    /// The starts of jobs that have come and gone since they were placed, seconds since 1970.
+    pub(crate) starts: &'a BTreeMap<String, i64>,
+}
+
 /// The outcome of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
@@ -178,6 +210,8 @@ pub struct Step {
     pub notes: Vec<(String, Note)>,
     /// The jobs that started.
     pub starts: Vec<StartRecord>,
+    /// Whether jobs would be placed by an old view of the nodes. There are no orders then: the next step gives them.
+    pub(crate) wants_nodes: bool,
     /// Whether anything changed that has to be stored.
     pub(crate) changed: bool,
 }
@@ -305,17 +339,21 @@ impl Desk {
         cluster.jobs.values().filter(wanted).map(|job| job.id.as_str()).collect()
     }
 
+    /// Returns the placed jobs that are gone.
+    pub(crate) fn vanished(&self, cluster: &Cluster) -> Vec<String> {
+        let is_gone = |(id, case): &(&String, &Case)| {
+            matches!(case.facts.stage, Stage::Placed { .. }) && !cluster.jobs.contains_key(*id)
+        };
+        self.cases.iter().filter(is_gone).map(|(id, _)| id.clone()).collect()
+    }
+
     fn site_is_new(&self) -> bool {
         self.site.len() == 0
     }
 
     /// Makes one step, with what Slurm shows at `now`.
-    pub(crate) fn step(
-        &mut self,
-        now: Time,
-        cluster: &Cluster,
-        details: &BTreeMap<String, Detail>,
-    ) -> Result<Step, DriveError> {
+    pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
+        let cluster = seen.cluster;
         let mut step = Step::default();
         let due = self.wake().filter(|wake| *wake <= now);
         let away = self.last.is_none() || due.is_some_and(|due| now - due > LATE);
@@ -340,7 +378,7 @@ impl Desk {
                 }
             }
         }
-        let mut events = self.compare(at, cluster, details, &mut step);
+        let mut events = self.compare(at, seen, &mut step);
         if away && self.driver.is_some() {
             events.round.fault = Some(Fault::Away);
         }
@@ -364,7 +402,10 @@ impl Desk {
             }
         }
         self.last = Some(at);
-        self.give_orders(cluster, &mut step);
+        step.wants_nodes = !seen.is_complete && self.has_unasked(cluster);
+        if !step.wants_nodes {
+            self.give_orders(cluster, &mut step);
+        }
         Ok(step)
     }
 
@@ -404,13 +445,8 @@ impl Desk {
     }
 
     /// Finds what happened since the last step.
-    fn compare(
-        &mut self,
-        at: Time,
-        cluster: &Cluster,
-        details: &BTreeMap<String, Detail>,
-        step: &mut Step,
-    ) -> Events {
+    fn compare(&mut self, at: Time, seen: Seen<'_>, step: &mut Step) -> Events {
+        let Seen { cluster, details, starts, .. } = seen;
         let mut events = Events::default();
         let partitions = self.settings.partitions(cluster);
         let ids: Vec<String> = self.cases.keys().cloned().collect();
@@ -420,7 +456,7 @@ impl Desk {
                 self.learn(&id, job, form);
             }
             match job {
-                None => self.gone(&id, &mut events, step),
+                None => self.gone(&id, starts.get(&id).copied(), &mut events, step),
                 Some(job) if holds_nodes(job) => self.runs(at, job, &mut events, step),
                 Some(job) => self.waits(at, cluster, job, &mut events, step),
             }
@@ -435,7 +471,7 @@ impl Desk {
             // A job that came and went between two readings has no form.
             let Some(form) = details.get(&job.id) else { continue };
             self.numbers += 1;
-            let facts = Facts { form: form.clone(), ..Facts::default() };
+            let facts = Facts { form: form.clone(), submitted: job.submitted, ..Facts::default() };
             self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
             step.changed = true;
             if holds_nodes(job) {
@@ -455,15 +491,26 @@ impl Desk {
             known.on = form.on.clone();
         } else {
             let comment = known.comment.take().filter(|_| case.facts.told.is_some());
-            *known =
-                Detail { comment: comment.or_else(|| own_comment(form.comment.as_deref())), ..form.clone() };
+            let (least_nodes, most_nodes, nodes) = if case.facts.was_placed {
+                (known.least_nodes, known.most_nodes, std::mem::take(&mut known.nodes))
+            } else {
+                (form.least_nodes, form.most_nodes, form.nodes.clone())
+            };
+            let comment = comment.or_else(|| own_comment(form.comment.as_deref()));
+            *known = Detail { least_nodes, most_nodes, nodes, comment, ..form.clone() };
         }
     }
 
-    fn gone(&mut self, id: &str, events: &mut Events, step: &mut Step) {
+    fn gone(&mut self, id: &str, start: Option<i64>, events: &mut Events, step: &mut Step) {
         let Some(mut case) = self.cases.remove(id) else { return };
-        let ran = case.facts.stage != Stage::Waiting;
-        self.leave(&mut case, ran, events);
+        let held = case.facts.stage != Stage::Waiting;
+        let mut ran = held;
+        if matches!(case.facts.stage, Stage::Placed { .. }) {
+            // It was cancelled before its start, if there is none.
+            ran = start.is_some();
+            step.starts.extend(start.map(|start| case.facts.record(id, start)));
+        }
+        self.leave(&mut case, held, events);
         step.changed = true;
         step.notes.push((id.to_owned(), Note::Gone { ran }));
     }
@@ -477,19 +524,10 @@ impl Desk {
         if started {
             step.changed = true;
             let start = job.start.unwrap_or(at.secs());
-            let seconds = |ticks: i64| Time::from_ticks(ticks).secs();
             if matches!(case.facts.stage, Stage::Placed { .. }) {
-                let promised = case.facts.promised;
-                step.starts.push(StartRecord {
-                    job: job.id.clone(),
-                    submitted: job.submitted,
-                    first: promised.map(|(first, _)| seconds(first)),
-                    last: promised.map(|(_, last)| seconds(last)),
-                    start,
-                    broken: case.facts.broken.clone(),
-                });
-                let promised = promised.map(|(_, last)| seconds(last));
-                step.notes.push((job.id.clone(), Note::Started { start, promised }));
+                let record = case.facts.record(&job.id, start);
+                step.notes.push((job.id.clone(), Note::Started { start, promised: record.last }));
+                step.starts.push(record);
             } else {
                 step.notes.push((job.id.clone(), Note::StartedBySlurm));
                 events.disturbed = true;
@@ -550,9 +588,15 @@ impl Desk {
                 // It was requeued.
                 self.leave(case, true, events);
                 case.facts.form.on.clear();
-                case.facts = Facts { form: case.facts.form.clone(), ..Facts::default() };
+                let form = case.facts.form.clone();
+                case.facts = Facts { form, submitted: case.facts.submitted, ..Facts::default() };
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Requeued));
+            }
+            Stage::Placed { asked: 0, nodes, .. } if nodes.iter().any(|node| !self.site.is_usable(node)) => {
+                // Nobody knows of the placement yet.
+                self.leave(case, true, events);
+                case.facts.stage = Stage::Waiting;
             }
             Stage::Placed { since, asked, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
@@ -867,12 +911,21 @@ impl Desk {
             events.disturbed |= found != *wanted;
             step.notes.push((id.clone(), Note::Placed { nodes: nodes.clone(), reason: reason.as_str() }));
             case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes };
+            case.facts.was_placed = true;
             case.facts.aside = None;
             if found != *wanted {
                 // The ledger is made again with it.
                 self.moved.insert(*handle, found);
             }
         }
+    }
+
+    /// Returns whether a job was placed and Slurm was not asked yet.
+    fn has_unasked(&self, cluster: &Cluster) -> bool {
+        let is_unasked = |(id, case): (&String, &Case)| {
+            matches!(case.facts.stage, Stage::Placed { asked: 0, .. }) && cluster.jobs.contains_key(id)
+        };
+        self.cases.iter().any(is_unasked)
     }
 
     /// Finds the commands that make Slurm do what the ledger says.
@@ -968,7 +1021,11 @@ impl Desk {
                 (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
                     format!("starts by {}", self.settings.local(Time::from_ticks(latest)))
                 }
-                _ => "waits".to_owned(),
+                // Its promise has no end.
+                (_, None, Some(_)) => {
+                    format!("waits: {}", facts.broken.as_deref().unwrap_or("no start is known"))
+                }
+                (_, None, None) => "waits".to_owned(),
             };
             let comment = match facts.form.comment.as_deref() {
                 Some(own) => format!("{own} | {MARK}{words}"),

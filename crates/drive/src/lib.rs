@@ -24,7 +24,7 @@ mod site;
 
 mod store;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ use miserly_slurm::{Change, Cluster, Detail, Limit, Poller, Slurm, SlurmError};
 pub use crate::desk::{Note, StartRecord, Step};
 pub use crate::orders::Order;
 
-use crate::desk::{Desk, PATIENCE, Stage};
+use crate::desk::{Desk, PATIENCE, Seen, Stage};
 use crate::store::Store;
 
 /// What is driven, and how.
@@ -191,8 +191,8 @@ pub struct Drive {
     poller: Poller,
     desk: Desk,
     store: Option<Store>,
-    /// The instant of the last step.
-    last: Option<Time>,
+    /// Whether a step has succeeded.
+    has_run: bool,
 }
 
 impl Drive {
@@ -216,7 +216,14 @@ impl Drive {
             None => (None, desk::Stored::default()),
         };
         let desk = Desk::new(settings.clone(), stored);
-        Ok(Drive { poller: Poller::new(slurm.clone()), slurm, settings, desk, store, last: None })
+        Ok(Drive {
+            poller: Poller::new(slurm.clone()).jobs_most(),
+            slurm,
+            settings,
+            desk,
+            store,
+            has_run: false,
+        })
     }
 
     /// Returns the partitions that are not driven and have nodes of those that are. Their jobs wait until they are.
@@ -239,31 +246,59 @@ impl Drive {
     /// # Errors
     /// If the cluster cannot be read: the next step may succeed ([`DriveError::Slurm`]). Otherwise the driver cannot go on.
     pub fn step(&mut self) -> Result<Step, DriveError> {
+        let mut step = self.look()?;
+        if step.wants_nodes {
+            self.poller.read_all();
+            let mut again = self.look()?;
+            step.notes.append(&mut again.notes);
+            step.starts.append(&mut again.starts);
+            step = Step {
+                changed: step.changed || again.changed,
+                notes: step.notes,
+                starts: step.starts,
+                ..again
+            };
+        }
+        if let Some(store) = &mut self.store {
+            if step.changed {
+                store.commit(self.desk.stored(), &step.starts)?;
+            }
+            // A controller that is away is asked again at the next step.
+            let held = step.orders.iter().any(|order| {
+                !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Tell { .. })
+            });
+            let asked = self.ask(&step.orders);
+            if held {
+                self.poller.read_all();
+            }
+            match asked {
+                Ok(()) | Err(DriveError::Slurm(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.has_run = true;
+        Ok(step)
+    }
+
+    /// Reads the cluster, and decides.
+    fn look(&mut self) -> Result<Step, DriveError> {
         let changes = self.poller.poll()?;
         let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
         let changed: BTreeSet<&str> = changes.iter().filter_map(changed_job).collect();
         let unknown: Vec<String> =
             self.desk.unknown(cluster, &changed).into_iter().map(str::to_owned).collect();
         let details = Detail::read(&self.slurm, cluster, &unknown)?;
-        let now = Time::from_ticks(Timestamp::now().as_microsecond());
-        let step = self.desk.step(now, cluster, &details)?;
-        if let Some(store) = &mut self.store {
-            if step.changed {
-                store.commit(self.desk.stored(), &step.starts)?;
-            }
-            // A controller that is away is asked again at the next step.
-            match self.ask(&step.orders) {
-                Ok(()) | Err(DriveError::Slurm(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.last = Some(now);
-        Ok(step)
+        let vanished = self.desk.vanished(cluster);
+        let starts =
+            if vanished.is_empty() { BTreeMap::new() } else { Cluster::starts(&self.slurm, &vanished) };
+        let is_complete = self.poller.is_complete();
+        let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
+        self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)
     }
 
     /// Returns whether a step has succeeded.
     pub fn has_run(&self) -> bool {
-        self.last.is_some()
+        self.has_run
     }
 
     /// Asks Slurm for these things. What it refuses is seen at the next step.
@@ -294,7 +329,9 @@ impl Drive {
     /// If the cluster cannot be read or asked.
     pub fn hand_back(slurm: &Slurm, reservation: &str) -> Result<Vec<Order>, DriveError> {
         let cluster = Cluster::read(slurm)?;
-        if !cluster.reservations.contains_key(reservation) {
+        let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
+        // One that has ended stays for a while, and may be asked for no second end.
+        if end.is_none_or(|end| end <= cluster.configuration.now + 1) {
             return Ok(vec![]);
         }
         let inside = |job: &&miserly_slurm::Job| {

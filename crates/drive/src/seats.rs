@@ -94,12 +94,11 @@ pub(crate) fn seats(
     let most =
         form.most_nodes.and_then(|most| usize::try_from(most).ok()).unwrap_or(hosts.len()).min(hosts.len());
     let need = job.cpus.max(1);
-    for count in least..=most {
-        if let Some(chosen) = choose(&hosts, required, count, need) {
-            return Some(placement(site, &seat, chosen, need, alone));
-        }
-    }
-    None
+    // As many as the policy chose, if that is of the form; else as few as possible.
+    let wanted = Some(wanted.shares().len()).filter(|count| (least..=most).contains(count));
+    let chosen =
+        wanted.into_iter().chain(least..=most).find_map(|count| choose(&hosts, required, count, need))?;
+    Some(placement(site, &seat, chosen, need, alone))
 }
 
 /// Returns so many hosts with enough room, the first ones if they have it. The hosts are in the order of preference.

@@ -95,6 +95,11 @@ impl Site {
         u32::try_from(at).ok().map(HostId)
     }
 
+    /// Returns whether jobs can start on the node of that name.
+    pub(crate) fn is_usable(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|host| self.hosts[host.index()].usable)
+    }
+
     /// Returns whether a job has its nodes to itself.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole

@@ -241,21 +241,26 @@ impl Cluster {
         let nodes = slurm.ask("scontrol", &["-a", "-o", "show", "node"])?;
         let partitions = slurm.ask("scontrol", &["-a", "-o", "show", "partition"])?;
         let reservations = slurm.ask("scontrol", &["-a", "-o", "show", "reservation"])?;
-        let jobs = slurm.ask("squeue", &["-a", "-h", "-r", "-o", COLUMNS])?;
-        let answers = [&asked, &nodes, &partitions, &reservations, &jobs];
-        let took = answers.iter().map(|answer| answer.took).sum();
+        let (jobs, took_for_jobs) = Cluster::timed_jobs(slurm)?;
+        let answers = [&asked, &nodes, &partitions, &reservations];
+        let took = took_for_jobs + answers.iter().map(|answer| answer.took).sum::<Duration>();
         let cluster = Cluster {
             configuration,
             nodes: named(&nodes, Node::parse)?,
             partitions: named(&partitions, Partition::parse)?,
             reservations: named(&reservations, Reservation::parse)?,
-            jobs: jobs
-                .text
-                .lines()
-                .map(|line| Job::parse(line).map(|job| (job.id.clone(), job)))
-                .collect::<Result<_, _>>()?,
+            jobs,
         };
         Ok((cluster, took))
+    }
+
+    /// Reads the jobs, and returns the time that it took.
+    pub(crate) fn timed_jobs(slurm: &Slurm) -> Result<(BTreeMap<String, Job>, Duration), SlurmError> {
+        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", COLUMNS])?;
+        let lines = answer.text.lines();
+        let jobs =
+            lines.map(|line| Job::parse(line).map(|job| (job.id.clone(), job))).collect::<Result<_, _>>()?;
+        Ok((jobs, answer.took))
     }
 }
 

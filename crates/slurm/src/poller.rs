@@ -1,6 +1,6 @@
 //! Reading a cluster again and again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Change, Cluster, Slurm, SlurmError, changes};
 
@@ -14,6 +14,9 @@ const SHARE: u32 = 100;
 /// The time between two readings, as a multiple of the processor time of this process and of its commands for one. So they take
 /// 2 % of a processor.
 const OWN_SHARE: u32 = 50;
+
+/// The readings of all, for each of which some read the jobs only.
+const JOBS_ONLY: u32 = 4;
 
 /// The part of the time of the commands that counts as the controller's, where `sdiag` says nothing.
 const PART: u32 = 10;
@@ -36,6 +39,12 @@ pub struct Poller {
     begun: Option<Duration>,
     /// The readings since then.
     readings: u32,
+    /// The instant of the last reading of all, and the readings of jobs since then.
+    all: Option<(Instant, u32)>,
+    /// The controller's time at the last reading of all.
+    begun_at: i64,
+    /// Whether jobs are read more often than the rest.
+    often: bool,
 }
 
 /// What readings cost the controller.
@@ -60,7 +69,26 @@ impl Poller {
             cost: Cost::default(),
             begun: processor_time(),
             readings: 0,
+            all: None,
+            begun_at: 0,
+            often: false,
         }
+    }
+
+    /// Reads the jobs more often than nodes, partitions and reservations: at four of five readings they are as they were.
+    #[must_use]
+    pub fn jobs_most(self) -> Poller {
+        Poller { often: true, ..self }
+    }
+
+    /// Returns whether the last reading was of all.
+    pub fn is_complete(&self) -> bool {
+        self.all.is_some_and(|(_, readings)| readings == 0)
+    }
+
+    /// Reads all at the next reading.
+    pub fn read_all(&mut self) {
+        self.all = None;
     }
 
     /// Reads the cluster. Returns what changed since the last state; at the first time, every job is new.
@@ -68,7 +96,7 @@ impl Poller {
     /// # Errors
     /// As [`Cluster::read`]. The last state stays.
     pub fn poll(&mut self) -> Result<Vec<Change>, SlurmError> {
-        let read = Cluster::timed(&self.slurm);
+        let read = self.read();
         let took = read.as_ref().ok().map(|(_, took)| *took);
         if took.is_some() {
             self.cost.count(|| total_times(&self.slurm));
@@ -83,6 +111,22 @@ impl Poller {
         self.readings += 1;
         self.pause = next_pause(self.pause, controller, self.own());
         changes
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the age of a reading decides no schedule")]
+    fn read(&mut self) -> Result<(Cluster, Duration), SlurmError> {
+        let known = self.last.as_ref().filter(|_| self.often).zip(self.all);
+        if let Some((last, (at, readings))) = known.filter(|(_, (_, readings))| *readings < JOBS_ONLY) {
+            let (jobs, took) = Cluster::timed_jobs(&self.slurm)?;
+            self.all = Some((at, readings + 1));
+            let mut cluster = Cluster { jobs, ..last.clone() };
+            cluster.configuration.now = self.begun_at + i64::try_from(at.elapsed().as_secs()).unwrap_or(0);
+            return Ok((cluster, took));
+        }
+        let read = Cluster::timed(&self.slurm)?;
+        self.all = Some((Instant::now(), 0));
+        self.begun_at = read.0.configuration.now;
+        Ok(read)
     }
 
     /// Returns the mean processor time of this process for a reading, and for what is done with it.
