@@ -215,7 +215,7 @@ fn a_driver_copes_with_what_others_do() {
     cluster.text("scancel", &[&filler]);
     driver.until("a job on the node of its choice runs", || cluster.state_of(&named) != "PENDING");
     driver.until("the wide job waits for the node", || {
-        cluster.comment_of(&waits).contains("waits: nodes were lost")
+        cluster.comment_of(&waits).contains("not planned: too few nodes in service")
     });
     assert_eq!(cluster.state_of(&waits), "PENDING");
     cluster.text("scontrol", &["update", "NodeName=node4", "State=RESUME"]);

@@ -106,6 +106,8 @@ pub(crate) enum Stage {
         asked: u32,
         /// The nodes.
         nodes: Vec<String>,
+        /// The reason of the policy.
+        reason: String,
     },
     /// It runs.
     Running,
@@ -128,7 +130,7 @@ pub enum Note {
         /// The nodes.
         nodes: Vec<String>,
         /// The reason of the policy.
-        reason: &'static str,
+        reason: String,
     },
     /// It runs.
     Started {
@@ -909,8 +911,8 @@ impl Desk {
             let nodes: Vec<String> =
                 found.shares().iter().map(|share| self.site.name(share.host).to_owned()).collect();
             events.disturbed |= found != *wanted;
-            step.notes.push((id.clone(), Note::Placed { nodes: nodes.clone(), reason: reason.as_str() }));
-            case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes };
+            let reason = reason.as_str().to_owned();
+            case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes, reason };
             case.facts.was_placed = true;
             case.facts.aside = None;
             if found != *wanted {
@@ -965,9 +967,13 @@ impl Desk {
             let Some(job) = cluster.jobs.get(id) else { continue };
             let inside = job.reservation.as_deref() == Some(&name);
             match &mut case.facts.stage {
-                Stage::Placed { nodes, asked, .. } if job.state == JobState::Pending => {
+                Stage::Placed { nodes, asked, reason, .. } if job.state == JobState::Pending => {
                     needed.insert(job.user);
                     if !inside {
+                        if *asked == 0 {
+                            let note = Note::Placed { nodes: nodes.clone(), reason: reason.clone() };
+                            step.notes.push((id.clone(), note));
+                        }
                         *asked += 1;
                         step.changed = true;
                         places.push(Order::Place {
