@@ -292,3 +292,194 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     );
     cluster.cancel_all();
 }
+
+/// The processors of all nodes.
+fn processors(cluster: &Cluster) -> u64 {
+    let nodes = cluster.json(&["status", "--json"])["nodes"].clone();
+    nodes.as_object().unwrap().values().map(|node| node["cpus"].as_u64().unwrap()).sum()
+}
+
+/// Submits a random job of at most half of the processors. Returns its name and whether it fails.
+fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String, bool) {
+    let wide = dice.roll(10) == 0;
+    let cpus = 1 + dice.roll(if wide { processors / 2 } else { processors / 16 });
+    let fails = dice.roll(10) == 0;
+    let seconds = 1 + dice.roll(30);
+    let script = format!("sleep {seconds}; exit {}", u8::from(fails));
+    let (cpus, limit) = (format!("-n{cpus}"), format!("-t{}", 1 + seconds / 30));
+    (cluster.submit(&[&cpus, &limit], &script), fails)
+}
+
+/// By hand, as docs/testing.md says: random jobs while users, nodes, the controller and the driver do as they like.
+#[test]
+#[ignore = "takes half an hour"]
+fn a_thousand_jobs_with_troubles_of_all_kinds() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let (count, troubles) = (number("MISERLY_DRIVE_JOBS", 1000), number("MISERLY_DRIVE_TROUBLES", 120));
+    let mut driver = Driver::start(&cluster, "torture", &["-p", "conservative"]);
+    let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
+    let all = processors(&cluster);
+    let (mut jobs, mut cancelled, mut failing) = (vec![], vec![], vec![]);
+    let [mut kills, mut restarts, mut drains] = [0; 3];
+    let mut drained: Option<String> = None;
+    for number in 0..count {
+        let (job, fails) = submit_random(&cluster, &mut dice, all);
+        if fails {
+            failing.push(job.clone());
+        }
+        jobs.push(job);
+        if dice.roll(4) == 0 {
+            sleep(Duration::from_millis(500 + dice.roll(2000)));
+        }
+        if dice.roll(count) >= troubles {
+            continue;
+        }
+        let victim = jobs[usize::try_from(dice.roll(jobs.len() as u64)).unwrap()].clone();
+        match dice.roll(8) {
+            0..=2 => {
+                kills += 1;
+                driver.kill();
+                sleep(Duration::from_millis(dice.roll(3000)));
+                driver.again();
+            }
+            3 => {
+                restarts += 1;
+                // What was submitted just before is lost by Slurm itself.
+                sleep(Duration::from_secs(6));
+                let pid = fs::read_to_string(cluster.folder.path().join("run/slurmctld.pid")).unwrap();
+                cluster.text("kill", &["-9", pid.trim()]);
+                sleep(Duration::from_millis(500 + dice.roll(2000)));
+                cluster.text("slurmctld", &[]);
+                until("the controller is back", || cluster.run("squeue", &["-h"]).status.success());
+            }
+            4 => {
+                cluster.run("scancel", &[&victim]);
+                cancelled.push(victim);
+            }
+            5 => {
+                let limit = format!("TimeLimit={}", 1 + dice.roll(3));
+                cluster.run("scontrol", &["update", &format!("JobId={victim}"), &limit]);
+            }
+            6 => {
+                cluster.run("scontrol", &["hold", &victim]);
+                sleep(Duration::from_millis(dice.roll(3000)));
+                cluster.run("scontrol", &["release", &victim]);
+            }
+            _ => {
+                drains += 1;
+                let resume = |node: &String| {
+                    cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=RESUME"]);
+                };
+                drained.as_ref().inspect(|node| resume(node));
+                let node =
+                    format!("node{}", 1 + dice.roll(super::number("MISERLY_SLURM_NODES", NODES as u64)));
+                let drain = ["update", &format!("NodeName={node}"), "State=DRAIN", "Reason=test"];
+                cluster.run("scontrol", &drain);
+                drained = Some(node);
+            }
+        }
+        eprintln!("{number} jobs, {kills} kills, {restarts} restarts, {drains} drains");
+    }
+    if let Some(node) = drained {
+        cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=RESUME"]);
+    }
+    // A hold whose release came while the controller was away.
+    let mut left = usize::MAX;
+    for _ in 0..600 {
+        let queue = cluster.run("squeue", &["-h", "-r", "-o", "%i %r"]);
+        let queue = String::from_utf8(queue.stdout).unwrap();
+        for held in queue.lines().filter(|line| line.contains("JobHeld")) {
+            cluster.run("scontrol", &["release", held.split_whitespace().next().unwrap()]);
+        }
+        left = queue.lines().count();
+        if left == 0 {
+            break;
+        }
+        sleep(Duration::from_secs(2));
+    }
+    assert_eq!(left, 0, "all jobs are done\n{}", driver.log());
+    sleep(Duration::from_secs(10));
+    let runs = cluster.runs(&jobs);
+    let mut missing = vec![];
+    for job in &jobs {
+        let states: Vec<&str> = runs.get(job).into_iter().flatten().map(|run| run[0].as_str()).collect();
+        // Slurm requeues a job whose start it does not remember.
+        let states: Vec<&str> = states.into_iter().filter(|state| *state != "REQUEUED").collect();
+        let wanted = match states[..] {
+            ["COMPLETED"] => !failing.contains(job),
+            ["FAILED"] => failing.contains(job),
+            ["TIMEOUT"] => true,
+            [state] => state.starts_with("CANCELLED") && cancelled.contains(job),
+            _ => false,
+        };
+        if !wanted {
+            missing.push((job, states));
+        }
+    }
+    let queue = driver.queue();
+    let late = queue["late"].as_array().unwrap();
+    let without_cause = late.iter().filter(|late| !late["broken"].is_string()).count();
+    eprintln!(
+        "{} jobs, {} cancelled, {kills} kills of the driver, {restarts} of slurmctld, {drains} drains; \
+         {} started with a promise, {} by it; late: {}",
+        jobs.len(),
+        cancelled.len(),
+        queue["promised"],
+        queue["kept"],
+        late.len()
+    );
+    assert!(missing.is_empty(), "lost, or started twice: {missing:?}\n{}", driver.log());
+    assert_eq!(without_cause, 0, "late without a cause: {late:#?}\n{}", driver.log());
+}
+
+/// By hand, as docs/testing.md says: the waits of the same jobs under Slurm's own scheduler and under driven policies.
+#[test]
+#[ignore = "takes half an hour"]
+fn the_same_jobs_under_slurm_and_under_policies() {
+    let Some(cluster) = cluster() else { return };
+    let count = number("MISERLY_DRIVE_JOBS", 300);
+    for policy in [None, Some("easy"), Some("conservative")] {
+        cluster.cancel_all();
+        let driver = policy.map(|policy| Driver::start(&cluster, policy, &["-p", policy]));
+        let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
+        let all = processors(&cluster);
+        let mut jobs = vec![];
+        for _ in 0..count {
+            jobs.push(submit_random(&cluster, &mut dice, all).0);
+            sleep(Duration::from_millis(dice.roll(number("MISERLY_DRIVE_PAUSE", 2000))));
+        }
+        while !cluster.text("squeue", &["-h"]).is_empty() {
+            sleep(Duration::from_secs(1));
+        }
+        sleep(Duration::from_secs(5));
+        let format = "JobID,Submit,Start,End,AllocCPUS";
+        let text = cluster.text(
+            "env",
+            &["SLURM_TIME_FORMAT=%s", "sacct", "-X", "-P", "-n", "-a", "-S", "now-2hours", "-o", format],
+        );
+        let rows: Vec<Vec<f64>> = text
+            .lines()
+            .map(|line| line.split('|').collect::<Vec<_>>())
+            .filter(|values| jobs.iter().any(|job| job == values[0]))
+            .map(|values| values[1..].iter().map(|value| value.parse().unwrap()).collect())
+            .collect();
+        let waits: Vec<f64> = rows.iter().map(|row| row[1] - row[0]).collect();
+        let begin = rows.iter().map(|row| row[0]).fold(f64::MAX, f64::min);
+        let end = rows.iter().map(|row| row[2]).fold(0.0, f64::max);
+        let work: f64 = rows.iter().map(|row| (row[2] - row[1]) * row[3]).sum();
+        eprintln!(
+            "{}: {} jobs, mean wait {:.1} s, longest {:.0} s, {:.0} s in all, utilization {:.1} %",
+            policy.unwrap_or("Slurm"),
+            rows.len(),
+            waits.iter().sum::<f64>() / waits.len() as f64,
+            waits.iter().copied().fold(0.0, f64::max),
+            end - begin,
+            100.0 * work / ((end - begin) * all as f64)
+        );
+        if let Some(driver) = driver {
+            let queue = driver.queue();
+            eprintln!("  with a promise: {}, by it: {}", queue["promised"], queue["kept"]);
+        }
+    }
+}

@@ -16,9 +16,14 @@ use std::time::Duration;
 use miserly_test_support::Requirement;
 use serde_json::Value;
 
-/// The number of nodes, and their processors.
+/// The number of nodes, and their processors. The long tests take others.
 const NODES: usize = 4;
 const CPUS: u64 = 8;
+
+/// Returns a number of the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
 
 /// The longest time for something to happen, in tries of a tenth of a second.
 const TRIES: usize = 600;
@@ -40,7 +45,10 @@ impl Cluster {
         let up = Command::new(&script)
             .arg("up")
             .arg(folder.path())
-            .args([NODES.to_string(), CPUS.to_string()])
+            .args(
+                [number("MISERLY_SLURM_NODES", NODES as u64), number("MISERLY_SLURM_CPUS", CPUS)]
+                    .map(|n| n.to_string()),
+            )
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&up.stderr);

@@ -14,6 +14,8 @@
 
 mod desk;
 
+mod notes;
+
 mod obstacle;
 
 mod orders;
@@ -26,17 +28,22 @@ mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_core::{Span, Time, Violation};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_slurm::{Change, Cluster, Detail, Limit, Poller, Slurm, SlurmError};
 
-pub use crate::desk::{Note, StartRecord, Step};
+pub use crate::desk::Step;
+pub use crate::notes::{Note, StartRecord};
 pub use crate::orders::Order;
 
-use crate::desk::{Desk, PATIENCE, Seen, Stage};
+use crate::desk::{Desk, PATIENCE, Seen, Stage, StoredJob};
 use crate::store::Store;
+
+/// The shortest time between two steps.
+const LEAST_PAUSE: Duration = Duration::from_millis(250);
 
 /// What is driven, and how.
 #[derive(Clone, Debug)]
@@ -76,18 +83,6 @@ impl Settings {
             Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
         };
         Span::from_secs(seconds).unwrap_or(Span::MAX) + self.margin + PATIENCE
-    }
-
-    /// Returns the number of a user in the list of a reservation.
-    fn user(&self, name: &str) -> Option<u32> {
-        name.trim().parse().ok().or_else(|| user_number(name.trim()))
-    }
-
-    /// Returns an instant for people.
-    fn local(&self, at: Time) -> String {
-        let zone = jiff::tz::TimeZone::system();
-        Timestamp::from_second(at.secs())
-            .map_or_else(|_| "-".to_owned(), |at| at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S").to_string())
     }
 }
 
@@ -284,9 +279,9 @@ impl Drive {
     fn look(&mut self) -> Result<Step, DriveError> {
         let changes = self.poller.poll()?;
         let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
-        let changed: BTreeSet<&str> = changes.iter().filter_map(changed_job).collect();
+        let other: BTreeSet<&str> = changes.iter().filter_map(changed_job).collect();
         let unknown: Vec<String> =
-            self.desk.unknown(cluster, &changed).into_iter().map(str::to_owned).collect();
+            self.desk.unknown(cluster, &other).into_iter().map(str::to_owned).collect();
         let details = Detail::read(&self.slurm, cluster, &unknown)?;
         let vanished = self.desk.vanished(cluster);
         let starts =
@@ -316,11 +311,12 @@ impl Drive {
     }
 
     /// Returns the time until the next step.
-    pub fn pause(&self) -> std::time::Duration {
+    pub fn pause(&self) -> Duration {
         let now = Time::from_ticks(Timestamp::now().as_microsecond());
         let wake = self.desk.wake().map(|wake| (wake - now).ticks().max(0).unsigned_abs());
         let pause = self.poller.pause();
-        wake.map_or(pause, |wake| pause.min(std::time::Duration::from_micros(wake)))
+        // An instant that comes again and again is no reason to ask the controller more often.
+        wake.map_or(pause, |wake| pause.min(Duration::from_micros(wake).max(LEAST_PAUSE)))
     }
 
     /// Hands the nodes back to Slurm: placed jobs that have not started are no longer bound to nodes, and the reservation ends.
@@ -376,8 +372,8 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
     let (stored, starts) = store::look(folder)?;
     let seconds = |ticks: i64| Some(Time::from_ticks(ticks)).filter(|at| *at < Time::MAX).map(Time::secs);
     let mut jobs: Vec<_> = stored.jobs.into_iter().collect();
-    jobs.sort_by_key(|(_, _, number, _)| *number);
-    let job = |(job, facts, _, entry): (String, desk::Facts, i64, Option<miserly_core::Entry>)| QueuedJob {
+    jobs.sort_by_key(|(_, job)| job.number);
+    let job = |(job, StoredJob { facts, entry, .. }): (String, StoredJob)| QueuedJob {
         stage: match (&facts.stage, &facts.aside) {
             (Stage::Running, _) => "running",
             (Stage::Placed { .. }, _) => "placed",
@@ -416,7 +412,16 @@ fn changed_job(change: &Change) -> Option<&str> {
     }
 }
 
-/// Returns the number of a user of this machine.
+/// Returns an instant for people.
+fn local(at: Time) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let at = Timestamp::from_second(at.secs())
+        .map(|at| at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S").to_string());
+    at.unwrap_or_else(|_| "-".to_owned())
+}
+
+/// Returns the number of a user in the list of a reservation: its number, or its name on this machine.
 fn user_number(name: &str) -> Option<u32> {
-    Some(nix::unistd::User::from_name(name).ok()??.uid.as_raw())
+    let name = name.trim();
+    name.parse().ok().or_else(|| Some(nix::unistd::User::from_name(name).ok()??.uid.as_raw()))
 }

@@ -139,3 +139,55 @@ fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64,
     }
     Placement::across(miserly_core::SlotId(0), shares)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::tests::{cluster, site};
+
+    /// Returns the shares of a job with these free processors on each of four nodes, as `node:cpus`.
+    fn seated(free: [u64; 4], cpus: u64, form: &Detail, wanted: &[(u32, u64)]) -> Option<String> {
+        let cluster = cluster(&[("n1", 8, 800), ("n2", 8, 800), ("n3", 8, 800), ("n4", 8, 800)], "CR_CORE");
+        let site = site(&cluster);
+        let job = Job { cpus, partitions: vec!["batch".into()], ..Job::default() };
+        let share = |(host, cpus): &(u32, u64)| Share {
+            host: HostId(*host),
+            amount: Resources::cpus(*cpus),
+            pes: miserly_core::Pes::Count,
+        };
+        let wanted = Placement::across(miserly_core::SlotId(0), wanted.iter().map(share).collect());
+        let free = free.map(Resources::cpus);
+        let found = seats(&site, &job, form, &free, &wanted)?;
+        let text = |share: &Share| format!("{}:{}", site.name(share.host), share.amount.cpus_count());
+        Some(found.shares().iter().map(text).collect::<Vec<_>>().join(" "))
+    }
+
+    fn form(least: u64, most: Option<u64>) -> Detail {
+        Detail { least_nodes: least, most_nodes: most, least_cpus: 1, ..Detail::default() }
+    }
+
+    #[test]
+    fn the_nodes_of_the_policy_are_taken_if_they_are_of_the_form() {
+        let any = form(1, None);
+        assert_eq!(seated([8, 8, 3, 8], 5, &any, &[(2, 3), (3, 2)]).unwrap(), "n3:3 n4:2");
+        // One node is asked for, and the policy has two.
+        assert_eq!(seated([8, 4, 3, 8], 5, &form(1, Some(1)), &[(2, 3), (3, 2)]).unwrap(), "n4:5");
+        // Two are asked for, and the policy has one. The first one has all but one of each other.
+        assert_eq!(seated([8, 4, 3, 8], 5, &form(2, Some(2)), &[(0, 5)]).unwrap(), "n1:4 n4:1");
+        assert_eq!(seated([0, 4, 3, 0], 8, &any, &[(1, 4)]), None);
+        assert_eq!(seated([8, 0, 0, 0], 5, &form(2, Some(2)), &[(0, 5)]), None);
+    }
+
+    #[test]
+    fn nodes_by_name_by_tasks_and_alone() {
+        let tasks = Detail { least_cpus: 3, tasks_per_node: 3, ..form(2, Some(2)) };
+        assert_eq!(seated([8, 2, 3, 8], 6, &tasks, &[(0, 6)]).unwrap(), "n1:3 n3:3");
+        let named = Detail { nodes: vec!["n2".into()], ..form(1, None) };
+        assert_eq!(seated([8, 2, 3, 8], 4, &named, &[(0, 4)]).unwrap(), "n1:3 n2:1");
+        assert_eq!(seated([8, 0, 3, 8], 4, &named, &[(0, 4)]), None);
+        let without = Detail { not_nodes: vec!["n1".into()], ..form(1, Some(1)) };
+        assert_eq!(seated([8, 2, 3, 5], 4, &without, &[(0, 4)]).unwrap(), "n4:4");
+        let alone = Detail { exclusive: true, ..form(1, Some(1)) };
+        assert_eq!(seated([7, 7, 8, 7], 2, &alone, &[(0, 2)]).unwrap(), "n3:8");
+    }
+}

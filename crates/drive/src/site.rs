@@ -1,14 +1,19 @@
 //! The nodes that the policy schedules, as a machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Spread};
-use miserly_slurm::{Amount, Cluster, Detail, Job, Node, Reservation};
+use miserly_slurm::{Amount, Cluster, Detail, Job, Node, Partition, Reservation};
 
-/// The nodes of the driven partitions. Its hosts are in the order of the names.
+/// The nodes of the driven partitions. Its hosts are in the order of the names, with numbers in them as numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
     hosts: Vec<SiteHost>,
+    by_name: BTreeMap<String, HostId>,
+    /// The hosts in service of each partition.
+    by_partition: BTreeMap<String, Vec<HostId>>,
+    /// The largest capacities, kind by kind.
+    largest: Resources,
     /// Whether a job has its nodes to itself.
     whole: bool,
     /// Whether jobs have memory of their own.
@@ -22,7 +27,6 @@ struct SiteHost {
     capacity: Resources,
     usable: bool,
     features: Vec<String>,
-    partitions: Vec<String>,
 }
 
 impl Site {
@@ -49,19 +53,31 @@ impl Site {
                 .with(Kind::Gpus, gpus(node.gres.as_deref())),
             usable: node.is_usable() && !elsewhere.contains(name),
             features: node.features.clone(),
-            partitions: driven
-                .iter()
-                .filter(|(_, partition)| partition.nodes.contains(name))
-                .map(|(name, _)| (*name).clone())
-                .collect(),
         };
         let nodes = cluster.nodes.iter().filter(|(name, _)| names.contains(name));
         let memory = parameters.contains("MEMORY");
         let mut hosts: Vec<SiteHost> = nodes.map(host).collect();
+        // Slurm fills the nodes of a job in this order.
+        hosts.sort_by_cached_key(|host| natural(&host.name));
         if !memory {
-            hosts.iter_mut().for_each(|host| host.capacity = host.capacity.with(Kind::Memory, 0));
+            for host in &mut hosts {
+                host.capacity = host.capacity.with(Kind::Memory, 0);
+            }
         }
+        let by_name: BTreeMap<String, HostId> =
+            (0..).map(HostId).zip(&hosts).map(|(at, host)| (host.name.clone(), at)).collect();
+        let in_service = |node: &String| by_name.get(node).copied().filter(|host| hosts[host.index()].usable);
+        let of_partition = |(name, partition): &(&String, &Partition)| {
+            let mut on: Vec<HostId> = partition.nodes.iter().filter_map(in_service).collect();
+            on.sort_unstable();
+            ((*name).clone(), on)
+        };
+        let by_partition = driven.iter().map(of_partition).collect();
+        let largest = hosts.iter().fold(Resources::NONE, |most, host| most.most(&host.capacity));
         Site {
+            by_name,
+            by_partition,
+            largest,
             hosts,
             whole: cluster.configuration.select.ends_with("linear")
                 || driven.iter().any(|(_, partition)| partition.shares.starts_with("exclusive")),
@@ -91,8 +107,7 @@ impl Site {
 
     /// Returns the host of that name.
     pub(crate) fn find(&self, name: &str) -> Option<HostId> {
-        let at = self.hosts.binary_search_by(|host| host.name.as_str().cmp(name)).ok()?;
-        u32::try_from(at).ok().map(HostId)
+        self.by_name.get(name).copied()
     }
 
     /// Returns whether jobs can start on the node of that name.
@@ -129,19 +144,19 @@ impl Site {
 
     /// Returns what a job requests of the machine, all of its nodes together.
     pub(crate) fn demand(&self, job: &Job, form: &Detail) -> Resources {
-        let largest = self.hosts.iter().map(|host| host.capacity.cpus_count().get()).max().unwrap_or(1);
         let nodes = form.least_nodes.max(1);
         // A job that has nodes to itself has all of their processors.
-        let alone = if self.whole || form.exclusive { nodes.saturating_mul(largest) } else { 0 };
+        let alone = if self.whole || form.exclusive {
+            nodes.saturating_mul(self.largest.cpus_count().get())
+        } else {
+            0
+        };
         let cpus = job.cpus.max(alone).max(1);
         let memory = match job.memory {
             Some(Amount::PerNode(memory)) => memory.saturating_mul(nodes),
             Some(Amount::PerCpu(memory)) => memory.saturating_mul(job.cpus.max(1)),
             // Without a request, it has all memory of its nodes.
-            None => {
-                let most = self.hosts.iter().map(|host| host.capacity.get(Kind::Memory) / 1024).max();
-                most.unwrap_or(0).saturating_mul(nodes)
-            }
+            None => (self.largest.get(Kind::Memory) / 1024).saturating_mul(nodes),
         };
         let memory = if self.memory { memory.saturating_mul(1024) } else { 0 };
         let gpus = gpus(form.gres_per_node.as_deref()).saturating_mul(nodes);
@@ -150,35 +165,122 @@ impl Site {
 
     /// Returns the hosts on which a job may run, whatever runs there now.
     pub(crate) fn allowed(&self, job: &Job, form: &Detail) -> Vec<HostId> {
-        let features: Vec<&str> =
-            form.features.as_deref().into_iter().flat_map(|list| list.split('&')).collect();
-        let is_allowed = |host: &SiteHost| {
-            host.usable
-                && host.partitions.iter().any(|partition| job.partitions.contains(partition))
-                && !form.not_nodes.contains(&host.name)
-                && features
-                    .iter()
-                    .all(|feature| host.features.iter().any(|has| has == &feature.to_lowercase()))
-        };
-        (0..).zip(&self.hosts).filter(|(_, host)| is_allowed(host)).map(|(at, _)| HostId(at)).collect()
+        let lists = job.partitions.iter().filter_map(|partition| self.by_partition.get(partition));
+        let mut hosts: Vec<HostId> = lists.flatten().copied().collect();
+        if job.partitions.len() > 1 {
+            hosts.sort_unstable();
+            hosts.dedup();
+        }
+        let features: Vec<String> =
+            form.features.iter().flat_map(|list| list.split('&')).map(str::to_lowercase).collect();
+        hosts.retain(|host| {
+            let host = &self.hosts[host.index()];
+            !form.not_nodes.contains(&host.name)
+                && features.iter().all(|feature| host.features.contains(feature))
+        });
+        hosts
     }
+}
+
+/// Returns a name in parts that sort as people sort them: words and numbers.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = vec![];
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(word);
+        let digits = tail.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(tail.len());
+        let (number, tail) = tail.split_at(digits);
+        parts.push((text.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = tail;
+    }
+    parts
 }
 
 /// Returns the number of GPUs in a list such as `gpu:a100:4(S:0),nvme:1` or `gres:gpu:2`.
 pub(crate) fn gpus(list: Option<&str>) -> u64 {
-    let count = |item: &str| {
+    let of_item = |item: &str| {
         let item = item.split('(').next().unwrap_or_default();
         let item = item.strip_prefix("gres:").or_else(|| item.strip_prefix("gres/")).unwrap_or(item);
         let rest = item.strip_prefix("gpu")?;
-        let last = rest.rsplit([':', '=']).next().unwrap_or_default();
-        Some(last.parse::<u64>().unwrap_or(1))
+        let count = rest.rsplit([':', '=']).next().unwrap_or_default();
+        Some(count.parse::<u64>().unwrap_or(1))
     };
-    list.unwrap_or_default().split(',').filter_map(|item| count(item.trim())).sum()
+    list.unwrap_or_default().split(',').filter_map(|item| of_item(item.trim())).sum()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Returns a cluster of nodes with processors and MiB of memory, in one partition.
+    pub(crate) fn cluster(nodes: &[(&str, u64, u64)], parameters: &str) -> Cluster {
+        let node = |(name, cpus, memory): &(&str, u64, u64)| {
+            let states = vec!["idle".to_owned()];
+            ((*name).to_owned(), Node { states, cpus: *cpus, memory: *memory, ..Node::default() })
+        };
+        let names = nodes.iter().map(|(name, ..)| (*name).to_owned()).collect();
+        let batch = Partition { nodes: names, state: "up".to_owned(), ..Partition::default() };
+        let mut cluster = Cluster {
+            nodes: nodes.iter().map(node).collect(),
+            partitions: [("batch".to_owned(), batch)].into(),
+            ..Cluster::default()
+        };
+        cluster.configuration.select_parameters = Some(parameters.to_owned());
+        cluster
+    }
+
+    /// Returns the site of all nodes of a cluster.
+    pub(crate) fn site(cluster: &Cluster) -> Site {
+        Site::new(cluster, &["batch".to_owned()].into(), "miserly")
+    }
+
+    #[test]
+    fn nodes_that_take_no_jobs_have_no_capacity() {
+        let mut cluster = cluster(&[("n10", 8, 100), ("n9", 4, 50)], "CR_CORE");
+        let reservation = |nodes: &str, begin, end| Reservation {
+            nodes: vec![nodes.to_owned()],
+            begin,
+            end,
+            ..Reservation::default()
+        };
+        cluster.configuration.now = 50;
+        cluster.reservations.insert("miserly".into(), reservation("n10", 0, 100));
+        cluster.reservations.insert("later".into(), reservation("n10", 60, 100));
+        let all = site(&cluster);
+        assert_eq!(all.names().collect::<Vec<_>>(), ["n9", "n10"]);
+        assert_eq!(all.capacity(HostId(1)), Resources::cpus(8), "memory does not count under CR_CORE");
+        cluster.reservations.insert("other".into(), reservation("n10", 0, 100));
+        cluster.nodes.get_mut("n9").unwrap().states.push("drain".to_owned());
+        let none = site(&cluster);
+        assert_ne!(none, all);
+        assert_eq!(none.capacity(HostId(1)), Resources::NONE, "another reservation has it");
+        assert!(!none.is_usable("n9") && !none.is_usable("n8"));
+        let held = [Resources::cpus(3), Resources::NONE];
+        assert_eq!(none.machine(&held).host(HostId(0)).capacity, Resources::cpus(3));
+    }
+
+    #[test]
+    fn a_job_requests_its_part_of_a_node() {
+        let cluster = cluster(&[("n1", 8, 100), ("n2", 8, 100)], "CR_CORE_MEMORY");
+        let site = site(&cluster);
+        let job = |memory| Job { cpus: 6, memory, ..Job::default() };
+        let form = Detail { least_nodes: 2, gres_per_node: Some("gres:gpu:1".into()), ..Detail::default() };
+        let memory = |memory| site.demand(&job(memory), &form).get(Kind::Memory) / 1024;
+        assert_eq!(memory(Some(Amount::PerNode(30))), 60);
+        assert_eq!(memory(Some(Amount::PerCpu(5))), 30);
+        assert_eq!(memory(None), 200);
+        assert_eq!(site.demand(&job(None), &form).get(Kind::Gpus), 2);
+        let alone = Detail { exclusive: true, ..form };
+        assert_eq!(site.demand(&job(None), &alone).cpus_count().get(), 16);
+    }
+
+    #[test]
+    fn names_are_sorted_as_people_do() {
+        let mut names = ["n10", "n9", "gpu", "n2b1", "n2a7", "n2"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["gpu", "n2", "n2a7", "n2b1", "n9", "n10"]);
+    }
 
     #[test]
     fn gpus_are_counted() {

@@ -10,7 +10,8 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
 use crate::DriveError;
-use crate::desk::{Facts, StartRecord, Stored};
+use crate::desk::{Facts, Stored, StoredJob};
+use crate::notes::StartRecord;
 
 /// The format that this version writes.
 const FORMAT: u32 = 1;
@@ -25,8 +26,8 @@ const TABLES: &str = "
 pub(crate) struct Store {
     connection: Connection,
     path: PathBuf,
-    /// The rows as they are stored.
-    rows: BTreeMap<String, String>,
+    /// The jobs as they are stored.
+    jobs: BTreeMap<String, StoredJob>,
     /// Held as long as the driver lives.
     _lock: std::fs::File,
 }
@@ -46,7 +47,6 @@ struct Head {
     format: u32,
     numbers: i64,
     last: Option<i64>,
-    wake: Option<i64>,
     nodes: Vec<String>,
     state: SavedLedgerState,
 }
@@ -63,8 +63,8 @@ impl Store {
         let path = folder.join("drive.db");
         let connection = connect(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        let (stored, rows) = load(&connection, &path)?;
-        Ok((Store { connection, path, rows, _lock: lock }, stored))
+        let stored = load(&connection, &path)?;
+        Ok((Store { connection, path, jobs: stored.jobs.clone(), _lock: lock }, stored))
     }
 
     /// Stores the state and the starts. It is on the disk when this returns.
@@ -76,24 +76,22 @@ impl Store {
             format: FORMAT,
             numbers: stored.numbers,
             last: stored.last.map(Time::ticks),
-            wake: stored.wake.map(Time::ticks),
+
             nodes: stored.nodes,
             state: SavedLedgerState::new(&stored.state),
         };
-        let mut rows = BTreeMap::new();
-        for (id, facts, number, entry) in stored.jobs {
-            let row = Row { number, facts, entry: entry.as_ref().map(SavedEntry::new) };
-            rows.insert(id, text(&row)?);
-        }
         {
             let mut put = transaction
                 .prepare_cached("INSERT OR REPLACE INTO jobs (id, body) VALUES (?, ?)")
                 .map_err(failed)?;
-            for (id, body) in rows.iter().filter(|(id, body)| self.rows.get(*id) != Some(body)) {
-                put.execute(params![id, body]).map_err(failed)?;
+            for (id, job) in stored.jobs.iter().filter(|(id, job)| self.jobs.get(*id) != Some(job)) {
+                let StoredJob { number, facts, entry } = job;
+                let row =
+                    Row { number: *number, facts: facts.clone(), entry: entry.as_ref().map(SavedEntry::new) };
+                put.execute(params![id, text(&row)?]).map_err(failed)?;
             }
             let mut remove = transaction.prepare_cached("DELETE FROM jobs WHERE id = ?").map_err(failed)?;
-            for id in self.rows.keys().filter(|id| !rows.contains_key(*id)) {
+            for id in self.jobs.keys().filter(|id| !stored.jobs.contains_key(*id)) {
                 remove.execute(params![id]).map_err(failed)?;
             }
             let mut start =
@@ -105,7 +103,7 @@ impl Store {
             transaction.execute(sql, params![text(&head)?]).map_err(failed)?;
         }
         transaction.commit().map_err(failed)?;
-        self.rows = rows;
+        self.jobs = stored.jobs;
         Ok(())
     }
 }
@@ -118,7 +116,7 @@ pub(crate) fn look(folder: &Path) -> Result<(Stored, Vec<StartRecord>), DriveErr
     }
     let failed = |error| DriveError::Database { path: path.clone(), error };
     let connection = connect(&path)?;
-    let (stored, _) = load(&connection, &path)?;
+    let stored = load(&connection, &path)?;
     let mut statement = connection.prepare("SELECT body FROM starts ORDER BY number").map_err(failed)?;
     let bodies = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let mut starts = vec![];
@@ -138,7 +136,7 @@ fn connect(path: &Path) -> Result<Connection, DriveError> {
     Ok(connection)
 }
 
-fn load(connection: &Connection, path: &Path) -> Result<(Stored, BTreeMap<String, String>), DriveError> {
+fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
     let failed = |error| DriveError::Database { path: path.to_owned(), error };
     let mut statement = connection.prepare("SELECT body FROM meta WHERE key = 'head'").map_err(failed)?;
     let mut heads = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
@@ -153,22 +151,19 @@ fn load(connection: &Connection, path: &Path) -> Result<(Stored, BTreeMap<String
     let stored = statement
         .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
         .map_err(failed)?;
-    let (mut jobs, mut rows) = (vec![], BTreeMap::new());
+    let mut jobs = BTreeMap::new();
     for row in stored {
         let (id, body) = row.map_err(failed)?;
         let Row { number, facts, entry } = parse(&body)?;
-        jobs.push((id.clone(), facts, number, entry.map(|entry| entry.entry())));
-        rows.insert(id, body);
+        jobs.insert(id, StoredJob { number, facts, entry: entry.map(|entry| entry.entry()) });
     }
-    let stored = Stored {
+    Ok(Stored {
         numbers: head.numbers,
         last: head.last.map(Time::from_ticks),
-        wake: head.wake.map(Time::from_ticks),
         nodes: head.nodes,
         state: head.state.state(),
         jobs,
-    };
-    Ok((stored, rows))
+    })
 }
 
 fn text(value: &impl Serialize) -> Result<String, DriveError> {

@@ -1,0 +1,156 @@
+//! A job that the driver knows.
+
+use miserly_core::{JobId, JobNumber, Span, Time};
+use miserly_slurm::Detail;
+use serde::{Deserialize, Serialize};
+
+use super::Step;
+use crate::notes::{Note, StartRecord};
+
+/// The first pause before a job that did not start is planned again. It doubles up to the last one.
+pub(super) const FIRST_PAUSE: Span = Span::from_ticks(30 * 1_000_000);
+pub(super) const LAST_PAUSE: Span = Span::from_ticks(600 * 1_000_000);
+
+/// A job that the driver knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) number: JobNumber,
+    /// The handle in the ledger, if it is there.
+    pub(crate) handle: Option<JobId>,
+    pub(crate) facts: Facts,
+}
+
+/// What is stored of a job beside its entry in the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Facts {
+    /// Its form, as its user gave it.
+    pub(crate) form: Detail,
+    /// Its submission, seconds since 1970.
+    pub(crate) submitted: i64,
+    pub(crate) stage: Stage,
+    /// Why it is not in the ledger, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) aside: Option<Aside>,
+    /// Whether it was placed once. Slurm then shows the number of nodes that it was given there.
+    #[serde(default)]
+    pub(crate) was_placed: bool,
+    /// How often it was placed and did not start.
+    #[serde(default)]
+    pub(crate) failures: u32,
+    /// The last comment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) told: Option<String>,
+    /// Its first promise since it was seen, and the last one, with the time for its start. Ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) promised: Option<(i64, i64)>,
+    /// Why its promise was broken, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) broken: Option<String>,
+}
+
+impl Facts {
+    /// Returns the record of its start, in seconds since 1970.
+    pub(super) fn record(&self, job: &str, start: i64) -> StartRecord {
+        let seconds = |ticks: i64| Time::from_ticks(ticks).secs();
+        StartRecord {
+            job: job.to_owned(),
+            submitted: self.submitted,
+            first: self.promised.map(|(first, _)| seconds(first)),
+            last: self.promised.map(|(_, last)| seconds(last)),
+            start,
+            broken: self.broken.clone(),
+        }
+    }
+}
+
+/// Where a job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stage {
+    /// It waits.
+    #[default]
+    Waiting,
+    /// Slurm was asked to start it.
+    Placed {
+        /// The instant, in ticks.
+        since: i64,
+        /// How often Slurm was asked.
+        asked: u32,
+        /// The nodes.
+        nodes: Vec<String>,
+        /// The reason of the policy.
+        reason: String,
+    },
+    /// It runs.
+    Running,
+}
+
+/// Why a job is set aside, and until when.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Aside {
+    /// The instant of the next try, in ticks. Without one, it is planned when the reason is gone.
+    pub(crate) until: Option<i64>,
+    pub(crate) why: String,
+}
+
+impl Case {
+    /// Sets it aside. A promise to it is broken.
+    pub(super) fn set_aside(&mut self, id: &str, aside: Aside, step: &mut Step) {
+        if self.facts.aside.as_ref() == Some(&aside) {
+            return;
+        }
+        let Aside { why, .. } = &aside;
+        step.changed = true;
+        step.notes.push((id.to_owned(), Note::SetAside { why: why.clone() }));
+        if self.facts.promised.is_some() && self.facts.broken.is_none() {
+            self.facts.broken = Some(why.clone());
+            step.notes.push((id.to_owned(), Note::PromiseBroken { latest: None, why: why.clone() }));
+        }
+        self.facts.aside = Some(aside);
+    }
+
+    /// Sets it aside after a placement without a start.
+    pub(super) fn fail(&mut self, at: Time, id: &str, why: String, step: &mut Step) {
+        self.facts.stage = Stage::Waiting;
+        self.facts.failures += 1;
+        let until = Some((at + pause(self.facts.failures)).ticks());
+        self.set_aside(id, Aside { until, why }, step);
+    }
+
+    /// Returns the first instant at which it may start, if it is not over.
+    pub(super) fn begin(&self, at: Time) -> Option<Time> {
+        self.facts.form.eligible.and_then(Time::from_secs).filter(|begin| *begin > at)
+    }
+}
+
+/// Returns the pause after so many failures.
+fn pause(failures: u32) -> Span {
+    let factor = 1_i64 << failures.saturating_sub(1).min(20);
+    Span::from_ticks(FIRST_PAUSE.ticks().saturating_mul(factor)).min(LAST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_last_one() {
+        let seconds: Vec<i64> = (1..=7).map(|failures| pause(failures).secs()).collect();
+        assert_eq!(seconds, [30, 60, 120, 240, 480, 600, 600]);
+        assert_eq!(pause(u32::MAX), LAST_PAUSE);
+    }
+
+    #[test]
+    fn a_job_that_is_set_aside_loses_its_promise_once() {
+        let facts = Facts { promised: Some((5, 9)), ..Facts::default() };
+        let mut case = Case { number: 1, handle: None, facts };
+        let mut step = Step::default();
+        let aside = Aside { until: None, why: "it is held".into() };
+        case.set_aside("7", aside.clone(), &mut step);
+        case.set_aside("7", aside, &mut step);
+        assert_eq!(step.notes.len(), 2, "{:?}", step.notes);
+        assert_eq!(case.facts.broken.as_deref(), Some("it is held"));
+        case.fail(Time::from_ticks(8), "7", "it did not start".into(), &mut step);
+        assert_eq!(case.facts.aside.unwrap().until, Some(8 + 30_000_000));
+    }
+}

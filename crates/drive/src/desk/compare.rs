@@ -1,0 +1,271 @@
+//! The differences between what Slurm shows and the ledger.
+
+use std::collections::BTreeSet;
+
+use miserly_core::{
+    Amendment, Change, Constraints, EndHow, Ended, Entry, Placement, Request, Resources, Share, Time,
+};
+use miserly_slurm::{Cluster, Detail, Job, JobState};
+
+use super::asking::own_comment;
+use super::case::{Aside, Case, Facts, Stage};
+use super::rebuild::{holds_nodes, on_hosts};
+use super::{Desk, Events, MOST_ASKED, PATIENCE, Seen, Step};
+use crate::notes::Note;
+use crate::obstacle::obstacle;
+use crate::site::Site;
+
+impl Desk {
+    /// Finds what happened since the last step.
+    pub(super) fn compare(&mut self, at: Time, seen: Seen<'_>, step: &mut Step) -> Events {
+        let Seen { cluster, details, starts, .. } = seen;
+        let mut events = Events::default();
+        let partitions = self.settings.partitions(cluster);
+        let ids: Vec<String> = self.cases.keys().cloned().collect();
+        for id in ids {
+            let job = cluster.jobs.get(&id);
+            if let Some(form) = details.get(&id) {
+                self.learn(&id, job, form);
+            }
+            match job {
+                None => self.gone(&id, starts.get(&id).copied(), &mut events, step),
+                Some(job) if holds_nodes(job) => self.runs(at, job, &mut events, step),
+                Some(job) => self.waits(at, cluster, job, &mut events, step),
+            }
+        }
+        let mut new: Vec<&Job> = cluster
+            .jobs
+            .values()
+            .filter(|job| !self.cases.contains_key(&job.id) && is_ours(job, &partitions, &self.site))
+            .collect();
+        new.sort_by_key(|job| (job.submitted, job.order()));
+        for job in new {
+            // A job that came and went between two readings has no form.
+            let Some(form) = details.get(&job.id) else { continue };
+            self.numbers += 1;
+            let facts = Facts { form: form.clone(), submitted: job.submitted, ..Facts::default() };
+            self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
+            step.changed = true;
+            if holds_nodes(job) {
+                self.runs(at, job, &mut events, step);
+            } else {
+                self.waits(at, cluster, job, &mut events, step);
+            }
+        }
+        events
+    }
+
+    /// Takes in the form of a job. That of a placed job has the nodes that it was given.
+    fn learn(&mut self, id: &str, job: Option<&Job>, form: &Detail) {
+        let Some(case) = self.cases.get_mut(id) else { return };
+        let known = &mut case.facts.form;
+        if job.is_some_and(holds_nodes) {
+            known.on = form.on.clone();
+        } else {
+            let comment = known.comment.take().filter(|_| case.facts.told.is_some());
+            let (least_nodes, most_nodes, nodes) = if case.facts.was_placed {
+                (known.least_nodes, known.most_nodes, std::mem::take(&mut known.nodes))
+            } else {
+                (form.least_nodes, form.most_nodes, form.nodes.clone())
+            };
+            let comment = comment.or_else(|| own_comment(form.comment.as_deref()));
+            *known = Detail { least_nodes, most_nodes, nodes, comment, ..form.clone() };
+        }
+    }
+
+    fn gone(&mut self, id: &str, start: Option<i64>, events: &mut Events, step: &mut Step) {
+        let Some(mut case) = self.cases.remove(id) else { return };
+        let held = case.facts.stage != Stage::Waiting;
+        let mut ran = held;
+        if matches!(case.facts.stage, Stage::Placed { .. }) {
+            // It was cancelled before its start, if there is none.
+            ran = start.is_some();
+            step.starts.extend(start.map(|start| case.facts.record(id, start)));
+        }
+        self.leave(&mut case, held, events);
+        step.changed = true;
+        step.notes.push((id.to_owned(), Note::Gone { ran }));
+    }
+
+    /// A job holds nodes.
+    fn runs(&mut self, at: Time, job: &Job, events: &mut Events, step: &mut Step) {
+        let (site, driver) = (&self.site, &self.driver);
+        let Some(case) = self.cases.get_mut(&job.id) else { return };
+        let here = job.on.iter().any(|node| site.find(node).is_some());
+        let started = case.facts.stage != Stage::Running;
+        if started {
+            step.changed = true;
+            let start = job.start.unwrap_or(at.secs());
+            if matches!(case.facts.stage, Stage::Placed { .. }) {
+                let record = case.facts.record(&job.id, start);
+                step.notes.push((job.id.clone(), Note::Started { start, promised: record.last }));
+                step.starts.push(record);
+            } else {
+                step.notes.push((job.id.clone(), Note::StartedBySlurm));
+                events.disturbed = true;
+            }
+            case.facts.stage = Stage::Running;
+            case.facts.aside = None;
+        }
+        let entry = case.handle.and_then(|handle| driver.as_ref()?.ledger().get(handle));
+        match entry {
+            Some(_) if !here => events.disturbed = true,
+            Some(entry) => {
+                // It has other nodes or processors there than the ledger says.
+                let has = on_hosts(site, job, &case.facts.form);
+                let held = entry.placement().map(Placement::shares).unwrap_or_default();
+                let same = |share: &Share| {
+                    let usable = site.capacity(share.host) != Resources::NONE;
+                    !usable || has.iter().any(|(host, amount)| (*host, *amount) == (share.host, share.amount))
+                };
+                let shares = held.len() == has.len() && held.iter().all(same);
+                events.disturbed |= !shares && !has.is_empty();
+                let estimate = self.settings.estimate(job.limit);
+                if entry.request.estimate != estimate
+                    && let Some(job) = case.handle
+                {
+                    events.round.amended.push(Amendment { job, change: Change::Estimate(estimate) });
+                    step.changed = true;
+                }
+            }
+            None => events.disturbed |= here,
+        }
+    }
+
+    /// A job waits.
+    fn waits(&mut self, at: Time, cluster: &Cluster, job: &Job, events: &mut Events, step: &mut Step) {
+        // It is put back at the end.
+        let Some(mut case) = self.cases.remove(&job.id) else { return };
+        self.waits_as(at, cluster, job, &mut case, events, step);
+        self.cases.insert(job.id.clone(), case);
+    }
+
+    fn waits_as(
+        &mut self,
+        at: Time,
+        cluster: &Cluster,
+        job: &Job,
+        case: &mut Case,
+        events: &mut Events,
+        step: &mut Step,
+    ) {
+        let why = obstacle(&self.settings, &self.site, cluster, job, &case.facts.form);
+        let begin = case.begin(at);
+        let why = why.or_else(|| {
+            let later = begin.filter(|_| !self.settings.policy.needs().begin_and_deadline)?;
+            Some(Aside { until: Some(later.ticks()), why: "it may not start yet".to_owned() })
+        });
+        match &mut case.facts.stage {
+            Stage::Running => {
+                // It was requeued.
+                self.leave(case, true, events);
+                case.facts.form.on.clear();
+                let form = case.facts.form.clone();
+                case.facts = Facts { form, submitted: case.facts.submitted, ..Facts::default() };
+                step.changed = true;
+                step.notes.push((job.id.clone(), Note::Requeued));
+            }
+            Stage::Placed { asked: 0, nodes, .. } if nodes.iter().any(|node| !self.site.is_usable(node)) => {
+                // Nobody knows of the placement yet.
+                self.leave(case, true, events);
+                case.facts.stage = Stage::Waiting;
+            }
+            Stage::Placed { since, asked, .. } => {
+                let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
+                let waited = at - Time::from_ticks(*since);
+                let failed = match &why {
+                    Some(aside) => Some(aside.why.clone()),
+                    None if waited > PATIENCE => Some(format!(
+                        "it did not start: {}",
+                        job.reason.as_deref().unwrap_or("Slurm gives no reason")
+                    )),
+                    None if !is_there && *asked >= MOST_ASKED => {
+                        Some("Slurm refuses its placement".to_owned())
+                    }
+                    None => None,
+                };
+                let Some(why) = failed else { return };
+                self.leave(case, true, events);
+                case.fail(at, &job.id, why, step);
+                return;
+            }
+            Stage::Waiting => {}
+        }
+        if let Some(aside) = why {
+            self.leave(case, false, events);
+            case.set_aside(&job.id, aside, step);
+            return;
+        }
+        if let Some(Aside { until: Some(until), .. }) = case.facts.aside
+            && until > at.ticks()
+        {
+            return;
+        }
+        let request = Request {
+            number: case.number,
+            user: Some(job.user),
+            constraints: Constraints { begin, ..Constraints::NONE },
+            ..Request::new(
+                case.number,
+                Time::from_secs(job.submitted).unwrap_or(at).min(at),
+                self.settings.estimate(job.limit),
+                self.site.demand(job, &case.facts.form),
+            )
+        };
+        let Some(handle) = case.handle else {
+            events.arrived.push((job.id.clone(), request));
+            return;
+        };
+        let before = match &self.driver {
+            Some(driver) => driver.ledger().get(handle).map(|entry| &entry.request),
+            None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
+        };
+        match before {
+            Some(before) if before.demand != request.demand => {
+                self.leave(case, false, events);
+                events.arrived.push((job.id.clone(), request));
+            }
+            Some(before) => {
+                let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });
+                if before.estimate != request.estimate {
+                    amend(Change::Estimate(request.estimate));
+                }
+                if before.constraints.begin.filter(|begin| *begin > at) != begin {
+                    amend(Change::Begin(begin));
+                }
+            }
+            None => {
+                case.handle = None;
+                events.arrived.push((job.id.clone(), request));
+            }
+        }
+    }
+
+    /// Takes a job out of the ledger: it ended, or it was withdrawn.
+    fn leave(&mut self, case: &mut Case, ended: bool, events: &mut Events) {
+        let Some(handle) = case.handle.take() else { return };
+        self.by_handle.remove(&handle);
+        self.moved.remove(&handle);
+        if !ended {
+            events.round.withdrawn.push(handle);
+            return;
+        }
+        events.round.ended.push(Ended { job: handle, how: EndHow::Done });
+        // A host that has only what jobs hold there loses it.
+        let Some(driver) = &self.driver else { return };
+        let entry = driver.ledger().get(handle);
+        let machine = driver.ledger().machine();
+        let shares = entry.and_then(Entry::placement).map(Placement::shares).unwrap_or_default();
+        let shrinks = |share: &Share| machine.host(share.host).capacity != self.site.capacity(share.host);
+        events.disturbed |= shares.iter().any(shrinks);
+    }
+}
+
+/// Returns whether a job is the driver's business: it waits in a driven partition, or holds one of its nodes.
+pub(super) fn is_ours(job: &Job, partitions: &BTreeSet<String>, site: &Site) -> bool {
+    if holds_nodes(job) {
+        job.on.iter().any(|node| site.find(node).is_some())
+    } else {
+        job.state == JobState::Pending && job.partitions.iter().any(|name| partitions.contains(name))
+    }
+}

@@ -1,0 +1,327 @@
+//! The state of the driver, and its decisions. Nothing here reads a clock, a file or a cluster.
+//!
+//! Each step compares what Slurm shows with the ledger. The differences are events: submissions, ends, changes. The policy
+//! decides in a pass, and the starts become [`Order`]s. An order that has no effect is given again, because the next step finds
+//! the same difference.
+
+mod asking;
+
+mod case;
+
+mod compare;
+
+mod rebuild;
+
+mod starts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Driver, Effect, Entry, Expected, Fault, JobId, JobNumber, Ledger, LedgerState, Placement, Request, Round,
+    Span, State, Submission, Time,
+};
+use miserly_slurm::{Cluster, Detail, Job};
+
+use self::case::Case;
+pub(crate) use self::case::{Aside, Facts, Stage};
+use self::compare::is_ours;
+use self::rebuild::holds_nodes;
+use crate::notes::{Note, StartRecord};
+use crate::orders::Order;
+use crate::site::Site;
+use crate::{DriveError, Settings};
+
+/// The time for a placed job to start. A promise that is told has it in addition.
+pub(crate) const PATIENCE: Span = Span::from_ticks(15 * 1_000_000);
+
+/// The most placements that are asked for without effect.
+const MOST_ASKED: u32 = 3;
+
+/// A wake-up that is later than this was missed.
+const LATE: Span = Span::from_ticks(10 * 1_000_000);
+
+/// A driver whose state is older than this was away.
+const AWAY: Span = Span::from_ticks(60 * 1_000_000);
+
+/// What Slurm shows.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) cluster: &'a Cluster,
+    /// The forms of the jobs that were unknown.
+    pub(crate) details: &'a BTreeMap<String, Detail>,
+    /// Whether the nodes were read with the jobs.
+    pub(crate) is_complete: bool,
+    /// The starts of jobs that have come and gone since they were placed, seconds since 1970.
+    pub(crate) starts: &'a BTreeMap<String, i64>,
+}
+
+/// The outcome of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The commands for Slurm, in order.
+    pub orders: Vec<Order>,
+    /// What happened.
+    pub notes: Vec<(String, Note)>,
+    /// The jobs that started.
+    pub starts: Vec<StartRecord>,
+    /// Whether jobs would be placed by an old view of the nodes. There are no orders then: the next step gives them.
+    pub(crate) wants_nodes: bool,
+    /// Whether anything changed that has to be stored.
+    pub(crate) changed: bool,
+}
+
+/// The stored state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stored {
+    pub(crate) numbers: JobNumber,
+    /// The instant of the last step, ticks.
+    pub(crate) last: Option<Time>,
+    /// The nodes, in the order of the hosts of the stored placements.
+    pub(crate) nodes: Vec<String>,
+    pub(crate) state: LedgerState,
+    /// The jobs, by name.
+    pub(crate) jobs: BTreeMap<String, StoredJob>,
+}
+
+/// A job as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredJob {
+    pub(crate) number: JobNumber,
+    pub(crate) facts: Facts,
+    /// Its entry in the ledger, if it is there.
+    pub(crate) entry: Option<Entry>,
+}
+
+/// The driver of a cluster, between its readings.
+pub(crate) struct Desk {
+    settings: Settings,
+    site: Site,
+    driver: Option<Driver>,
+    /// The entries of a stored state, until there is a driver.
+    restored: Vec<(JobId, Entry)>,
+    state: LedgerState,
+    cases: BTreeMap<String, Case>,
+    by_handle: BTreeMap<JobId, String>,
+    numbers: JobNumber,
+    last: Option<Time>,
+    /// Whether the ledger must be made again from what Slurm shows.
+    stale: bool,
+    /// The nodes of the stored placements.
+    nodes: Vec<String>,
+    /// The placements of jobs that start elsewhere than the policy wanted, until the ledger has them.
+    moved: BTreeMap<JobId, Placement>,
+    /// The handle at which the search for an unused one begins.
+    cursor: u32,
+}
+
+/// The events of a step.
+#[derive(Default)]
+struct Events {
+    round: Round,
+    /// Whether something happened that no event describes.
+    disturbed: bool,
+    /// Jobs to admit: name, request.
+    arrived: Vec<(String, Request)>,
+}
+
+impl Desk {
+    pub(crate) fn new(settings: Settings, stored: Stored) -> Desk {
+        let mut cases = BTreeMap::new();
+        let mut restored = vec![];
+        let mut by_handle = BTreeMap::new();
+        for (handle, (id, StoredJob { number, facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
+            let handle = entry.map(|entry| {
+                restored.push((handle, entry));
+                by_handle.insert(handle, id.clone());
+                handle
+            });
+            cases.insert(id, Case { number, handle, facts });
+        }
+        Desk {
+            settings,
+            site: Site::default(),
+            driver: None,
+            restored,
+            state: stored.state,
+            cases,
+            by_handle,
+            numbers: stored.numbers,
+            last: stored.last,
+            stale: true,
+            nodes: stored.nodes,
+            moved: BTreeMap::new(),
+            cursor: 0,
+        }
+    }
+
+    /// Returns the state to store.
+    pub(crate) fn stored(&self) -> Stored {
+        let ledger = self.driver.as_ref().map(Driver::ledger);
+        let entry = |handle: JobId| match ledger {
+            Some(ledger) => ledger.get(handle).cloned(),
+            None => self.restored.iter().find(|(job, _)| *job == handle).map(|(_, entry)| entry.clone()),
+        };
+        let job = |(id, case): (&String, &Case)| {
+            let entry = case.handle.and_then(entry);
+            (id.clone(), StoredJob { number: case.number, facts: case.facts.clone(), entry })
+        };
+        Stored {
+            numbers: self.numbers,
+            last: self.last,
+
+            nodes: self.nodes.clone(),
+            state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
+            jobs: self.cases.iter().map(job).collect(),
+        }
+    }
+
+    /// Returns the instant at which the policy wants to be called again, or a job is tried again.
+    pub(crate) fn wake(&self) -> Option<Time> {
+        let asides =
+            self.cases.values().filter_map(|case| case.facts.aside.as_ref()?.until).map(Time::from_ticks);
+        self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).min()
+    }
+
+    /// Returns the jobs whose form is not known: those that are new, and those that run on several nodes.
+    pub(crate) fn unknown<'a>(&self, cluster: &'a Cluster, changed: &BTreeSet<&str>) -> Vec<&'a str> {
+        let partitions = self.settings.partitions(cluster);
+        let wanted = |job: &&Job| {
+            let is_placed = job.reservation.as_deref() == Some(&self.settings.reservation);
+            match self.cases.get(&job.id) {
+                _ if !is_ours(job, &partitions, &self.site) && !self.site_is_new() => false,
+                None => true,
+                Some(case) => {
+                    let has = case.facts.form.on.len() == job.on.len();
+                    if holds_nodes(job) {
+                        !has && job.on.len() > 1
+                    } else {
+                        changed.contains(job.id.as_str()) && !is_placed
+                    }
+                }
+            }
+        };
+        cluster.jobs.values().filter(wanted).map(|job| job.id.as_str()).collect()
+    }
+
+    /// Returns the placed jobs that are gone.
+    pub(crate) fn vanished(&self, cluster: &Cluster) -> Vec<String> {
+        let is_gone = |(id, case): &(&String, &Case)| {
+            matches!(case.facts.stage, Stage::Placed { .. }) && !cluster.jobs.contains_key(*id)
+        };
+        self.cases.iter().filter(is_gone).map(|(id, _)| id.clone()).collect()
+    }
+
+    fn site_is_new(&self) -> bool {
+        self.site.len() == 0
+    }
+
+    /// Makes one step, with what Slurm shows at `now`.
+    pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
+        let cluster = seen.cluster;
+        let mut step = Step::default();
+        let due = self.wake().filter(|wake| *wake <= now);
+        let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
+        let away = was_gone || due.is_some_and(|due| now - due > LATE);
+        // A wake-up has its own instant.
+        let mut at =
+            due.filter(|_| !away).unwrap_or(now).max(self.last.map_or(now, |last| last + Span::TICK));
+        let site = Site::new(cluster, &self.settings.partitions(cluster), &self.settings.reservation);
+        if site.len() == 0 {
+            return Err(DriveError::NoNodes);
+        }
+        if site != self.site {
+            self.renumber(&site);
+            self.site = site;
+            self.stale = true;
+            // What was too large may fit.
+            for case in self.cases.values_mut() {
+                if let Some(aside) = &mut case.facts.aside
+                    && aside.until.is_some()
+                    && case.facts.failures == 0
+                {
+                    aside.until = Some(at.ticks());
+                }
+            }
+        }
+        let mut events = self.compare(at, seen, &mut step);
+        if away {
+            events.round.fault = Some(Fault::Away);
+        }
+        for tries in 0.. {
+            let mut effects = vec![];
+            self.play(at, cluster, std::mem::take(&mut events), &mut effects)?;
+            events = self.carry_out(at, cluster, effects, &mut step);
+            let more = self.driver.as_ref().and_then(Driver::wake).filter(|wake| *wake <= now);
+            if events.disturbed || !events.round.is_empty() {
+                // Should the policy place a job again and again where it cannot be, the next step goes on.
+                if tries >= 8 {
+                    self.stale = true;
+                    break;
+                }
+            } else if let Some(wake) = more
+                && tries < 8
+            {
+                at = wake.max(at + Span::TICK);
+            } else {
+                break;
+            }
+        }
+        self.last = Some(at);
+        step.wants_nodes = !seen.is_complete && self.has_unasked(cluster);
+        if !step.wants_nodes {
+            self.give_orders(cluster, &mut step);
+        }
+        Ok(step)
+    }
+
+    /// Plays a round of events, on a new ledger if the old one is no longer true.
+    fn play(
+        &mut self,
+        at: Time,
+        cluster: &Cluster,
+        events: Events,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), DriveError> {
+        let Events { mut round, disturbed, mut arrived } = events;
+        if disturbed || self.stale || self.driver.is_none() {
+            self.rebuild(at, cluster, &mut round)?;
+        } else {
+            self.find_overdue(at, &mut round);
+        }
+        arrived.sort_by_key(|(_, request)| request.number);
+        for (id, request) in arrived {
+            let job = self.unused();
+            let Some(case) = self.cases.get_mut(&id) else { continue };
+            case.handle = Some(job);
+            case.facts.aside = None;
+            self.by_handle.insert(job, id);
+            round.submitted.push(Submission { job, request });
+        }
+        let Some(driver) = &mut self.driver else { return Ok(()) };
+        let due = driver.wake().is_some_and(|wake| wake <= at);
+        if round.is_empty() && !due {
+            return Ok(());
+        }
+        driver.round(at, &mut round, effects)?;
+        Ok(())
+    }
+
+    fn find_overdue(&self, at: Time, round: &mut Round) {
+        let Some(driver) = &self.driver else { return };
+        let ended: BTreeSet<JobId> = round.ended.iter().map(|ended| ended.job).collect();
+        let is_overdue = |job: &JobId| matches!(driver.ledger().entry(*job).state, State::Running { expected: Expected::At(end), .. } if end <= at);
+        round.overdue.extend(driver.ledger().running().filter(|job| !ended.contains(job)).filter(is_overdue));
+    }
+
+    /// Returns a handle that no job has. Handles stay below twice the number of jobs.
+    fn unused(&mut self) -> JobId {
+        if self.cursor as usize > 2 * self.by_handle.len() {
+            self.cursor = 0;
+        }
+        while self.by_handle.contains_key(&JobId(self.cursor)) {
+            self.cursor += 1;
+        }
+        self.cursor += 1;
+        JobId(self.cursor - 1)
+    }
+}

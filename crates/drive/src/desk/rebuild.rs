@@ -1,0 +1,221 @@
+//! The ledger, made again from what Slurm shows.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{
+    Amendment, Change, Driver, Entry, EventOrder, Expected, Fault, HostId, JobId, JobNumber, Kind, Ledger,
+    Pes, Placement, Procs, Progress, Request, Resources, Round, Share, SlotId, Span, State, Time, work,
+};
+use miserly_slurm::{Cluster, Detail, Job, JobState};
+
+use super::Desk;
+use super::case::Stage;
+use crate::DriveError;
+use crate::site::{Site, gpus};
+
+impl Desk {
+    /// Moves the stored placements to the hosts of another site.
+    pub(super) fn renumber(&mut self, site: &Site) {
+        let names: Vec<String> = site.names().map(str::to_owned).collect();
+        let before = std::mem::replace(&mut self.nodes, names);
+        let entries = match self.driver.take() {
+            Some(driver) => {
+                self.state = driver.ledger().state();
+                let ledger = driver.ledger();
+                let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
+                jobs.map(|job| (job, ledger.entry(job).clone())).collect()
+            }
+            None => std::mem::take(&mut self.restored),
+        };
+        let moved = |placement: Placement| -> Option<Placement> {
+            let share = |share: &Share| {
+                let host = site.find(before.get(share.host.index())?)?;
+                Some(Share { host, ..share.clone() })
+            };
+            let shares: Option<Vec<Share>> = placement.shares().iter().map(share).collect();
+            shares.map(of_shares)
+        };
+        let entry = |(job, mut entry): (JobId, Entry)| {
+            let had = entry.planned_on.is_some();
+            entry.planned_on = entry.planned_on.take().and_then(moved);
+            if had && entry.planned_on.is_none() {
+                entry.planned = None;
+            }
+            if let State::Running { placement, .. } = &mut entry.state {
+                *placement = moved(placement.clone())?;
+            }
+            Some((job, entry))
+        };
+        self.restored = entries.into_iter().filter_map(entry).collect();
+    }
+
+    /// Makes the ledger again: the jobs that wait, from the ledger before, and those that hold nodes, from Slurm.
+    pub(super) fn rebuild(
+        &mut self,
+        at: Time,
+        cluster: &Cluster,
+        round: &mut Round,
+    ) -> Result<(), DriveError> {
+        let mut entries: BTreeMap<JobId, Entry> = std::mem::take(&mut self.restored).into_iter().collect();
+        if let Some(driver) = self.driver.take() {
+            let ledger = driver.ledger();
+            self.state = ledger.state();
+            let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
+            entries.extend(jobs.map(|job| (job, ledger.entry(job).clone())));
+        }
+        for job in round.ended.drain(..).map(|ended| ended.job).chain(round.withdrawn.drain(..)) {
+            entries.remove(&job);
+        }
+        for Amendment { job, change } in round.amended.drain(..) {
+            if let Some(entry) = entries.get_mut(&job) {
+                match change {
+                    Change::Estimate(estimate) => entry.request.estimate = estimate,
+                    Change::Begin(begin) => entry.request.constraints.begin = begin,
+                }
+            }
+        }
+        round.overdue.clear();
+        self.by_handle.retain(|job, _| entries.contains_key(job));
+        let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
+        let mut held = vec![Resources::NONE; self.site.len()];
+        let ids: Vec<String> = self.cases.keys().cloned().collect();
+        for id in ids {
+            let case = &self.cases[&id];
+            let placed = match &case.facts.stage {
+                Stage::Waiting => continue,
+                Stage::Placed { nodes, .. } => {
+                    let moved = case.handle.and_then(|handle| self.moved.get(&handle));
+                    let known = moved.or_else(|| entries.get(&case.handle?)?.placement()).cloned();
+                    known.filter(|known| {
+                        known.shares().iter().map(|share| self.site.name(share.host)).eq(nodes)
+                    })
+                }
+                Stage::Running => cluster.jobs.get(&id).and_then(|job| {
+                    let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
+                    let shares: Vec<Share> =
+                        on_hosts(&self.site, job, &case.facts.form).into_iter().map(share).collect();
+                    (!shares.is_empty()).then(|| of_shares(shares))
+                }),
+            };
+            let (Some(placement), Some(job)) = (placed, cluster.jobs.get(&id)) else {
+                // It holds none of the nodes that are in service.
+                if let Some(handle) = case.handle {
+                    entries.remove(&handle);
+                    self.by_handle.remove(&handle);
+                }
+                if let Some(case) = self.cases.get_mut(&id) {
+                    case.handle = None;
+                }
+                continue;
+            };
+            for share in placement.shares() {
+                held[share.host.index()] = held[share.host.index()].plus(&share.amount);
+            }
+            let start = job.start.filter(|_| case.facts.stage == Stage::Running).and_then(Time::from_secs);
+            let (number, handle) = (case.number, case.handle);
+            let handle = handle.unwrap_or_else(|| self.unused());
+            let before = entries.remove(&handle);
+            let estimate = self.settings.estimate(job.limit);
+            let entry = running(at, start, estimate, placement, before, (job, number), &mut admitted);
+            entries.insert(handle, entry);
+            self.by_handle.insert(handle, id.clone());
+            if let Some(case) = self.cases.get_mut(&id) {
+                case.handle = Some(handle);
+            }
+        }
+        for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
+            entry.request.submit = entry.request.submit.min(at);
+        }
+        let machine = self.site.machine(&held);
+        let needs = self.settings.policy.needs();
+        if let Some(machine) = needs.unmet(&machine) {
+            return Err(DriveError::Machine { policy: self.settings.policy.to_string(), machine });
+        }
+        let policy = self.settings.policy.build(&machine, self.settings.seed)?;
+        let ledger = Ledger::restored(machine, entries.into_iter().collect())
+            .map_err(|rule| DriveError::Ledger(rule.to_string()))?
+            .with_state(std::mem::take(&mut self.state));
+        let mut driver = Driver::new(ledger, policy, EventOrder::Batched);
+        driver.resume(at, None);
+        self.driver = Some(driver);
+        self.stale = false;
+        self.moved.clear();
+        round.fault = Some(round.fault.take().unwrap_or(Fault::Hosts));
+        Ok(())
+    }
+}
+
+/// Returns whether a job has nodes: it starts, runs, is stopped or ends.
+pub(super) fn holds_nodes(job: &Job) -> bool {
+    job.state != JobState::Pending && !job.on.is_empty()
+}
+
+/// Returns what a job has on the hosts of the site. Where Slurm does not say it, each of its nodes has the same.
+pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
+    let nodes = (job.on.len() as u64).max(1);
+    let whole = site.demand(job, form);
+    let each = |node: &String| {
+        let host = site.find(node)?;
+        if site.is_whole() || form.exclusive {
+            return Some((host, site.equipment(host)));
+        }
+        let (cpus, memory) = match form.on.get(node) {
+            Some(on) => (on.cpus, on.memory.saturating_mul(1024)),
+            None => (job.cpus.div_ceil(nodes), whole.get(Kind::Memory).div_ceil(nodes)),
+        };
+        let memory = if site.hosts_account(Kind::Memory) { memory } else { 0 };
+        let gpus = gpus(form.gres_per_node.as_deref());
+        let amount = Resources::cpus(cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
+        Some((host, amount))
+    };
+    let mut on: Vec<_> = job.on.iter().filter_map(each).collect();
+    on.sort_by_key(|(host, _)| *host);
+    on
+}
+
+/// Returns the placement of these shares.
+fn of_shares(mut shares: Vec<Share>) -> Placement {
+    if shares.len() == 1 {
+        return Placement::from_share(shares.swap_remove(0));
+    }
+    Placement::across(SlotId(0), shares)
+}
+
+/// Returns the entry of a job that holds nodes.
+fn running(
+    at: Time,
+    start: Option<Time>,
+    estimate: Span,
+    placement: Placement,
+    before: Option<Entry>,
+    (job, number): (&Job, JobNumber),
+    admitted: &mut u64,
+) -> Entry {
+    let had = before.as_ref().and_then(|entry| match entry.state {
+        State::Running { start, .. } => Some(start),
+        _ => None,
+    });
+    // The plans of others begin at the decision. The margin of its limit has the time until it starts.
+    let start = had.or(start).unwrap_or(at).min(at);
+    let demand = placement.total();
+    let procs = demand.cpus_count().max(Procs::new(1));
+    let submit = Time::from_secs(job.submitted).unwrap_or(start).min(start);
+    let request = Request { user: Some(job.user), ..Request::new(number, submit, estimate, demand) };
+    let mut entry = before.unwrap_or_else(|| {
+        *admitted += 1;
+        Entry::waiting(request.clone(), *admitted - 1)
+    });
+    entry.request = request;
+    (entry.planned, entry.planned_on) = (None, None);
+    let end = (start + entry.planned_span()).max(at + Span::TICK);
+    entry.progress = Progress { done: work(at - start, procs), at, procs, ..Progress::default() };
+    entry.state = State::Running {
+        start,
+        since: start,
+        expected: Expected::At(end),
+        placement,
+        released: false,
+        quantum: None,
+    };
+    entry
+}

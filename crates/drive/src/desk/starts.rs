@@ -1,0 +1,119 @@
+//! The decisions of a pass, carried out.
+
+use miserly_core::{BreachCause, Effect, EndHow, Ended, JobId, Placement, StartReason, Time};
+use miserly_slurm::Cluster;
+
+use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
+use super::{Desk, Events, PATIENCE, Step};
+use crate::notes::Note;
+use crate::seats::seats;
+
+impl Desk {
+    /// Carries out the decisions of a pass. Returns what they bring about at once.
+    pub(super) fn carry_out(
+        &mut self,
+        at: Time,
+        cluster: &Cluster,
+        effects: Vec<Effect>,
+        step: &mut Step,
+    ) -> Events {
+        let mut events = Events::default();
+        let mut started: Vec<(JobId, StartReason)> = vec![];
+        step.changed |= !effects.is_empty();
+        for effect in effects {
+            let Some(id) = self.by_handle.get(&effect.job()).cloned() else { continue };
+            let Some(case) = self.cases.get_mut(&id) else { continue };
+            match effect {
+                Effect::Started { job, reason, .. } => started.push((job, reason)),
+                Effect::Promised { latest, .. } => {
+                    let latest = told(latest);
+                    let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
+                    case.facts.promised = Some((first, latest.ticks()));
+                    // One that starts at once is told of its start.
+                    if latest - at > PATIENCE {
+                        step.notes.push((id, Note::Promised { latest: latest.secs() }));
+                    }
+                }
+                Effect::PromiseBroken { latest, why, .. } => {
+                    let latest = told(latest);
+                    let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
+                    case.facts.promised = Some((first, latest.ticks()));
+                    let why = cause(why).to_owned();
+                    case.facts.broken = Some(why.clone());
+                    let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
+                    step.notes.push((id, Note::PromiseBroken { latest, why }));
+                }
+                Effect::Refused { .. } => {
+                    case.handle = None;
+                    self.by_handle.remove(&effect.job());
+                    let why = "it is too large for the nodes in service".to_owned();
+                    case.set_aside(&id, Aside { until: Some((at + LAST_PAUSE).ticks()), why }, step);
+                }
+                // A plan is no promise. No policy that does the others is accepted.
+                _ => {}
+            }
+        }
+        self.seat(at, cluster, &started, &mut events, step);
+        events
+    }
+
+    /// Finds the nodes of the jobs that start.
+    fn seat(
+        &mut self,
+        at: Time,
+        cluster: &Cluster,
+        started: &[(JobId, StartReason)],
+        events: &mut Events,
+        step: &mut Step,
+    ) {
+        let Some(driver) = &self.driver else { return };
+        let ledger = driver.ledger();
+        let mut free = ledger.free_hosts().each().to_vec();
+        let placements: Vec<Placement> =
+            started.iter().filter_map(|(job, _)| ledger.get(*job)?.placement().cloned()).collect();
+        for share in placements.iter().flat_map(Placement::shares) {
+            free[share.host.index()] = free[share.host.index()].plus(&share.amount);
+        }
+        for ((handle, reason), wanted) in started.iter().zip(&placements) {
+            let Some(id) = self.by_handle.get(handle).cloned() else { continue };
+            let (Some(case), Some(job)) = (self.cases.get_mut(&id), cluster.jobs.get(&id)) else { continue };
+            let found = seats(&self.site, job, &case.facts.form, &free, wanted);
+            let Some(found) = found else {
+                events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
+                case.handle = None;
+                self.by_handle.remove(handle);
+                let why = "no nodes of the form that it asks for are free".to_owned();
+                case.set_aside(&id, Aside { until: Some((at + FIRST_PAUSE).ticks()), why }, step);
+                continue;
+            };
+            for share in found.shares() {
+                free[share.host.index()] = free[share.host.index()].less(&share.amount);
+            }
+            let nodes: Vec<String> =
+                found.shares().iter().map(|share| self.site.name(share.host).to_owned()).collect();
+            events.disturbed |= found != *wanted;
+            let reason = reason.as_str().to_owned();
+            case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes, reason };
+            case.facts.was_placed = true;
+            case.facts.aside = None;
+            if found != *wanted {
+                // The ledger is made again with it.
+                self.moved.insert(*handle, found);
+            }
+        }
+    }
+}
+
+/// Returns the promise of a policy, as it is told: with the time that a start takes.
+fn told(latest: Time) -> Time {
+    if latest == Time::MAX { latest } else { latest + PATIENCE }
+}
+
+fn cause(why: BreachCause) -> &'static str {
+    match why {
+        BreachCause::Overdue => "a job runs past its limit",
+        BreachCause::Away => "the driver was away",
+        BreachCause::Capacity => "nodes were lost or used otherwise",
+        BreachCause::Amended => "the limit of a job was changed",
+    }
+}
