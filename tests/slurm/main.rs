@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
 mod drive;
+mod experiment;
 
 use std::collections::BTreeMap;
 use std::fs;

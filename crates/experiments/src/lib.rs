@@ -33,5 +33,5 @@ mod overview;
 mod table;
 
 pub use overview::{Overview, overview};
-pub use session::{Session, page, write_page};
+pub use session::{Session, page, run_part, write_page};
 pub use table::Table;

@@ -8,8 +8,8 @@ use miserly_report::page::{Block, Page, html, markdown};
 use miserly_workload::{ProcsField, describe};
 
 use crate::experiment::{
-    Executed, Experiment, ExperimentError, Index, IndexedRun, IndexedTrace, Logs, Machines, Plan, Store,
-    Watcher, execute,
+    Executed, Experiment, ExperimentError, Index, IndexedRun, IndexedTrace, Logs, Machines, Part, Plan,
+    Store, Watcher, execute, execute_part,
 };
 use crate::present;
 use crate::results::{self, Results};
@@ -55,6 +55,22 @@ impl Session {
     /// Returns the number of jobs to simulate in the runs that are not stored yet.
     pub fn open_jobs(&self) -> u64 {
         crate::experiment::open_jobs(&self.plan, &self.store)
+    }
+
+    /// Returns the number of different runs.
+    pub fn runs(&self) -> usize {
+        self.plan.distinct().len()
+    }
+
+    /// Returns the number of runs that are stored.
+    pub fn stored(&self) -> usize {
+        let is_stored = |run: &&crate::experiment::PlannedRun| self.store.path(Store::run(&run.key)).exists();
+        self.plan.distinct().into_iter().filter(is_stored).count()
+    }
+
+    /// Returns the parts, of so many, that have runs that are not stored yet.
+    pub fn open_parts(&self, count: usize) -> Vec<usize> {
+        crate::experiment::open_parts(&self.plan, &self.store, count)
     }
 
     /// Makes the runs that are not stored yet, and writes the index of the folder.
@@ -138,6 +154,25 @@ impl Session {
             runs: self.plan.runs.iter().map(run).collect(),
         }
     }
+}
+
+/// Makes the runs of a part of an experiment that are not stored yet in its folder, which may be shared by several processes.
+///
+/// It writes the results of runs only. A [`Session`] has made the folder, and makes the rest of it.
+///
+/// # Errors
+/// If a log is missing or unfit, the folder is not that of an experiment, or a run fails. Finished runs are stored.
+pub fn run_part(
+    experiment: &Experiment,
+    folders: &[PathBuf],
+    folder: &Path,
+    part: Part,
+    watcher: &dyn Watcher,
+) -> Result<Executed, ExperimentError> {
+    let machines = Machines::open(experiment, folders)?;
+    let logs = Logs::open(experiment, folders, &machines)?;
+    let plan = Plan::new(experiment, &logs, &machines)?;
+    execute_part(&plan, &Store::shared(folder)?, part, watcher)
 }
 
 /// Returns the page of the results in a folder.

@@ -61,6 +61,8 @@ pub struct Configuration {
     pub select: String,
     /// What of a node counts, such as `CR_CORE_MEMORY`.
     pub select_parameters: Option<String>,
+    /// The number above all numbers of tasks of an array.
+    pub array_size: u64,
     /// The time that jobs get beyond their limits before they are told to end, in seconds; none if there is no end to it.
     pub over_limit: Option<u64>,
     /// The time between that and their being killed, in seconds.
@@ -299,6 +301,7 @@ impl Configuration {
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),
             select: required("SelectType")?,
             select_parameters: value("SelectTypeParameters").map(|text| text.to_uppercase()),
+            array_size: value("MaxArraySize").as_deref().and_then(first_number).unwrap_or(1001),
             over_limit: match value("OverTimeLimit").as_deref().and_then(first_number) {
                 Some(minutes) => Some(minutes * 60),
                 None if value("OverTimeLimit").as_deref() == Some("UNLIMITED") => None,

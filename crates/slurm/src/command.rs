@@ -84,6 +84,15 @@ impl Slurm {
         Ok(self.run("scontrol", &["-d", "-o"], Some(lines(commands)))?.answer)
     }
 
+    /// Submits a script. Returns what `sbatch` says.
+    pub(crate) fn submit(&self, options: &[&str], script: String) -> Result<String, SlurmError> {
+        let Answered { answer, failed } = self.run("sbatch", options, Some(script))?;
+        match failed {
+            Some(message) => Err(SlurmError::Failed { program: "sbatch".to_owned(), message }),
+            None => Ok(answer.text),
+        }
+    }
+
     #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]
     fn run(&self, program: &str, arguments: &[&str], input: Option<String>) -> Result<Answered, SlurmError> {
         let failed = |error: io::Error| match error.kind() {

@@ -5,9 +5,11 @@
 //! [`log()`] is the accounting as a job log.
 //!
 //! Only text formats are read, which are the same in all versions since 22.05; the JSON of the commands is not.
-//! [`Slurm::control`] alone changes a cluster.
+//! [`Slurm::control`] and [`Slurm::submit_array`] alone change a cluster.
 
 mod accounting;
+
+mod array;
 
 mod audit;
 
@@ -28,6 +30,7 @@ mod queues;
 mod twin;
 
 pub use accounting::{learn, log};
+pub use array::{ArrayRequest, ArrayState};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,

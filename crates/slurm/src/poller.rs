@@ -11,6 +11,9 @@ const MOST: Duration = Duration::from_mins(1);
 /// The time between two readings, as a multiple of the controller's time for one. So it spends less than 1 % on them.
 const SHARE: u32 = 100;
 
+/// The longest time between two readings of a poller that reads the jobs most: their starts wait for it.
+const MOST_OF_OFTEN: Duration = Duration::from_secs(2);
+
 /// The time between two readings, as a multiple of the processor time of this process and of its commands for one. So they take
 /// 2 % of a processor.
 const OWN_SHARE: u32 = 50;
@@ -76,6 +79,8 @@ impl Poller {
     }
 
     /// Reads the jobs more often than nodes, partitions and reservations: at four of five readings they are as they were.
+    ///
+    /// It reads every two seconds, also if that costs the controller more, and less often only for this process's sake.
     #[must_use]
     pub fn jobs_most(self) -> Poller {
         Poller { often: true, ..self }
@@ -109,6 +114,8 @@ impl Poller {
             changes
         });
         self.readings += 1;
+        let controller =
+            controller.map(|cost| if self.often { cost.min(MOST_OF_OFTEN / SHARE) } else { cost });
         self.pause = next_pause(self.pause, controller, self.own());
         changes
     }

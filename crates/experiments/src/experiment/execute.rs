@@ -36,18 +36,70 @@ pub struct Executed {
 pub fn execute(plan: &Plan, store: &Store, watcher: &dyn Watcher) -> Result<Executed, ExperimentError> {
     let distinct = plan.distinct();
     let all = distinct.len();
-    let open: Vec<&PlannedRun> =
-        distinct.into_iter().filter(|run| !store.has(&run.key, run.record.jobs)).collect();
+    let open = open(distinct, store);
+    make_all(&open, store, watcher)?;
+    Ok(Executed { made: open.len(), kept: all - open.len() })
+}
+
+/// Makes the runs of a part of the plan that are not in the store yet.
+///
+/// # Errors
+/// As [`execute`].
+pub fn execute_part(
+    plan: &Plan,
+    store: &Store,
+    part: Part,
+    watcher: &dyn Watcher,
+) -> Result<Executed, ExperimentError> {
+    let of_part = part.of(plan.distinct());
+    let all = of_part.len();
+    let open = open(of_part, store);
+    make_all(&open, store, watcher)?;
+    Ok(Executed { made: open.len(), kept: all - open.len() })
+}
+
+fn open<'a>(runs: Vec<&'a PlannedRun>, store: &Store) -> Vec<&'a PlannedRun> {
+    runs.into_iter().filter(|run| !store.has(&run.key, run.record.jobs)).collect()
+}
+
+fn make_all(open: &[&PlannedRun], store: &Store, watcher: &dyn Watcher) -> Result<(), ExperimentError> {
     let done: Vec<Result<(), ExperimentError>> =
         open.par_iter().map(|run| make(run, store, watcher)).collect();
-    done.into_iter().collect::<Result<Vec<()>, _>>()?;
-    Ok(Executed { made: open.len(), kept: all - open.len() })
+    done.into_iter().collect::<Result<Vec<()>, _>>().map(drop)
+}
+
+/// A part of the runs of a plan: the `number`-th of `count` parts, the first of which is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    number: usize,
+    count: usize,
+}
+
+impl Part {
+    /// Returns that part, if there is one.
+    pub fn new(number: usize, count: usize) -> Option<Part> {
+        (1..=count).contains(&number).then_some(Part { number, count })
+    }
+
+    /// Returns the runs of the part. Every run is in one part.
+    fn of<T>(self, runs: Vec<T>) -> Vec<T> {
+        runs.into_iter().skip(self.number - 1).step_by(self.count).collect()
+    }
+}
+
+/// Returns the parts, of so many, that have runs that are not stored yet.
+pub fn open_parts(plan: &Plan, store: &Store, count: usize) -> Vec<usize> {
+    let is_open = |number: &usize| {
+        let part = Part { number: *number, count };
+        !open(part.of(plan.distinct()), store).is_empty()
+    };
+    (1..=count).filter(is_open).collect()
 }
 
 /// Returns the number of jobs to simulate in the runs that are not stored yet.
 pub fn open_jobs(plan: &Plan, store: &Store) -> u64 {
-    let open = plan.distinct().into_iter().filter(|run| !store.has(&run.key, run.record.jobs));
-    open.filter_map(|run| run.setup.as_ref()).map(|setup| setup.survey.records).sum()
+    let open = open(plan.distinct(), store);
+    open.into_iter().filter_map(|run| run.setup.as_ref()).map(|setup| setup.survey.records).sum()
 }
 
 fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), ExperimentError> {

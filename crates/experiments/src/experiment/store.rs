@@ -7,11 +7,13 @@
 //! DIR/traces/NAME.json     one per log: its description
 //! DIR/jobs/KEY.csv         one per run, where it was asked for
 //! DIR/results.csv          one row per run
+//! DIR/slurm/               the output of tasks, where runs are made on a cluster
 //! ```
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use miserly_report::AtomicFile;
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,9 @@ pub struct IndexedRun {
 /// The folders below.
 const PARTS: [&str; 4] = ["runs", "traces", "jobs", "charts"];
 
+/// The folder of the tasks of a cluster that make runs.
+pub const CLUSTER: &str = "slurm";
+
 /// A folder of results.
 pub struct Store {
     folder: PathBuf,
@@ -86,9 +91,23 @@ impl Store {
         let lock = locked(folder).map_err(ExperimentError::io(folder))?;
         for part in PARTS {
             let path = folder.join(part);
-            sweep(&path).map_err(ExperimentError::io(path))?;
+            // On a cluster, other processes may be writing.
+            let age = if folder.join(CLUSTER).is_dir() { Duration::from_hours(1) } else { Duration::ZERO };
+            sweep(&path, age).map_err(ExperimentError::io(path))?;
         }
         Ok(Store { folder: folder.to_owned(), _lock: Some(lock) })
+    }
+
+    /// Opens the results in an existing folder, for one of several writers of runs.
+    ///
+    /// # Errors
+    /// If it is not the folder of an experiment.
+    pub fn shared(folder: &Path) -> Result<Store, ExperimentError> {
+        if folder.join(PARTS[0]).is_dir() {
+            return Ok(Store::open(folder));
+        }
+        let problem = "no experiment has its results there: make the folder by a call without --part";
+        Err(ExperimentError::io(folder)(io::Error::other(problem)))
     }
 
     /// Opens the results in an existing folder.
@@ -194,12 +213,16 @@ fn locked(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes the files that were never finished.
-fn sweep(folder: &Path) -> io::Result<()> {
+/// Removes the files that were never finished, and not changed for so long.
+fn sweep(folder: &Path, age: Duration) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let ours = entry.file_name().to_string_lossy().starts_with(AtomicFile::PREFIX);
-        if ours && entry.file_type()?.is_file() {
+        let is_old = || {
+            let changed = entry.metadata()?.modified()?;
+            io::Result::Ok(changed.elapsed().unwrap_or_default() >= age)
+        };
+        if ours && entry.file_type()?.is_file() && is_old()? {
             fs::remove_file(entry.path())?;
         }
     }

@@ -1,6 +1,8 @@
 //! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and their
 //! results.
 
+mod cluster;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,12 +11,13 @@ use anyhow::{Context, bail};
 use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
-use miserly_experiments::{Session, page, write_page};
+use miserly_experiments::{Session, page, run_part, write_page};
 use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
 use miserly_sim::Observer;
 
+use self::cluster::Place;
 use super::measured;
-use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
+use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
 
@@ -40,7 +43,21 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     for missing in experiment.missing_logs(&folders) {
         note!("{name}: {missing} not found, skipping its tables; {}", looked_in(&folders));
     }
-    conduct(experiment, &folders, &folder, &command)?;
+    if let Some(part) = args.part {
+        let Executed { made, kept } =
+            run_part(&experiment, &folders, &folder, part, &Watch(&Progress::new(0)))?;
+        note!("{name}: {made} runs made, {kept} found and kept");
+        return Ok(());
+    }
+    let place = Place {
+        file: &args.file,
+        folder: &folder,
+        traces: folders.first().filter(|_| folders.len() > 1).map(PathBuf::as_path),
+    };
+    conduct(experiment, &folders, &folder, &command, |session| match args.on.on {
+        Some(On::Slurm) => cluster::conduct(session, &args.on, &place),
+        None => Ok(()),
+    })?;
     shown(&folder, &page(&folder)?, args.json)
 }
 
@@ -59,15 +76,25 @@ fn logs(given: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Runs the missing runs of an experiment.
-fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: &str) -> anyhow::Result<()> {
+/// Runs the missing runs of an experiment: those that are missing after `elsewhere`.
+fn conduct(
+    experiment: Experiment,
+    folders: &[PathBuf],
+    folder: &Path,
+    command: &str,
+    elsewhere: impl FnOnce(&Session) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
+    let before = session.stored();
+    elsewhere(&session)?;
+    let there = session.stored() - before;
     let progress = Progress::new(session.open_jobs());
     let Executed { made, kept } = session.run(&Watch(&progress))?;
     drop(progress);
+    let kept = kept.saturating_sub(there);
     let before = if kept > 0 { format!(", {kept} found and kept") } else { String::new() };
-    note!("{name}: {made} runs made{before}");
+    note!("{name}: {} runs made{before}", made + there);
     Ok(())
 }
 
@@ -111,7 +138,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let mut pages = Vec::new();
     for (part, experiment) in parts {
         let part_folder = folder.join(part);
-        conduct(experiment, &folders, &part_folder, &command)?;
+        conduct(experiment, &folders, &part_folder, &command, |_| Ok(()))?;
         let page = page(&part_folder)?;
         write_page(&part_folder, &page)?;
         pages.push(page);
