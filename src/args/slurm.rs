@@ -269,6 +269,10 @@ pub(crate) struct SlurmHandBackArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 
+    /// The folder of the driver's state: a driver that runs ends, and jobs get their users' requests back
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) reservation: ReservationArgs,
 }

@@ -226,6 +226,41 @@ fn a_driver_copes_with_what_others_do() {
     assert_eq!(cluster.runs(&jobs)[&named][0][3], "node3");
 }
 
+/// Names and comments of users are no commands, and no lines of answers.
+#[test]
+fn a_user_cannot_speak_through_a_job() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let _driver = Driver::start(&cluster, "names", &["-p", "easy"]);
+    let victim = cluster.submit(&["-n1", "-t1", "--hold"], "sleep 1");
+    let number: u64 = victim.parse().unwrap();
+    let command = format!("\u{15}update JobId={victim} Priority=7 Nice=\"");
+    let row =
+        format!("a\n{victim}|{victim}|{victim}|N/A|batch|RUNNING|0|1|1|0|1:00|1|1|1|1|None|||||node1||x");
+    let forged = format!("b\nJobId={victim} JobName=x NumNodes=4-4 OverSubscribe=NO");
+    let jobs = [
+        cluster.submit(&["-n1", "-t1", "--comment", &command], "sleep 1"),
+        cluster.submit(&["-n1", "-t1", "--comment", "grüße\tund \"mehr\""], "sleep 1"),
+        cluster.submit(&["-n1", "-t1", "-J", " NumNodes=x"], "sleep 1"),
+        cluster.submit(&["-n1", "-t1", "--comment", &forged], "sleep 1"),
+    ];
+    let broken = cluster.submit(&["-n1", "-t1", "-J", &row], "sleep 1");
+    for job in &jobs {
+        until("the job is done", || !matches!(cluster.state_of(job).as_str(), "PENDING" | "RUNNING"));
+    }
+    let status = cluster.json(&["status", "--json"]);
+    let held = &status["jobs"][&victim];
+    assert_eq!(
+        (&held["state"], &held["priority"], &held["number"]),
+        (&"pending".into(), &0.into(), &number.into())
+    );
+    until("it is done, or the user hears why not", || {
+        cluster.state_of(&broken) != "PENDING"
+            || cluster.comment_of(&broken).contains("line break in its name")
+    });
+    cluster.cancel_all();
+}
+
 #[test]
 fn without_its_driver_a_cluster_schedules_by_itself_and_is_taken_back() {
     let Some(cluster) = cluster() else { return };
@@ -272,7 +307,7 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let plan = String::from_utf8(plan.stdout).unwrap();
     assert!(plan.starts_with("scontrol create reservation ReservationName=miserly Nodes=node1,"), "{plan}");
     assert!(
-        plan.contains(&format!("scontrol update JobId={job} Comment=\"miserly: not planned: it is held\"")),
+        plan.contains(&format!("scontrol update JobId={job} \"Comment=miserly: not planned: it is held\"")),
         "{plan}"
     );
     assert!(cluster.text("scontrol", &["show", "reservation"]).contains("No reservations"));
@@ -313,6 +348,7 @@ fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String
 /// By hand, as docs/testing.md says: random jobs while users, nodes, the controller and the driver do as they like.
 #[test]
 #[ignore = "takes half an hour"]
+#[expect(clippy::too_many_lines, reason = "one story")]
 fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
@@ -401,15 +437,20 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     assert_eq!(left, 0, "all jobs are done\n{}", driver.log());
     sleep(Duration::from_secs(10));
     let runs = cluster.runs(&jobs);
-    let mut missing = vec![];
+    let (mut missing, mut lost_by_slurm) = (vec![], 0);
     for job in &jobs {
         let states: Vec<&str> = runs.get(job).into_iter().flatten().map(|run| run[0].as_str()).collect();
         // Slurm requeues a job whose start it does not remember.
         let states: Vec<&str> = states.into_iter().filter(|state| *state != "REQUEUED").collect();
         let wanted = match states[..] {
             ["COMPLETED"] => !failing.contains(job),
-            ["FAILED"] => failing.contains(job),
+            ["FAILED"] if failing.contains(job) => true,
             ["TIMEOUT"] => true,
+            // What Slurm was about to start when its controller was killed.
+            [] | ["FAILED" | "NODE_FAIL"] | ["NODE_FAIL", "COMPLETED"] if restarts > 0 => {
+                lost_by_slurm += 1;
+                true
+            }
             [state] => state.starts_with("CANCELLED") && cancelled.contains(job),
             _ => false,
         };
@@ -422,13 +463,14 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let without_cause = late.iter().filter(|late| !late["broken"].is_string()).count();
     eprintln!(
         "{} jobs, {} cancelled, {kills} kills of the driver, {restarts} of slurmctld, {drains} drains; \
-         {} started with a promise, {} by it; late: {}",
+         {} started with a promise, {} by it; late: {}; lost by Slurm: {lost_by_slurm}",
         jobs.len(),
         cancelled.len(),
         queue["promised"],
         queue["kept"],
         late.len()
     );
+    assert!(lost_by_slurm <= restarts * 3, "{lost_by_slurm} jobs lost by Slurm");
     assert!(missing.is_empty(), "lost, or started twice: {missing:?}\n{}", driver.log());
     assert_eq!(without_cause, 0, "late without a cause: {late:#?}\n{}", driver.log());
 }

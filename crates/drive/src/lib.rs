@@ -33,7 +33,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use miserly_core::{Span, Time, Violation};
 use miserly_policies::{PolicyError, PolicySpec};
-use miserly_slurm::{Change, Cluster, Detail, Limit, Poller, Slurm, SlurmError};
+use miserly_slurm::{Change, Cluster, Detail, Job, JobState, Limit, Poller, Slurm, SlurmError};
 
 pub use crate::desk::Step;
 pub use crate::notes::{Note, StartRecord};
@@ -41,6 +41,9 @@ pub use crate::orders::Order;
 
 use crate::desk::{Desk, PATIENCE, Seen, Stage, StoredJob};
 use crate::store::Store;
+
+/// The readings after which all forms are read again.
+const READINGS: u64 = 150;
 
 /// The shortest time between two steps.
 const LEAST_PAUSE: Duration = Duration::from_millis(250);
@@ -146,6 +149,9 @@ pub enum DriveError {
         /// The error.
         error: std::io::Error,
     },
+    /// The nodes were handed back.
+    #[error("the nodes were handed back")]
+    HandedBack,
     /// Another driver has the folder.
     #[error("another driver uses {}", folder.display())]
     InUse {
@@ -188,6 +194,11 @@ pub struct Drive {
     store: Option<Store>,
     /// Whether a step has succeeded.
     has_run: bool,
+    /// What steps found and did not deliver.
+    found: Step,
+    /// The jobs whose forms may have changed.
+    changed: BTreeSet<String>,
+    readings: u64,
 }
 
 impl Drive {
@@ -218,6 +229,9 @@ impl Drive {
             desk,
             store,
             has_run: false,
+            found: Step::default(),
+            changed: BTreeSet::new(),
+            readings: 0,
         })
     }
 
@@ -241,19 +255,17 @@ impl Drive {
     /// # Errors
     /// If the cluster cannot be read: the next step may succeed ([`DriveError::Slurm`]). Otherwise the driver cannot go on.
     pub fn step(&mut self) -> Result<Step, DriveError> {
+        if self.store.as_ref().is_some_and(Store::is_handed_back) {
+            return Err(DriveError::HandedBack);
+        }
         let mut step = self.look()?;
         if step.wants_nodes {
+            // What it found is kept, should the second reading fail.
+            self.found.add(step);
             self.poller.read_all();
-            let mut again = self.look()?;
-            step.notes.append(&mut again.notes);
-            step.starts.append(&mut again.starts);
-            step = Step {
-                changed: step.changed || again.changed,
-                notes: step.notes,
-                starts: step.starts,
-                ..again
-            };
+            step = self.look()?;
         }
+        step = std::mem::take(&mut self.found).and(step);
         if let Some(store) = &mut self.store {
             if step.changed {
                 store.commit(self.desk.stored(), &step.starts)?;
@@ -263,11 +275,17 @@ impl Drive {
                 !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Tell { .. })
             });
             let asked = self.ask(&step.orders);
+            let untold = asked.as_ref().map_or_else(|_| step.orders.iter().collect(), Clone::clone);
+            for order in untold {
+                if let Order::Tell { job, .. } = order {
+                    self.desk.untell(job);
+                }
+            }
             if held {
                 self.poller.read_all();
             }
             match asked {
-                Ok(()) | Err(DriveError::Slurm(_)) => {}
+                Ok(_) | Err(DriveError::Slurm(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -279,10 +297,16 @@ impl Drive {
     fn look(&mut self) -> Result<Step, DriveError> {
         let changes = self.poller.poll()?;
         let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
-        let other: BTreeSet<&str> = changes.iter().filter_map(changed_job).collect();
+        // They stay until they are read. Not every change of a form shows, so all are read now and then.
+        self.changed.extend(changes.iter().filter_map(changed_job).map(str::to_owned));
+        self.readings += 1;
+        if self.readings.is_multiple_of(READINGS) {
+            self.changed.extend(cluster.jobs.keys().cloned());
+        }
         let unknown: Vec<String> =
-            self.desk.unknown(cluster, &other).into_iter().map(str::to_owned).collect();
+            self.desk.unknown(cluster, &self.changed).into_iter().map(str::to_owned).collect();
         let details = Detail::read(&self.slurm, cluster, &unknown)?;
+        self.changed.clear();
         let vanished = self.desk.vanished(cluster);
         let starts =
             if vanished.is_empty() { BTreeMap::new() } else { Cluster::starts(&self.slurm, &vanished) };
@@ -296,18 +320,24 @@ impl Drive {
         self.has_run
     }
 
-    /// Asks Slurm for these things. What it refuses is seen at the next step.
-    fn ask(&self, orders: &[Order]) -> Result<(), DriveError> {
-        let (first, rest): (Vec<&Order>, Vec<&Order>) =
-            orders.iter().partition(|order| matches!(order, Order::Reserve { .. }));
-        for order in first {
-            if let Some(message) = self.slurm.control(&order.commands())? {
-                return Err(DriveError::Rights { reservation: self.settings.reservation.clone(), message });
+    /// Asks Slurm for these things. Returns those that it refuses, which the next step sees too.
+    fn ask<'a>(&self, orders: &'a [Order]) -> Result<Vec<&'a Order>, DriveError> {
+        let mut refused = vec![];
+        for order in orders {
+            for command in order.commands() {
+                match self.slurm.control(&command)? {
+                    None => {}
+                    Some(message) if matches!(order, Order::Reserve { .. }) => {
+                        return Err(DriveError::Rights {
+                            reservation: self.settings.reservation.clone(),
+                            message,
+                        });
+                    }
+                    Some(_) => refused.push(order),
+                }
             }
         }
-        let commands: Vec<String> = rest.iter().flat_map(|order| order.commands()).collect();
-        self.slurm.control(&commands)?;
-        Ok(())
+        Ok(refused)
     }
 
     /// Returns the time until the next step.
@@ -321,25 +351,47 @@ impl Drive {
 
     /// Hands the nodes back to Slurm: placed jobs that have not started are no longer bound to nodes, and the reservation ends.
     ///
+    /// With the folder of its state, a driver that runs ends at its next step ([`DriveError::HandedBack`]), and jobs get the
+    /// requests of their users back.
+    ///
     /// # Errors
-    /// If the cluster cannot be read or asked.
-    pub fn hand_back(slurm: &Slurm, reservation: &str) -> Result<Vec<Order>, DriveError> {
+    /// If the cluster cannot be read or asked, or the folder has no state.
+    pub fn hand_back(
+        slurm: &Slurm,
+        reservation: &str,
+        folder: Option<&Path>,
+    ) -> Result<Vec<Order>, DriveError> {
+        let stored = folder.map(store::look).transpose()?.map(|(stored, _)| stored).unwrap_or_default();
+        if let Some(folder) = folder {
+            store::mark_handed_back(folder)?;
+        }
         let cluster = Cluster::read(slurm)?;
         let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
         // One that has ended stays for a while, and may be asked for no second end.
         if end.is_none_or(|end| end <= cluster.configuration.now + 1) {
             return Ok(vec![]);
         }
-        let inside = |job: &&miserly_slurm::Job| {
-            job.state == miserly_slurm::JobState::Pending && job.reservation.as_deref() == Some(reservation)
+        let inside =
+            |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
+        let back = |job: &Job| {
+            let form = stored.jobs.get(&job.id).map(|job| &job.facts.form);
+            let all = cluster.nodes.len() as u64;
+            let count = form.map(|form| (form.least_nodes.max(1), form.most_nodes.unwrap_or(all)));
+            Order::TakeBack {
+                job: job.id.clone(),
+                nodes: form.map(|form| form.nodes.clone()).unwrap_or_default(),
+                count: count.unwrap_or((job.nodes.max(1), all)),
+                releases: job.priority == orders::PLACED,
+            }
         };
-        let back =
-            |job: &miserly_slurm::Job| Order::TakeBack { job: job.id.clone(), nodes: vec![], count: None };
         let mut orders: Vec<Order> = cluster.jobs.values().filter(inside).map(back).collect();
         orders.push(Order::HandBack { reservation: reservation.to_owned() });
-        let commands: Vec<String> = orders.iter().flat_map(Order::commands).collect();
-        if let Some(message) = slurm.control(&commands)? {
-            return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+        for command in orders.iter().flat_map(Order::commands) {
+            let refused = slurm.control(&command)?;
+            if let Some(message) = refused.filter(|_| command.iter().any(|word| word.starts_with("EndTime=")))
+            {
+                return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+            }
         }
         Ok(orders)
     }

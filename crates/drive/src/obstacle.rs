@@ -3,8 +3,15 @@
 use miserly_slurm::{Cluster, Detail, Job};
 
 use crate::Settings;
-use crate::desk::Aside;
+
 use crate::site::Site;
+
+/// Why a job cannot be planned.
+pub(crate) struct Obstacle {
+    pub(crate) why: String,
+    /// Whether it stays until something changes. Otherwise it is Slurm's reason, which may be an old one.
+    pub(crate) is_fixed: bool,
+}
 
 /// Returns why a waiting job cannot be planned now, if it cannot.
 pub(crate) fn obstacle(
@@ -13,8 +20,11 @@ pub(crate) fn obstacle(
     cluster: &Cluster,
     job: &Job,
     form: &Detail,
-) -> Option<Aside> {
-    let why = |why: String| Some(Aside { until: None, why });
+) -> Option<Obstacle> {
+    let why = |why: String| Some(Obstacle { why, is_fixed: true });
+    if form.is_unreadable {
+        return why("Slurm's description of it cannot be read: is there a line break in its name?".to_owned());
+    }
     let down = |name: &String| cluster.partitions.get(name).is_none_or(|partition| partition.state != "up");
     if job.is_held() {
         return why(match job.reason.as_deref() {
@@ -41,7 +51,7 @@ pub(crate) fn obstacle(
     ) || reason.starts_with("ReqNodeNotAvail")
         || reason.starts_with("Nodes required for job are DOWN");
     if !waits {
-        return why(format!("Slurm's reason: {reason}"));
+        return Some(Obstacle { why: format!("Slurm's reason: {reason}"), is_fixed: false });
     }
     if let Some(gres) = &form.gres_otherwise {
         return why(format!("generic resources by job, task or socket are not supported ({gres})"));
@@ -49,7 +59,7 @@ pub(crate) fn obstacle(
     if form.features.as_deref().is_some_and(|list| list.contains(['|', '[', '*', '(', '!'])) {
         return why("features with alternatives or counts are not supported".to_owned());
     }
-    let allowed = site.allowed(job, form);
+    let allowed = site.allowed(job, form, cluster.configuration.now);
     if (allowed.len() as u64) < form.least_nodes.max(form.nodes.len() as u64).max(1) {
         return why("too few nodes in service are of the kind that it asks for".to_owned());
     }

@@ -7,7 +7,7 @@ use miserly_core::Span;
 use serde::Serialize;
 
 /// The priority of a placed job: it goes before all others of the reservation.
-const PLACED: u64 = 4_000_000_000;
+pub(crate) const PLACED: u64 = 4_000_000_000;
 
 /// A command for Slurm. Each sets a state, so it may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,8 +67,10 @@ pub enum Order {
         job: String,
         /// The nodes that its user asked for.
         nodes: Vec<String>,
-        /// The least and the most nodes, if its user set a limit.
-        count: Option<(u64, u64)>,
+        /// The least and the most nodes.
+        count: (u64, u64),
+        /// Whether it gets the priority again that it had.
+        releases: bool,
     },
     /// Tells the user of a job something.
     Tell {
@@ -85,63 +87,88 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the commands of `scontrol`.
-    pub fn commands(&self) -> Vec<String> {
-        let update = |what: String| vec![format!("update {what}")];
+    /// Returns the commands of `scontrol`, each as its words.
+    pub fn commands(&self) -> Vec<Vec<String>> {
+        let words = |words: &[String]| words.iter().map(|word| plain(word)).collect::<Vec<String>>();
+        let of_reservation = |name: &String, what: String| {
+            vec![words(&["update".into(), format!("ReservationName={name}"), what])]
+        };
         match self {
-            Order::Reserve { reservation, nodes, owner, minutes } => vec![format!(
-                "create reservation ReservationName={reservation} Nodes={} StartTime=now EndTime=now+{minutes}minutes \
-                 Users={owner} Flags=IGNORE_JOBS,FLEX,NO_HOLD_JOBS_AFTER,OVERLAP",
-                nodes.join(",")
-            )],
+            Order::Reserve { reservation, nodes, owner, minutes } => vec![words(&[
+                "create".into(),
+                "reservation".into(),
+                format!("ReservationName={reservation}"),
+                format!("Nodes={}", nodes.join(",")),
+                "StartTime=now".into(),
+                format!("EndTime=now+{minutes}minutes"),
+                format!("Users={owner}"),
+                "Flags=IGNORE_JOBS,FLEX,NO_HOLD_JOBS_AFTER,OVERLAP".into(),
+            ])],
             Order::Renew { reservation, minutes } => {
-                update(format!("ReservationName={reservation} EndTime=now+{minutes}minutes"))
+                of_reservation(reservation, format!("EndTime=now+{minutes}minutes"))
             }
             Order::Span { reservation, nodes } => {
-                update(format!("ReservationName={reservation} Nodes={}", nodes.join(",")))
+                of_reservation(reservation, format!("Nodes={}", nodes.join(",")))
             }
             Order::Admit { reservation, users } => {
-                update(format!("ReservationName={reservation} Users+={}", list(users)))
+                of_reservation(reservation, format!("Users+={}", list(users)))
             }
             Order::Dismiss { reservation, users } => {
-                update(format!("ReservationName={reservation} Users-={}", list(users)))
+                of_reservation(reservation, format!("Users-={}", list(users)))
             }
-            Order::Place { job, reservation, nodes } => update(format!(
-                "JobId={job} ReservationName={reservation} ReqNodeList={} NumNodes={}-{} Priority={PLACED}",
-                nodes.join(","),
-                nodes.len(),
-                nodes.len()
-            )),
-            Order::TakeBack { job, nodes, count } => {
-                let count =
-                    count.map_or_else(String::new, |(least, most)| format!(" NumNodes={least}-{most}"));
-                vec![
-                    format!("update JobId={job} ReservationName= ReqNodeList={}{count}", nodes.join(",")),
-                    format!("release {job}"),
-                ]
+            Order::Place { job, reservation, nodes } => vec![words(&[
+                "update".into(),
+                format!("JobId={job}"),
+                format!("ReservationName={reservation}"),
+                format!("ReqNodeList={}", nodes.join(",")),
+                format!("NumNodes={count}-{count}", count = nodes.len()),
+                format!("Priority={PLACED}"),
+            ])],
+            Order::TakeBack { job, nodes, count: (least, most), releases } => {
+                let update = words(&[
+                    "update".into(),
+                    format!("JobId={job}"),
+                    "ReservationName=".into(),
+                    format!("ReqNodeList={}", nodes.join(",")),
+                    format!("NumNodes={least}-{most}"),
+                ]);
+                let release = words(&["release".into(), job.clone()]);
+                [update].into_iter().chain(releases.then_some(release)).collect()
             }
             Order::Tell { job, text } => {
-                update(format!("JobId={job} Comment=\"{}\"", text.replace('"', "'")))
+                vec![words(&["update".into(), format!("JobId={job}"), format!("Comment={text}")])]
             }
-            Order::HandBack { reservation } => update(format!("ReservationName={reservation} EndTime=now+1")),
+            Order::HandBack { reservation } => of_reservation(reservation, "EndTime=now+1".into()),
         }
     }
+}
+
+/// Returns a word without control characters and quotation marks, which `scontrol` or a terminal might take for more than text.
+fn plain(word: &str) -> String {
+    word.chars()
+        .filter(|letter| !letter.is_control())
+        .map(|letter| if letter == '"' { '\'' } else { letter })
+        .collect()
 }
 
 fn list(users: &BTreeSet<u32>) -> String {
     users.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// As a user types them.
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            &self
-                .commands()
-                .iter()
-                .map(|command| format!("scontrol {command}"))
-                .collect::<Vec<_>>()
-                .join("; "),
-        )
+        for (at, command) in self.commands().iter().enumerate() {
+            f.write_str(if at == 0 { "scontrol" } else { "; scontrol" })?;
+            for word in command {
+                if word.contains([' ', '\'', '|', ';', '&', '$', '`', '\\', '*', '(', ')', '<', '>']) {
+                    write!(f, " \"{}\"", word.replace(['$', '`', '\\'], "_"))?;
+                } else {
+                    write!(f, " {word}")?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -164,11 +191,14 @@ mod tests {
             place.to_string(),
             "scontrol update JobId=7_3 ReservationName=miserly ReqNodeList=a,b NumNodes=2-2 Priority=4000000000"
         );
-        let back = Order::TakeBack { job: "7_3".into(), nodes: vec![], count: Some((2, 3)) };
-        assert_eq!(back.commands()[0], "update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3");
-        let tell = Order::Tell { job: "1".into(), text: "\"by\" noon".into() };
-        assert_eq!(tell.commands(), ["update JobId=1 Comment=\"'by' noon\""]);
+        let back = |releases| Order::TakeBack { job: "7_3".into(), nodes: vec![], count: (2, 3), releases };
+        let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3";
+        assert_eq!(back(false).to_string(), update);
+        assert_eq!(back(true).to_string(), format!("{update}; scontrol release 7_3"));
+        let tell = Order::Tell { job: "1".into(), text: "\"by\"\u{15} no\non".into() };
+        assert_eq!(tell.commands(), [["update", "JobId=1", "Comment='by' noon"]]);
+        assert_eq!(tell.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
         let admit = Order::Admit { reservation, users: [3, 1].into() };
-        assert_eq!(admit.commands(), ["update ReservationName=miserly Users+=1,3"]);
+        assert_eq!(admit.commands(), [["update", "ReservationName=miserly", "Users+=1,3"]]);
     }
 }

@@ -15,6 +15,8 @@ struct Seat {
     cpus: u64,
     /// The most processors; so many as there are, if that is free.
     most: u64,
+    /// Processors come in multiples of this: whole cores and whole tasks.
+    unit: u64,
     /// Memory whatever the processors, kB.
     memory: u64,
     /// Memory for each processor, kB.
@@ -36,6 +38,7 @@ impl Seat {
         Seat {
             cpus: form.least_cpus.max(if fixed { each.min(form.least_cpus.max(1)) } else { 1 }),
             most: if fixed { form.least_cpus.max(1) } else { u64::MAX },
+            unit: form.cpus_per_task.max(1).next_multiple_of(site.granule()),
             memory,
             memory_per_cpu,
             gpus: crate::site::gpus(form.gres_per_node.as_deref()),
@@ -48,7 +51,9 @@ impl Seat {
         let left = free.get(Kind::Memory).checked_sub(memory)?;
         let by_memory = left.checked_div(self.memory_per_cpu).unwrap_or(u64::MAX);
         let cpus = free.cpus_count().get().min(by_memory).min(self.most);
-        (cpus >= self.cpus.max(1) && free.get(Kind::Gpus) >= self.gpus).then_some(cpus)
+        let cpus = cpus - cpus % self.unit;
+        (cpus >= self.cpus.max(1).next_multiple_of(self.unit) && free.get(Kind::Gpus) >= self.gpus)
+            .then_some(cpus)
     }
 
     /// Returns the share of a host with so many processors.
@@ -63,6 +68,7 @@ impl Seat {
 /// Returns a placement of the form of the job, on hosts with these free resources. That of the policy is preferred.
 pub(crate) fn seats(
     site: &Site,
+    now: i64,
     job: &Job,
     form: &Detail,
     free: &[Resources],
@@ -70,7 +76,7 @@ pub(crate) fn seats(
 ) -> Option<Placement> {
     let seat = Seat::new(site, job, form);
     let alone = site.is_whole() || form.exclusive;
-    let allowed = site.allowed(job, form);
+    let allowed = site.allowed(job, form, now);
     let room = |host: HostId| {
         let (room, equipment) = (&free[host.index()], site.equipment(host));
         if alone && *room != equipment {
@@ -93,7 +99,7 @@ pub(crate) fn seats(
     let least = usize::try_from(form.least_nodes.max(1)).ok()?.max(required);
     let most =
         form.most_nodes.and_then(|most| usize::try_from(most).ok()).unwrap_or(hosts.len()).min(hosts.len());
-    let need = job.cpus.max(1);
+    let need = job.cpus.max(1).next_multiple_of(seat.unit);
     // As many as the policy chose, if that is of the form; else as few as possible.
     let wanted = Some(wanted.shares().len()).filter(|count| (least..=most).contains(count));
     let chosen =
@@ -122,7 +128,7 @@ fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> 
 /// The first node has as many as fit, as Slurm does it.
 fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64, alone: bool) -> Placement {
     hosts.sort_unstable();
-    let each = seat.cpus.max(1);
+    let each = seat.cpus.max(1).next_multiple_of(seat.unit);
     let mut left = need.saturating_sub(each.saturating_mul(hosts.len() as u64));
     let share = |(host, room): &(HostId, u64)| {
         let equipment = site.equipment(*host);
@@ -157,7 +163,7 @@ mod tests {
         };
         let wanted = Placement::across(miserly_core::SlotId(0), wanted.iter().map(share).collect());
         let free = free.map(Resources::cpus);
-        let found = seats(&site, &job, form, &free, &wanted)?;
+        let found = seats(&site, 0, &job, form, &free, &wanted)?;
         let text = |share: &Share| format!("{}:{}", site.name(share.host), share.amount.cpus_count());
         Some(found.shares().iter().map(text).collect::<Vec<_>>().join(" "))
     }
@@ -187,6 +193,9 @@ mod tests {
         assert_eq!(seated([8, 0, 3, 8], 4, &named, &[(0, 4)]), None);
         let without = Detail { not_nodes: vec!["n1".into()], ..form(1, Some(1)) };
         assert_eq!(seated([8, 2, 3, 5], 4, &without, &[(0, 4)]).unwrap(), "n4:4");
+        let pairs = Detail { cpus_per_task: 4, ..form(1, None) };
+        assert_eq!(seated([7, 5, 0, 0], 12, &pairs, &[(0, 7)]), None, "two tasks of three fit");
+        assert_eq!(seated([8, 5, 0, 0], 12, &pairs, &[(0, 8)]).unwrap(), "n1:8 n2:4");
         let alone = Detail { exclusive: true, ..form(1, Some(1)) };
         assert_eq!(seated([7, 7, 8, 7], 2, &alone, &[(0, 2)]).unwrap(), "n3:8");
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Spread};
-use miserly_slurm::{Amount, Cluster, Detail, Job, Node, Partition, Reservation};
+use miserly_slurm::{Amount, Cluster, Detail, Job, Limit, Node, Partition, Reservation};
 
 /// The nodes of the driven partitions. Its hosts are in the order of the names, with numbers in them as numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) struct Site {
     whole: bool,
     /// Whether jobs have memory of their own.
     memory: bool,
+    /// The processors of a core, where jobs have whole cores.
+    granule: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ struct SiteHost {
     capacity: Resources,
     usable: bool,
     features: Vec<String>,
+    /// The next begin of a reservation of others, seconds since 1970.
+    taken_from: Option<i64>,
 }
 
 impl Site {
@@ -36,15 +40,10 @@ impl Site {
             cluster.partitions.iter().filter(|(name, _)| partitions.contains(*name)).collect();
         let names: BTreeSet<&String> = driven.iter().flat_map(|(_, partition)| &partition.nodes).collect();
         let now = cluster.configuration.now;
-        let is_active = |(name, reservation): &(&String, &Reservation)| {
-            *name != own && reservation.begin <= now && now < reservation.end
-        };
-        let elsewhere: BTreeSet<&String> = cluster
-            .reservations
-            .iter()
-            .filter(is_active)
-            .flat_map(|(_, reservation)| &reservation.nodes)
-            .collect();
+        let others = cluster.reservations.iter().filter(|(name, _)| *name != own).map(|(_, other)| other);
+        let is_active = |other: &&Reservation| other.begin <= now && now < other.end;
+        let elsewhere: BTreeSet<&String> =
+            others.clone().filter(is_active).flat_map(|other| &other.nodes).collect();
         let parameters = cluster.configuration.select_parameters.as_deref().unwrap_or_default();
         let host = |(name, node): (&String, &Node)| SiteHost {
             name: name.clone(),
@@ -52,10 +51,18 @@ impl Site {
                 .with(Kind::Memory, node.memory.saturating_mul(1024))
                 .with(Kind::Gpus, gpus(node.gres.as_deref())),
             usable: node.is_usable() && !elsewhere.contains(name),
+            taken_from: others
+                .clone()
+                .filter(|reservation| reservation.begin > now && reservation.nodes.contains(name))
+                .map(|reservation| reservation.begin)
+                .min(),
             features: node.features.clone(),
         };
         let nodes = cluster.nodes.iter().filter(|(name, _)| names.contains(name));
         let memory = parameters.contains("MEMORY");
+        let whole_cores = parameters.contains("CR_CORE") || parameters.contains("CR_SOCKET");
+        let threads = nodes.clone().map(|(_, node)| node.threads).max().unwrap_or(1);
+        let granule = if whole_cores { threads.max(1) } else { 1 };
         let mut hosts: Vec<SiteHost> = nodes.map(host).collect();
         // Slurm fills the nodes of a job in this order.
         hosts.sort_by_cached_key(|host| natural(&host.name));
@@ -82,7 +89,13 @@ impl Site {
             whole: cluster.configuration.select.ends_with("linear")
                 || driven.iter().any(|(_, partition)| partition.shares.starts_with("exclusive")),
             memory,
+            granule,
         }
+    }
+
+    /// Returns the number of processors that jobs get at a time.
+    pub(crate) fn granule(&self) -> u64 {
+        self.granule.max(1)
     }
 
     /// Returns whether jobs have an amount of their own of this kind.
@@ -151,7 +164,7 @@ impl Site {
         } else {
             0
         };
-        let cpus = job.cpus.max(alone).max(1);
+        let cpus = job.cpus.max(alone).max(1).next_multiple_of(self.granule());
         let memory = match job.memory {
             Some(Amount::PerNode(memory)) => memory.saturating_mul(nodes),
             Some(Amount::PerCpu(memory)) => memory.saturating_mul(job.cpus.max(1)),
@@ -163,8 +176,12 @@ impl Site {
         Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus)
     }
 
-    /// Returns the hosts on which a job may run, whatever runs there now.
-    pub(crate) fn allowed(&self, job: &Job, form: &Detail) -> Vec<HostId> {
+    /// Returns the hosts on which a job may start now, whatever runs there. It ends before a reservation of others.
+    pub(crate) fn allowed(&self, job: &Job, form: &Detail, now: i64) -> Vec<HostId> {
+        let end = match job.limit {
+            Limit::Unlimited => i64::MAX,
+            Limit::Seconds(seconds) => now.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX)),
+        };
         let lists = job.partitions.iter().filter_map(|partition| self.by_partition.get(partition));
         let mut hosts: Vec<HostId> = lists.flatten().copied().collect();
         if job.partitions.len() > 1 {
@@ -175,7 +192,8 @@ impl Site {
             form.features.iter().flat_map(|list| list.split('&')).map(str::to_lowercase).collect();
         hosts.retain(|host| {
             let host = &self.hosts[host.index()];
-            !form.not_nodes.contains(&host.name)
+            host.taken_from.is_none_or(|begin| end <= begin)
+                && !form.not_nodes.contains(&host.name)
                 && features.iter().all(|feature| host.features.contains(feature))
         });
         hosts

@@ -16,6 +16,9 @@ use crate::notes::StartRecord;
 /// The format that this version writes.
 const FORMAT: u32 = 1;
 
+/// The file that ends a driver.
+const HANDED_BACK: &str = "handed-back";
+
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
@@ -26,6 +29,8 @@ const TABLES: &str = "
 pub(crate) struct Store {
     connection: Connection,
     path: PathBuf,
+    /// The file that ends the driver.
+    handed_back: PathBuf,
     /// The jobs as they are stored.
     jobs: BTreeMap<String, StoredJob>,
     /// Held as long as the driver lives.
@@ -64,7 +69,17 @@ impl Store {
         let connection = connect(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         let stored = load(&connection, &path)?;
-        Ok((Store { connection, path, jobs: stored.jobs.clone(), _lock: lock }, stored))
+        let handed_back = folder.join(HANDED_BACK);
+        match std::fs::remove_file(&handed_back) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        Ok((Store { connection, path, handed_back, jobs: stored.jobs.clone(), _lock: lock }, stored))
+    }
+
+    /// Returns whether the nodes were handed back since the driver began.
+    pub(crate) fn is_handed_back(&self) -> bool {
+        self.handed_back.exists()
     }
 
     /// Stores the state and the starts. It is on the disk when this returns.
@@ -106,6 +121,12 @@ impl Store {
         self.jobs = stored.jobs;
         Ok(())
     }
+}
+
+/// Ends the driver of a folder at its next step.
+pub(crate) fn mark_handed_back(folder: &Path) -> Result<(), DriveError> {
+    let written = std::fs::write(folder.join(HANDED_BACK), "");
+    written.map_err(|error| DriveError::Folder { folder: folder.to_owned(), error })
 }
 
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.

@@ -1,6 +1,8 @@
 //! The state of a cluster at one instant.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -82,6 +84,8 @@ pub struct Node {
     pub memory: u64,
     /// Memory of jobs, MiB.
     pub memory_used: u64,
+    /// Processors of a core.
+    pub threads: u64,
     /// Generic resources, such as GPUs, as Slurm writes them.
     pub gres: Option<String>,
     /// The features.
@@ -258,12 +262,22 @@ impl Cluster {
 
     /// Reads the jobs, and returns the time that it took.
     pub(crate) fn timed_jobs(slurm: &Slurm) -> Result<(BTreeMap<String, Job>, Duration), SlurmError> {
-        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", COLUMNS])?;
-        let lines = answer.text.lines();
+        // A line that does not begin so is the rest of a name, and may look like a job.
+        let mark = mark()?;
+        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}{COLUMNS}")])?;
+        let lines = answer.text.lines().filter_map(|line| line.strip_prefix(&mark));
         let jobs =
             lines.map(|line| Job::parse(line).map(|job| (job.id.clone(), job))).collect::<Result<_, _>>()?;
         Ok((jobs, answer.took))
     }
+}
+
+/// Returns a mark that nobody can foresee.
+fn mark() -> Result<String, SlurmError> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| SlurmError::Program { program: "/dev/urandom".to_owned(), error })?;
+    Ok(format!("{:016x}{SEPARATOR}", u64::from_le_bytes(bytes)))
 }
 
 /// Returns the things of the lines that begin with their names.
@@ -332,6 +346,7 @@ impl Node {
             cpus_used: fields.number("CPUAlloc")?,
             memory: fields.number("RealMemory")?,
             memory_used: fields.number("AllocMem")?,
+            threads: fields.number("ThreadsPerCore").unwrap_or(1).max(1),
             gres: fields.get("Gres").map(str::to_owned),
             features: fields.get("ActiveFeatures").map(|list| words(list, [',', ','])).unwrap_or_default(),
             partitions: parts(fields.get("Partitions")),
@@ -401,7 +416,13 @@ impl Job {
     /// Returns the job of a line of `squeue` with [`COLUMNS`].
     fn parse(line: &str) -> Result<Job, SlurmError> {
         let columns = COLUMNS.split(SEPARATOR).count();
-        let values: Vec<&str> = line.splitn(columns, SEPARATOR).map(str::trim).collect();
+        let mut values: Vec<&str> = line.splitn(columns, SEPARATOR).collect();
+        // The name is as its user wrote it.
+        if let Some((_, others)) = values.split_last_mut() {
+            for value in others {
+                *value = value.trim();
+            }
+        }
         let unreadable = |problem: &str| SlurmError::Unreadable {
             program: "squeue".to_owned(),
             problem: problem.to_owned(),

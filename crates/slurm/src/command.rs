@@ -66,22 +66,33 @@ impl Slurm {
         }
     }
 
-    /// Gives `scontrol` these commands, one after the other. Returns what it says against some of them.
+    /// Gives `scontrol` a command, as its words. Returns what it says against it.
     ///
-    /// Each is one line, without line breaks. A command that fails does not stop those after it.
+    /// The words are arguments of a process. On its standard input `scontrol` would take control characters for keys.
     ///
     /// # Errors
-    /// If `scontrol` cannot be run or gives no answer. Some of the commands may have had their effect.
-    pub fn control(&self, commands: &[String]) -> Result<Option<String>, SlurmError> {
-        if commands.is_empty() {
-            return Ok(None);
-        }
-        Ok(self.run("scontrol", &["-Q"], Some(lines(commands)))?.failed)
+    /// If `scontrol` cannot be run or gives no answer.
+    pub fn control(&self, command: &[String]) -> Result<Option<String>, SlurmError> {
+        let words = command.iter().map(String::as_str);
+        let words: Vec<&str> = ["-Q"].into_iter().chain(words).collect();
+        Ok(self.run("scontrol", &words, None)?.failed)
     }
 
-    /// Returns the answer of `scontrol` to these commands. It has nothing of those that failed.
-    pub(crate) fn control_answers(&self, commands: &[String]) -> Result<Answer, SlurmError> {
-        Ok(self.run("scontrol", &["-d", "-o"], Some(lines(commands)))?.answer)
+    /// Returns the descriptions of jobs, by number, a line for each; those of all jobs without numbers. Jobs that are gone have
+    /// none.
+    pub(crate) fn descriptions(&self, jobs: &[u64]) -> Result<Answer, SlurmError> {
+        let lines: Vec<String> = jobs.iter().map(|job| format!("show job {job}\n")).collect();
+        if jobs.is_empty() {
+            return self.ask("scontrol", &["-a", "-d", "-o", "show", "job"]);
+        }
+        let answered = self.run("scontrol", &["-a", "-d", "-o"], Some(lines.concat()))?;
+        match answered.failed {
+            // Those that are gone fail. A controller that is away gives no answer at all.
+            Some(message) if !message.contains("Invalid job id") => {
+                Err(SlurmError::Failed { program: "scontrol".to_owned(), message })
+            }
+            _ => Ok(answered.answer),
+        }
     }
 
     /// Submits a script. Returns what `sbatch` says.
@@ -137,12 +148,6 @@ impl Slurm {
             failed: (!status.success()).then(|| shortened(&message)),
         })
     }
-}
-
-/// Returns commands as lines.
-fn lines(commands: &[String]) -> String {
-    let line = |command: &String| command.replace(['\n', '\r'], " ") + "\n";
-    commands.iter().map(line).collect()
 }
 
 fn reader(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {

@@ -67,6 +67,10 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
                 report(&step, args.json)?;
                 drive.pause()
             }
+            Err(DriveError::HandedBack) => {
+                note!("the nodes were handed back to Slurm");
+                return Ok(());
+            }
             // A restart of the controller is no end. Without rights there is nothing to wait for.
             Err(error @ (DriveError::Slurm(_) | DriveError::Rights { .. }))
                 if failures > 0 || drive.has_run() =>
@@ -102,7 +106,8 @@ fn dry_run(step: &Step, json: bool) -> anyhow::Result<()> {
     if step.orders.is_empty() {
         return print("nothing to ask of Slurm\n");
     }
-    print(&step.orders.iter().map(|order| format!("{order}\n")).collect::<String>())
+    let lines: Vec<String> = step.orders.iter().map(|order| format!("{order}\n")).collect();
+    print(&lines.concat())
 }
 
 /// A line of the driver.
@@ -202,7 +207,7 @@ fn queue_text(document: &QueueDoc) -> String {
 
 pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
     let reservation = &args.reservation.reservation;
-    let orders = Drive::hand_back(&args.cluster.slurm(), reservation)?;
+    let orders = Drive::hand_back(&args.cluster.slurm(), reservation, args.state.as_deref())?;
     if orders.is_empty() {
         return print(&format!("there is no reservation {reservation}: Slurm schedules by itself\n"));
     }

@@ -1,6 +1,7 @@
 //! What is asked of Slurm, and told to users.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use miserly_core::Time;
 use miserly_slurm::{Cluster, JobState};
@@ -8,11 +9,11 @@ use miserly_slurm::{Cluster, JobState};
 use super::case::{Case, Stage};
 use super::{Desk, Step};
 use crate::notes::Note;
-use crate::orders::{Order, minutes};
+use crate::orders::{Order, PLACED, minutes};
 use crate::{local, user_number};
 
 /// The most comments of a step.
-const MOST_TOLD: usize = 50;
+const MOST_TOLD: usize = 20;
 
 /// The mark of the part of a comment that is this program's.
 const MARK: &str = "miserly: ";
@@ -58,13 +59,14 @@ impl Desk {
             .collect();
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
+        let most = self.site.len() as u64;
         for (id, case) in &mut self.cases {
             let Some(job) = cluster.jobs.get(id) else { continue };
             let inside = job.reservation.as_deref() == Some(&name);
             match &mut case.facts.stage {
                 Stage::Placed { nodes, asked, reason, .. } if job.state == JobState::Pending => {
                     needed.insert(job.user);
-                    if !inside {
+                    if !inside || *asked == 0 {
                         if *asked == 0 {
                             let note = Note::Placed { nodes: nodes.clone(), reason: reason.clone() };
                             step.notes.push((id.clone(), note));
@@ -78,10 +80,13 @@ impl Desk {
                         });
                     }
                 }
-                Stage::Waiting if inside && job.state == JobState::Pending => {
+                Stage::Waiting if job.state == JobState::Pending && (inside || job.priority == PLACED) => {
                     let form = &case.facts.form;
-                    let count = form.most_nodes.map(|most| (form.least_nodes, most));
-                    places.push(Order::TakeBack { job: id.clone(), nodes: form.nodes.clone(), count });
+                    let count = (form.least_nodes.max(1), form.most_nodes.unwrap_or(most).max(1));
+                    // Who holds it keeps holding it. A request that Slurm cannot meet is held because of the placement.
+                    let releases = job.priority == PLACED || job.reason.as_deref() == Some("BadConstraints");
+                    let nodes = form.nodes.clone();
+                    places.push(Order::TakeBack { job: id.clone(), nodes, count, releases });
                 }
                 _ => {}
             }
@@ -99,6 +104,13 @@ impl Desk {
         self.tell(cluster, step);
     }
 
+    /// Takes in that a job was not told what it should have been.
+    pub(crate) fn untell(&mut self, id: &str) {
+        if let Some(case) = self.cases.get_mut(id) {
+            case.facts.told = None;
+        }
+    }
+
     /// Tells users what their jobs wait for.
     fn tell(&mut self, cluster: &Cluster, step: &mut Step) {
         if !self.settings.comments {
@@ -109,7 +121,16 @@ impl Desk {
             *shared.entry(job.number).or_default() += 1;
         }
         let mut told = 0;
-        for (id, case) in &mut self.cases {
+        // Each step goes on after the job at which the last one ended.
+        let first = std::mem::take(&mut self.told_last);
+        let ids: Vec<String> = self
+            .cases
+            .range::<String, _>((Bound::Excluded(&first), Bound::Unbounded))
+            .chain(self.cases.range::<String, _>(..=&first))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in &ids {
+            let Some(case) = self.cases.get_mut(id) else { continue };
             let Some(job) = cluster.jobs.get(id) else { continue };
             // A comment on one of the waiting tasks of an array would part it from the others.
             if job.state != JobState::Pending || shared.get(&job.number) != Some(&1) || told == MOST_TOLD {
@@ -134,6 +155,7 @@ impl Desk {
             };
             if facts.told.as_ref() != Some(&comment) {
                 told += 1;
+                self.told_last.clone_from(id);
                 step.changed = true;
                 step.orders.push(Order::Tell { job: id.clone(), text: comment.clone() });
                 facts.told = Some(comment);

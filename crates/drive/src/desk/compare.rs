@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Amendment, Change, Constraints, EndHow, Ended, Entry, Placement, Request, Resources, Share, Time,
+    Amendment, Change, Constraints, EndHow, Ended, Entry, JobId, Placement, Request, Resources, Share, Time,
 };
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
-use super::case::{Aside, Case, Facts, Stage};
+use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::rebuild::{holds_nodes, on_hosts};
 use super::{Desk, Events, MOST_ASKED, PATIENCE, Seen, Step};
 use crate::notes::Note;
-use crate::obstacle::obstacle;
+use crate::obstacle::{Obstacle, obstacle};
 use crate::site::Site;
 
 impl Desk {
@@ -149,19 +149,16 @@ impl Desk {
         events: &mut Events,
         step: &mut Step,
     ) {
-        let why = obstacle(&self.settings, &self.site, cluster, job, &case.facts.form);
         let begin = case.begin(at);
-        let why = why.or_else(|| {
-            let later = begin.filter(|_| !self.settings.policy.needs().begin_and_deadline)?;
-            Some(Aside { until: Some(later.ticks()), why: "it may not start yet".to_owned() })
-        });
+        let why = self.hindrance(at, cluster, job, case, begin);
         match &mut case.facts.stage {
             Stage::Running => {
                 // It was requeued.
                 self.leave(case, true, events);
                 case.facts.form.on.clear();
                 let form = case.facts.form.clone();
-                case.facts = Facts { form, submitted: case.facts.submitted, ..Facts::default() };
+                let (submitted, was_placed) = (case.facts.submitted, case.facts.was_placed);
+                case.facts = Facts { form, submitted, was_placed, ..Facts::default() };
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Requeued));
             }
@@ -173,18 +170,15 @@ impl Desk {
             Stage::Placed { since, asked, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
                 let waited = at - Time::from_ticks(*since);
-                let failed = match &why {
-                    Some(aside) => Some(aside.why.clone()),
-                    None if waited > PATIENCE => Some(format!(
-                        "it did not start: {}",
-                        job.reason.as_deref().unwrap_or("Slurm gives no reason")
-                    )),
-                    None if !is_there && *asked >= MOST_ASKED => {
-                        Some("Slurm refuses its placement".to_owned())
+                let why = match why {
+                    Some(aside) => aside.why,
+                    None if waited > PATIENCE => {
+                        let reason = job.reason.as_deref().unwrap_or("Slurm gives no reason");
+                        format!("it did not start: {reason}")
                     }
-                    None => None,
+                    None if !is_there && *asked >= MOST_ASKED => "Slurm refuses its placement".to_owned(),
+                    None => return,
                 };
-                let Some(why) = failed else { return };
                 self.leave(case, true, events);
                 case.fail(at, &job.id, why, step);
                 return;
@@ -199,6 +193,10 @@ impl Desk {
         if let Some(Aside { until: Some(until), .. }) = case.facts.aside
             && until > at.ticks()
         {
+            return;
+        }
+        // It is taken back first.
+        if case.handle.is_none() && job.reservation.as_ref() == Some(&self.settings.reservation) {
             return;
         }
         let request = Request {
@@ -216,16 +214,52 @@ impl Desk {
             events.arrived.push((job.id.clone(), request));
             return;
         };
+        self.change(at, handle, job, case, request, events);
+    }
+
+    /// Returns why a job is not planned now, and until when.
+    fn hindrance(
+        &self,
+        at: Time,
+        cluster: &Cluster,
+        job: &Job,
+        case: &Case,
+        begin: Option<Time>,
+    ) -> Option<Aside> {
+        let why = match obstacle(&self.settings, &self.site, cluster, job, &case.facts.form) {
+            Some(Obstacle { why, is_fixed: true }) => Some(Aside { until: None, why }),
+            // Slurm looks at a job again when it likes: after a while it is tried, whatever the reason was.
+            Some(Obstacle { why, is_fixed: false }) => match &case.facts.aside {
+                Some(Aside { until: Some(until), .. }) if *until <= at.ticks() => None,
+                Some(before) if before.why == why && before.until.is_some() => Some(before.clone()),
+                None if case.facts.failures > 0 && case.facts.stage == Stage::Waiting => None,
+                _ => Some(Aside { until: Some((at + LAST_PAUSE).ticks()), why }),
+            },
+            None => None,
+        };
+        why.or_else(|| {
+            let later = begin.filter(|_| !self.settings.policy.needs().begin_and_deadline)?;
+            Some(Aside { until: Some(later.ticks()), why: "it may not start yet".to_owned() })
+        })
+    }
+
+    /// Takes in that the request of a job in the ledger is now this one.
+    fn change(
+        &mut self,
+        at: Time,
+        handle: JobId,
+        job: &Job,
+        case: &mut Case,
+        request: Request,
+        events: &mut Events,
+    ) {
         let before = match &self.driver {
             Some(driver) => driver.ledger().get(handle).map(|entry| &entry.request),
             None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
         };
         match before {
-            Some(before) if before.demand != request.demand => {
-                self.leave(case, false, events);
-                events.arrived.push((job.id.clone(), request));
-            }
-            Some(before) => {
+            Some(before) if before.demand == request.demand => {
+                let begin = request.constraints.begin;
                 let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });
                 if before.estimate != request.estimate {
                     amend(Change::Estimate(request.estimate));
@@ -234,7 +268,10 @@ impl Desk {
                     amend(Change::Begin(begin));
                 }
             }
-            None => {
+            known => {
+                if known.is_some() {
+                    self.leave(case, false, events);
+                }
                 case.handle = None;
                 events.arrived.push((job.id.clone(), request));
             }

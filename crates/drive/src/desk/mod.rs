@@ -23,7 +23,7 @@ use miserly_core::{
 use miserly_slurm::{Cluster, Detail, Job};
 
 use self::case::Case;
-pub(crate) use self::case::{Aside, Facts, Stage};
+pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::rebuild::holds_nodes;
 use crate::notes::{Note, StartRecord};
@@ -70,6 +70,22 @@ pub struct Step {
     pub(crate) changed: bool,
 }
 
+impl Step {
+    /// Takes in what another step found.
+    pub(crate) fn add(&mut self, mut other: Step) {
+        self.notes.append(&mut other.notes);
+        self.starts.append(&mut other.starts);
+        self.changed |= other.changed;
+    }
+
+    /// Returns a later step, with what this one found before it.
+    pub(crate) fn and(mut self, later: Step) -> Step {
+        let (orders, wants_nodes) = (later.orders.clone(), later.wants_nodes);
+        self.add(later);
+        Step { orders, wants_nodes, ..self }
+    }
+}
+
 /// The stored state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stored {
@@ -112,6 +128,8 @@ pub(crate) struct Desk {
     moved: BTreeMap<JobId, Placement>,
     /// The handle at which the search for an unused one begins.
     cursor: u32,
+    /// The job that was told something last.
+    told_last: String,
 }
 
 /// The events of a step.
@@ -129,7 +147,9 @@ impl Desk {
         let mut cases = BTreeMap::new();
         let mut restored = vec![];
         let mut by_handle = BTreeMap::new();
-        for (handle, (id, StoredJob { number, facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
+        for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
+            // Nobody knows whether the last comment was written.
+            facts.told = None;
             let handle = entry.map(|entry| {
                 restored.push((handle, entry));
                 by_handle.insert(handle, id.clone());
@@ -151,6 +171,7 @@ impl Desk {
             nodes: stored.nodes,
             moved: BTreeMap::new(),
             cursor: 0,
+            told_last: String::new(),
         }
     }
 
@@ -183,7 +204,7 @@ impl Desk {
     }
 
     /// Returns the jobs whose form is not known: those that are new, and those that run on several nodes.
-    pub(crate) fn unknown<'a>(&self, cluster: &'a Cluster, changed: &BTreeSet<&str>) -> Vec<&'a str> {
+    pub(crate) fn unknown<'a>(&self, cluster: &'a Cluster, changed: &BTreeSet<String>) -> Vec<&'a str> {
         let partitions = self.settings.partitions(cluster);
         let wanted = |job: &&Job| {
             let is_placed = job.reservation.as_deref() == Some(&self.settings.reservation);
@@ -195,7 +216,7 @@ impl Desk {
                     if holds_nodes(job) {
                         !has && job.on.len() > 1
                     } else {
-                        changed.contains(job.id.as_str()) && !is_placed
+                        changed.contains(&job.id) && !is_placed
                     }
                 }
             }

@@ -75,6 +75,8 @@ impl Desk {
             }
         }
         round.overdue.clear();
+        // A job that was started where it could not be is nobody's any more.
+        entries.retain(|job, _| self.by_handle.contains_key(job));
         self.by_handle.retain(|job, _| entries.contains_key(job));
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
         let mut held = vec![Resources::NONE; self.site.len()];
@@ -207,15 +209,9 @@ fn running(
     });
     entry.request = request;
     (entry.planned, entry.planned_on) = (None, None);
-    let end = (start + entry.planned_span()).max(at + Span::TICK);
+    let end = start + entry.planned_span();
+    let expected = if end > at { Expected::At(end) } else { Expected::Overdue { since: end } };
     entry.progress = Progress { done: work(at - start, procs), at, procs, ..Progress::default() };
-    entry.state = State::Running {
-        start,
-        since: start,
-        expected: Expected::At(end),
-        placement,
-        released: false,
-        quantum: None,
-    };
+    entry.state = State::Running { start, since: start, expected, placement, released: false, quantum: None };
     entry
 }

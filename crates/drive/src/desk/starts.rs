@@ -77,7 +77,7 @@ impl Desk {
         for ((handle, reason), wanted) in started.iter().zip(&placements) {
             let Some(id) = self.by_handle.get(handle).cloned() else { continue };
             let (Some(case), Some(job)) = (self.cases.get_mut(&id), cluster.jobs.get(&id)) else { continue };
-            let found = seats(&self.site, job, &case.facts.form, &free, wanted);
+            let found = seats(&self.site, cluster.configuration.now, job, &case.facts.form, &free, wanted);
             let Some(found) = found else {
                 events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
                 case.handle = None;

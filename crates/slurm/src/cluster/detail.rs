@@ -18,6 +18,12 @@ pub struct Detail {
     pub least_nodes: u64,
     /// The most nodes, if there is a limit.
     pub most_nodes: Option<u64>,
+    /// Whether Slurm's description of it cannot be read: the rest is not known.
+    #[serde(default)]
+    pub is_unreadable: bool,
+    /// The processors of a task.
+    #[serde(default)]
+    pub cpus_per_task: u64,
     /// The least processors on each node.
     pub least_cpus: u64,
     /// The tasks on each node; 0 if that is free.
@@ -72,17 +78,25 @@ impl Detail {
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let commands: Vec<String> = if wanted.len() > FEW {
-            vec!["show job".to_owned()]
-        } else {
-            wanted.keys().map(|number| format!("show job {number}")).collect()
-        };
-        let answer = slurm.control_answers(&commands)?;
+        let numbers: Vec<u64> = if wanted.len() > FEW { vec![] } else { wanted.keys().copied().collect() };
+        let answer = slurm.descriptions(&numbers)?;
+        let mut lines = by_number(&answer.text);
         let mut details = BTreeMap::new();
-        for line in answer.text.lines().filter(|line| line.starts_with("JobId=")) {
-            let number = Fields::new("scontrol", line).number("JobId")?;
-            for job in wanted.get(&number).into_iter().flatten() {
-                details.insert(job.id.clone(), Detail::parse(line, &job.name)?);
+        for (number, jobs) in wanted {
+            let line = match lines.remove(&number).as_deref() {
+                None | Some([]) => continue,
+                Some([line]) => (*line).to_owned(),
+                // A free text of some job pretends to be a line. The first line of an answer on one job is its own.
+                Some(_) => {
+                    let answer = slurm.descriptions(&[number])?;
+                    let own = answer.text.lines().find_map(described);
+                    own.map(|(_, line)| line.to_owned()).unwrap_or_default()
+                }
+            };
+            for job in jobs {
+                // What cannot be read costs this job only.
+                let unreadable = Detail { is_unreadable: true, ..Detail::default() };
+                details.insert(job.id.clone(), Detail::parse(&line, &job.name).unwrap_or(unreadable));
             }
         }
         Ok(details)
@@ -102,6 +116,8 @@ impl Detail {
         };
         let text = |key| fields.get(key).map(str::to_owned);
         Ok(Detail {
+            is_unreadable: false,
+            cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
             least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
@@ -123,6 +139,22 @@ impl Detail {
     }
 }
 
+/// Returns the lines that describe jobs, by their numbers.
+fn by_number(text: &str) -> BTreeMap<u64, Vec<&str>> {
+    let mut lines: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for (number, line) in text.lines().filter_map(described) {
+        lines.entry(number).or_default().push(line);
+    }
+    lines
+}
+
+/// Returns the number of a job and its description, if a line is one. The line may begin with the prompt.
+fn described(line: &str) -> Option<(u64, &str)> {
+    let line = line.strip_prefix("scontrol: ").unwrap_or(line);
+    let number = line.strip_prefix("JobId=")?.split(' ').next()?;
+    Some((number.parse().ok()?, line))
+}
+
 /// Returns a free text, which may be in quotation marks.
 fn quoted(line: &str, key: &str) -> Option<String> {
     let at = line.find(&format!(" {key}="))? + key.len() + 2;
@@ -138,6 +170,8 @@ fn quoted(line: &str, key: &str) -> Option<String> {
 /// Returns what is allocated on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
 fn allocated(line: &str) -> BTreeMap<String, Allocated> {
     let mut on = BTreeMap::new();
+    // Free texts follow after these fields.
+    let line = line.find(" MinCPUsNode=").map_or(line, |at| &line[..at]);
     let mut words = line.split_ascii_whitespace();
     while let Some(word) = words.next() {
         let Some(nodes) = word.strip_prefix("Nodes=").and_then(|list| hosts(list).ok()) else { continue };
@@ -175,11 +209,20 @@ mod tests {
         assert_eq!((open.least_nodes, open.most_nodes, open.exclusive), (1, None, true));
         assert_eq!((open.eligible, open.comment.as_deref()), (None, Some("free text")));
         assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
+        let spaces = "JobId=7 JobName= NumNodes=x  UserId=ann(1) NumNodes=1";
+        assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);
+    }
+
+    #[test]
+    fn lines_are_told_apart_by_job() {
+        let text = "scontrol: show job 7\nJobId=7 a\nscontrol: JobId=8 b\nJobId=7 forged\nJobId=x\n";
+        let lines = by_number(text);
+        assert_eq!((lines[&7].len(), lines[&8].as_slice()), (2, ["JobId=8 b"].as_slice()));
     }
 
     #[test]
     fn the_nodes_of_a_job_are_read() {
-        let line = "JobId=1 JOB_GRES=(null)   Nodes=node[3-4] CPU_IDs=0-4,7 Mem=100 GRES=   Nodes=node9 CPU_IDs=0 Mem=0 GRES= MinCPUsNode=1";
+        let line = "JobId=1 JOB_GRES=(null)   Nodes=node[3-4] CPU_IDs=0-4,7 Mem=100 GRES=   Nodes=node9 CPU_IDs=0 Mem=0 GRES= MinCPUsNode=1 Comment=Nodes=node3 CPU_IDs=0 Mem=0";
         let on = allocated(line);
         assert_eq!(on.len(), 3);
         assert_eq!(on["node4"], Allocated { cpus: 6, memory: 100 });
