@@ -32,7 +32,7 @@ impl<'a> Driver<'a> {
         let child = Driver::spawn(cluster, &state, &arguments);
         let driver = Driver { cluster, state, arguments, child };
         until("the driver holds the nodes", || {
-            cluster.text("scontrol", &["show", "reservation"]).contains("miserly")
+            cluster.text("scontrol", &["show", "reservation"]).contains("State=ACTIVE")
         });
         driver
     }
@@ -231,7 +231,7 @@ fn a_driver_copes_with_what_others_do() {
 fn a_user_cannot_speak_through_a_job() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
-    let _driver = Driver::start(&cluster, "names", &["-p", "easy"]);
+    let driver = Driver::start(&cluster, "names", &["-p", "easy"]);
     let victim = cluster.submit(&["-n1", "-t1", "--hold"], "sleep 1");
     let number: u64 = victim.parse().unwrap();
     let command = format!("\u{15}update JobId={victim} Priority=7 Nice=\"");
@@ -258,6 +258,10 @@ fn a_user_cannot_speak_through_a_job() {
         cluster.state_of(&broken) != "PENDING"
             || cluster.comment_of(&broken).contains("line break in its name")
     });
+    // The driver ends by itself, and the nodes are Slurm's.
+    cluster.miserly(&["hand-back", "--state", &driver.state]);
+    let mut driver = driver;
+    until("the driver has ended", || driver.child.try_wait().unwrap().is_some_and(|status| status.success()));
     cluster.cancel_all();
 }
 
@@ -295,6 +299,9 @@ fn without_its_driver_a_cluster_schedules_by_itself_and_is_taken_back() {
 fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
+    until("the reservation of a test before is gone", || {
+        cluster.text("scontrol", &["show", "reservation"]).contains("No reservations")
+    });
     let said = |arguments: &[&str]| {
         let output = cluster.miserly(arguments);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

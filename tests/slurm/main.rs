@@ -111,7 +111,8 @@ impl Cluster {
         // A driver of a test before this one may still hold the nodes.
         until("the nodes are Slurm's", || {
             self.miserly(&["hand-back"]);
-            !self.text("scontrol", &["show", "reservation"]).contains("miserly")
+            // It stays for a while after its end.
+            !self.text("scontrol", &["show", "reservation"]).contains("State=ACTIVE")
         });
         self.run("scontrol", &["update", "NodeName=ALL", "State=RESUME"]);
         self.text("scancel", &["-u", "root"]);
