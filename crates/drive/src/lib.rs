@@ -48,7 +48,7 @@ const READINGS: u64 = 150;
 /// The shortest time between two steps.
 const LEAST_PAUSE: Duration = Duration::from_millis(250);
 
-/// What is driven, and how.
+/// The driven partitions, and the way of driving them.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The policy.
@@ -63,7 +63,7 @@ pub struct Settings {
     pub owner: u32,
     /// After this time without the driver, Slurm schedules by itself.
     pub fallback: Span,
-    /// What a job may run beyond its time limit before it is gone.
+    /// The time after its limit at which a job is gone at the latest.
     pub margin: Span,
     /// Whether jobs get comments.
     pub comments: bool,
@@ -120,12 +120,12 @@ pub enum DriveError {
         /// The machine that it needs.
         machine: &'static str,
     },
-    /// The policy needs what a driver of Slurm cannot do.
+    /// The policy needs something that a driver of Slurm cannot do.
     #[error("{policy} cannot drive a cluster: it needs {need}")]
     Needs {
         /// The policy.
         policy: String,
-        /// What it needs.
+        /// Its need.
         need: &'static str,
     },
     /// Slurm refuses the reservation.
@@ -138,8 +138,8 @@ pub enum DriveError {
         /// Slurm's words.
         message: String,
     },
-    /// What Slurm shows is impossible.
-    #[error("what Slurm shows does not fit its nodes: {0}")]
+    /// The state of Slurm is impossible.
+    #[error("the jobs that Slurm shows do not fit its nodes: {0}")]
     Ledger(String),
     /// The folder of the state cannot be used.
     #[error("cannot use {}: {error}", folder.display())]
@@ -194,9 +194,9 @@ pub struct Drive {
     store: Option<Store>,
     /// Whether a step has succeeded.
     has_run: bool,
-    /// What steps found and did not deliver.
+    /// Findings of steps that were not delivered.
     found: Step,
-    /// The jobs whose forms may have changed.
+    /// The jobs with forms that may have changed.
     changed: BTreeSet<String>,
     readings: u64,
 }
@@ -205,7 +205,7 @@ impl Drive {
     /// Returns the driver with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
     ///
     /// # Errors
-    /// If the policy needs what cannot be done, the cluster cannot be read, or the folder cannot be used.
+    /// If the policy needs something that cannot be done, the cluster cannot be read, or the folder cannot be used.
     pub fn new(slurm: Slurm, settings: Settings, folder: Option<&Path>) -> Result<Drive, DriveError> {
         if let Some(need) = unmet(&settings.policy) {
             return Err(DriveError::Needs { policy: settings.policy.to_string(), need });
@@ -250,7 +250,7 @@ impl Drive {
             .collect()
     }
 
-    /// Reads the cluster, decides, stores the decisions, and asks Slurm for what they need.
+    /// Reads the cluster, decides, stores the decisions, and passes them on to Slurm.
     ///
     /// # Errors
     /// If the cluster cannot be read: the next step may succeed ([`DriveError::Slurm`]). Otherwise the driver cannot go on.
@@ -260,7 +260,7 @@ impl Drive {
         }
         let mut step = self.look()?;
         if step.wants_nodes {
-            // What it found is kept, should the second reading fail.
+            // Its findings are kept, should the second reading fail.
             self.found.add(step);
             self.poller.read_all();
             step = self.look()?;
@@ -442,7 +442,7 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
     Ok((jobs.into_iter().map(job).collect(), starts))
 }
 
-/// Returns what a policy needs and a driver of Slurm cannot do.
+/// Returns a need of a policy that a driver of Slurm cannot meet.
 fn unmet(policy: &PolicySpec) -> Option<&'static str> {
     let needs = policy.needs();
     let unable = [

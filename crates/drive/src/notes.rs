@@ -1,8 +1,8 @@
-//! What happens to jobs, for people.
+//! The events of jobs, for people.
 
 use serde::{Deserialize, Serialize};
 
-/// What happened to a job, for people.
+/// An event of a job, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Note {

@@ -1,4 +1,4 @@
-//! What is asked of Slurm: commands of `scontrol`.
+//! The requests to Slurm: commands of `scontrol`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum Order {
         /// The time after which it ends if it is not renewed, in minutes.
         minutes: i64,
     },
-    /// Keeps the reservation for so many minutes more.
+    /// Moves the end of the reservation.
     Renew {
         /// The name of the reservation.
         reservation: String,
@@ -72,7 +72,7 @@ pub enum Order {
         /// Whether it gets the priority again that it had.
         releases: bool,
     },
-    /// Tells the user of a job something.
+    /// Writes the comment of a job.
     Tell {
         /// The job.
         job: String,

@@ -1,7 +1,7 @@
 //! The nodes for a job of a certain form.
 //!
-//! The policy counts processors, each with its part of memory and GPUs, on any number of nodes. A job may ask for more: so many
-//! nodes, so many processors on each, nodes with a feature. The placement of the policy is taken if it is of this form.
+//! The policy counts processors, each with its part of memory and GPUs, on any number of nodes. A job may ask for more: a number
+//! of nodes, of processors on each, a feature of its nodes. The placement of the policy is taken if it is of this form.
 //! Otherwise other nodes are sought.
 
 use miserly_core::{HostId, Kind, Placement, Resources, Share};
@@ -9,11 +9,11 @@ use miserly_slurm::{Amount, Detail, Job};
 
 use crate::site::Site;
 
-/// What a job needs on each of its nodes.
+/// The needs of a job on each of its nodes.
 struct Seat {
     /// The least processors.
     cpus: u64,
-    /// The most processors; so many as there are, if that is free.
+    /// The most processors; no limit if the number is free.
     most: u64,
     /// Processors come in multiples of this: whole cores and whole tasks.
     unit: u64,
@@ -56,7 +56,7 @@ impl Seat {
             .then_some(cpus)
     }
 
-    /// Returns the share of a host with so many processors.
+    /// Returns the share of a host with this number of processors.
     fn share(&self, host: HostId, cpus: u64, equipment: &Resources) -> Share {
         let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
         let memory = memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
@@ -107,7 +107,7 @@ pub(crate) fn seats(
     Some(placement(site, &seat, chosen, need, alone))
 }
 
-/// Returns so many hosts with enough room, the first ones if they have it. The hosts are in the order of preference.
+/// Returns `count` hosts with enough room, the first ones if they have it. The hosts are in the order of preference.
 fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> Option<Vec<(HostId, u64)>> {
     let enough =
         |chosen: &[(HostId, u64)]| chosen.iter().map(|(_, room)| *room).fold(0, u64::saturating_add) >= need;
@@ -123,7 +123,7 @@ fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> 
     enough(&chosen).then_some(chosen)
 }
 
-/// Returns the placement of so many processors on these hosts, each with its least.
+/// Returns the placement of `need` processors on these hosts, each with its least.
 ///
 /// The first node has as many as fit, as Slurm does it.
 fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64, alone: bool) -> Placement {

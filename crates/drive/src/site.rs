@@ -25,7 +25,7 @@ pub(crate) struct Site {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SiteHost {
     name: String,
-    /// What a job may use.
+    /// The resources for jobs.
     capacity: Resources,
     usable: bool,
     features: Vec<String>,
@@ -133,18 +133,18 @@ impl Site {
         self.whole
     }
 
-    /// Returns what a host in service has.
+    /// Returns the resources of a host; none if it is out of service.
     pub(crate) fn capacity(&self, host: HostId) -> Resources {
         let host = &self.hosts[host.index()];
         if host.usable { host.capacity } else { Resources::NONE }
     }
 
-    /// Returns what a host has, in service or not.
+    /// Returns the resources of a host, in service or not.
     pub(crate) fn equipment(&self, host: HostId) -> Resources {
         self.hosts[host.index()].capacity
     }
 
-    /// Returns the machine, whose hosts have at least what jobs hold there.
+    /// Returns the machine. A host has at least the holdings of its jobs.
     pub(crate) fn machine(&self, held: &[Resources]) -> Machine {
         let host = |(at, host): (u32, &SiteHost)| Host {
             name: host.name.clone(),
@@ -155,7 +155,7 @@ impl Site {
         Machine::new(hosts).with_spread(Spread::Any).with_sharing(sharing)
     }
 
-    /// Returns what a job requests of the machine, all of its nodes together.
+    /// Returns the request of a job to the machine, on all of its nodes together.
     pub(crate) fn demand(&self, job: &Job, form: &Detail) -> Resources {
         let nodes = form.least_nodes.max(1);
         // A job that has nodes to itself has all of their processors.

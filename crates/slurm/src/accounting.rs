@@ -9,7 +9,7 @@ use miserly_workload::swf::Field;
 
 use crate::{Slurm, SlurmError};
 
-/// Returns the jobs of the accounting that ran between two instants, with the report of what the log cannot have.
+/// Returns the jobs of the accounting that ran between two instants, with the report of the losses.
 ///
 /// # Errors
 /// If there is no accounting, or it cannot be read.
@@ -31,7 +31,7 @@ pub fn log(
     Ok(slurm(&Trace::memory("sacct", answer.text.into_bytes()), options)?)
 }
 
-/// Adds the runtimes of the jobs of a log to what forecasts are made from. Users have to have their own ids in it.
+/// Adds the runtimes of the jobs of a log to the base of forecasts. Users have to have their own ids in it.
 ///
 /// Returns the number of jobs.
 pub fn learn(forecaster: &mut Forecaster, log: &ImportedLog) -> u64 {

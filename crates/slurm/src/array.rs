@@ -41,7 +41,7 @@ impl Slurm {
     /// Submits a job array. Returns its number.
     ///
     /// # Errors
-    /// If `sbatch` cannot be run, refuses the array, or says no number.
+    /// If `sbatch` cannot be run, refuses the array, or prints no number.
     pub fn submit_array(&self, request: &ArrayRequest<'_>) -> Result<String, SlurmError> {
         let options = [
             "--parsable".to_owned(),

@@ -1,4 +1,4 @@
-//! Forecasts of the jobs of a cluster, and what came of them.
+//! Forecasts of the jobs of a cluster, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub struct Audited {
     pub start: i64,
 }
 
-/// What became of forecasts. Errors are in seconds.
+/// The outcome of forecasts. Errors are in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AuditSummary {
     /// Jobs with a forecast that have started.
@@ -121,7 +121,7 @@ impl Audit {
         Audit { forecaster, ..Audit::default() }
     }
 
-    /// Takes in a state of the cluster. Returns the forecasts whose jobs have started since the last one.
+    /// Takes in a state of the cluster. Returns the forecasts of jobs that have started since the last one.
     ///
     /// `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
     pub fn follow(
@@ -159,7 +159,7 @@ impl Audit {
         audited
     }
 
-    /// Returns what became of the forecasts so far.
+    /// Returns the outcome of the forecasts so far.
     pub fn summary(&self) -> AuditSummary {
         let mut summary = AuditSummary { jobs: self.settled.len() as u64, ..AuditSummary::default() };
         let (mut all, mut these, mut slurm) = (0_u64, 0_u64, 0_u64);

@@ -59,13 +59,13 @@ pub struct Configuration {
     pub priority_flags: Option<String>,
     /// How jobs are preempted, if they are.
     pub preemption: Option<String>,
-    /// What is allocated: whole nodes, or parts of them.
+    /// The unit of allocation: whole nodes, or parts of them.
     pub select: String,
-    /// What of a node counts, such as `CR_CORE_MEMORY`.
+    /// The accounted resources of a node, such as `CR_CORE_MEMORY`.
     pub select_parameters: Option<String>,
     /// The number above all numbers of tasks of an array.
     pub array_size: u64,
-    /// The time that jobs get beyond their limits before they are told to end, in seconds; none if there is no end to it.
+    /// The time that jobs get beyond their limits before they are ended, in seconds; none without a limit.
     pub over_limit: Option<u64>,
     /// The time between that and their being killed, in seconds.
     pub kill_wait: u64,
@@ -118,7 +118,7 @@ pub enum Limit {
     /// None.
     #[default]
     Unlimited,
-    /// So many seconds.
+    /// A number of seconds.
     Seconds(u64),
 }
 
@@ -143,9 +143,9 @@ pub struct Reservation {
     pub nodes: Vec<String>,
     /// The flags.
     pub flags: Vec<String>,
-    /// Whose jobs may use it, as Slurm writes it.
+    /// The users of it, as Slurm writes them.
     pub users: Option<String>,
-    /// The accounts whose jobs may use it.
+    /// The accounts that may use it.
     pub accounts: Option<String>,
 }
 
@@ -217,7 +217,7 @@ impl Cluster {
     /// Reads the state of a cluster.
     ///
     /// # Errors
-    /// If a command cannot be run, fails, or says something that is not understood.
+    /// If a command cannot be run, fails, or prints something unknown.
     pub fn read(slurm: &Slurm) -> Result<Cluster, SlurmError> {
         Cluster::timed(slurm).map(|(cluster, _)| cluster)
     }
@@ -272,7 +272,7 @@ impl Cluster {
     }
 }
 
-/// Returns a mark that nobody can foresee.
+/// Returns a mark that cannot be foreseen.
 fn mark() -> Result<String, SlurmError> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -501,7 +501,7 @@ impl Job {
         self.state == JobState::Pending && !self.is_held() && self.reservation.is_none() && only
     }
 
-    /// Returns whether it waits until somebody releases it.
+    /// Returns whether it waits for its release.
     pub fn is_held(&self) -> bool {
         self.state == JobState::Pending && self.priority == 0
     }
@@ -622,13 +622,13 @@ pub enum Change {
     },
 }
 
-/// Returns what changed from one state to the next: jobs by number, then nodes by name.
+/// Returns the changes from one state to the next: jobs by number, then nodes by name.
 pub fn changes(before: &Cluster, after: &Cluster) -> Vec<Change> {
     let mut changes = vec![];
     let jobs: BTreeSet<&String> = before.jobs.keys().chain(after.jobs.keys()).collect();
     for number in jobs {
         let job = number.clone();
-        // What Slurm expects of a waiting job changes all the time.
+        // The expected start of a waiting job changes all the time.
         let known = |job: &Job| {
             let waits = job.state == JobState::Pending;
             let (start, end) = if waits { (None, None) } else { (job.start, job.end) };

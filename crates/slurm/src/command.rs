@@ -50,7 +50,7 @@ pub(crate) struct Answer {
     pub(crate) took: Duration,
 }
 
-/// What a command printed, and its message if it failed.
+/// The output of a command, and its message if it failed.
 struct Answered {
     answer: Answer,
     failed: Option<String>,
@@ -66,7 +66,7 @@ impl Slurm {
         }
     }
 
-    /// Gives `scontrol` a command, as its words. Returns what it says against it.
+    /// Gives `scontrol` a command, as its words. Returns the message of a refusal.
     ///
     /// The words are arguments of a process. On its standard input `scontrol` would take control characters for keys.
     ///
@@ -95,7 +95,7 @@ impl Slurm {
         }
     }
 
-    /// Submits a script. Returns what `sbatch` says.
+    /// Submits a script. Returns the answer of `sbatch`.
     pub(crate) fn submit(&self, options: &[&str], script: String) -> Result<String, SlurmError> {
         let Answered { answer, failed } = self.run("sbatch", options, Some(script))?;
         match failed {
@@ -126,7 +126,7 @@ impl Slurm {
         }
         let mut child = command.spawn().map_err(failed)?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-            // If it reads no further, its answer says why.
+            // If it reads no further, its answer has the reason.
             thread::spawn(move || pipe.write_all(input.as_bytes()));
         }
         let (text, message) = (reader(child.stdout.take()), reader(child.stderr.take()));

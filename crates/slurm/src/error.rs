@@ -27,7 +27,7 @@ pub enum SlurmError {
         program: String,
         /// The time that it had.
         within: Duration,
-        /// What it wrote to its standard error.
+        /// Its standard error.
         message: String,
     },
     /// A command failed.
@@ -35,7 +35,7 @@ pub enum SlurmError {
     Failed {
         /// The command.
         program: String,
-        /// What it wrote to its standard error.
+        /// Its standard error.
         message: String,
     },
     /// A line of an answer is not understood.

@@ -47,7 +47,7 @@ fn items(list: &str) -> Option<Vec<&str>> {
     (!inside).then(|| items.into_iter().filter(|item| !item.is_empty()).collect())
 }
 
-/// Returns the hosts of an item, at most so many. It may have several brackets.
+/// Returns the hosts of an item, at most `most`. It may have several brackets.
 fn expanded(item: &str, most: usize) -> Option<Vec<String>> {
     let Some((head, rest)) = item.split_once('[') else {
         return (most > 0).then(|| vec![item.to_owned()]);

@@ -21,7 +21,7 @@ const OWN_SHARE: u32 = 50;
 /// The readings of all, for each of which some read the jobs only.
 const JOBS_ONLY: u32 = 4;
 
-/// The part of the time of the commands that counts as the controller's, where `sdiag` says nothing.
+/// The part of the time of the commands that counts as the controller's, where `sdiag` has no statistics.
 const PART: u32 = 10;
 
 /// The number of readings between two looks at the controller's own statistics.
@@ -50,7 +50,7 @@ pub struct Poller {
     often: bool,
 }
 
-/// What readings cost the controller.
+/// The cost of readings to the controller.
 #[derive(Debug, Default)]
 struct Cost {
     /// The controller's times for requests at the last look, of this user and of the kinds that a reading needs. Both have
@@ -96,7 +96,7 @@ impl Poller {
         self.all = None;
     }
 
-    /// Reads the cluster. Returns what changed since the last state; at the first time, every job is new.
+    /// Reads the cluster. Returns the changes since the last state; at the first time, every job is new.
     ///
     /// # Errors
     /// As [`Cluster::read`]. The last state stays.
@@ -136,7 +136,7 @@ impl Poller {
         Ok(read)
     }
 
-    /// Returns the mean processor time of this process for a reading, and for what is done with it.
+    /// Returns the mean processor time of this process for a reading, and for the work on it.
     fn own(&self) -> Duration {
         let since = processor_time().zip(self.begun).map(|(now, begun)| now.saturating_sub(begun));
         since.unwrap_or_default() / self.readings.max(1)

@@ -79,7 +79,7 @@ impl Cluster {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },
-                // Its processors are free for others, and nobody knows when it goes on.
+                // Its processors are free for others, and its next start is not known.
                 JobState::Suspended => {}
                 JobState::Running | JobState::Other(_) => {
                     entries.extend(running(job, &nodes, now).map(|entry| (job.id.clone(), entry)));

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{Cluster, Configuration};
 
-/// Weights of a priority that the twin has no value for, with what they weigh.
+/// Weights of a priority that the twin has no value for, with their quantities.
 const NOT_MODELLED: [(&str, &str); 5] = [
     ("PriorityWeightFairShare", "fair share"),
     ("PriorityWeightPartition", "the partition"),
@@ -26,7 +26,7 @@ const TAKEN_OVER: [(&str, &str); 4] =
 pub struct Twin {
     /// The policy, in its written form.
     pub policy: String,
-    /// What the configuration has and the twin has not.
+    /// The parts of the configuration that the twin lacks.
     pub left_out: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct TwinAudit {
     pub jobs: u64,
     /// Jobs that waited for more than one cycle, in the log or under the twin.
     pub waited: u64,
-    /// Jobs whose starts differ by a cycle at most.
+    /// Jobs with starts that differ by a cycle at most.
     pub close: u64,
     /// The same, of those that waited.
     pub close_of_waited: u64,
@@ -54,7 +54,7 @@ pub struct TwinAudit {
 }
 
 impl Configuration {
-    /// Returns the policy that schedules as this configuration says.
+    /// Returns the policy that schedules by this configuration.
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`. The size is the share of the
     /// processors; Slurm takes the mean of that and of the share of the nodes. `ordered`: the jobs come in

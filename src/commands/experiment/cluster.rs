@@ -1,4 +1,4 @@
-//! The runs of an experiment on a Slurm cluster: a job array whose tasks make parts of them.
+//! The runs of an experiment on a Slurm cluster: a job array. Each task makes a part of them.
 //!
 //! All tasks write into the folder of the experiment, each run under its key. So a task that dies, or a second array, takes
 //! nothing away from the others.
@@ -29,7 +29,7 @@ const MOST_TASKS: u64 = 1000;
 /// The lines of a task's output that are shown if it fails.
 const LINES: usize = 3;
 
-/// What the tasks of an array need.
+/// The files of the tasks of an array.
 pub(super) struct Place<'a> {
     pub(super) file: &'a Path,
     pub(super) folder: &'a Path,

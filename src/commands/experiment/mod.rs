@@ -195,7 +195,7 @@ fn is_measured(name: &str) -> bool {
     miserly_measured::NAME.starts_with(name) && !is_other
 }
 
-/// Returns the paper of that name, or the only one whose name starts so.
+/// Returns the paper of that name, or the only one with a name that begins so.
 fn found(name: &str) -> Option<&'static Paper> {
     let mut alike = PAPERS.iter().filter(|paper| paper.name.starts_with(name));
     let only = alike.next().filter(|_| alike.next().is_none());

@@ -153,7 +153,7 @@ fn words(note: &Note) -> String {
     }
 }
 
-/// What `queue` prints.
+/// The document of `queue`.
 #[derive(Serialize)]
 struct QueueDoc {
     jobs: Vec<QueuedJob>,

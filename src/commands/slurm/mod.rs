@@ -144,7 +144,7 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
     write(&log(&slurm, args.period.since, args.period.until, &options)?, &args.written)
 }
 
-/// What `twin` prints.
+/// The document of `twin`.
 #[derive(Serialize)]
 struct TwinDoc {
     #[serde(flatten)]
@@ -155,7 +155,7 @@ struct TwinDoc {
     not_simulated: u64,
 }
 
-/// What became of jobs in a simulation, by their place in the log.
+/// The outcome of jobs in a simulation, by their place in the log.
 #[derive(Default)]
 struct Outcomes {
     starts: BTreeMap<JobNumber, Time>,
@@ -215,7 +215,7 @@ impl Replay {
         }
         let mut text = vec![];
         log.write(&mut text)?;
-        // Slurm ends a job some time after its limit. What ran is what counts.
+        // Slurm ends a job some time after its limit. The real runtime counts.
         let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
         let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
         let options = RunOptions { procs: Some(Procs::new(procs)), jobs, ..RunOptions::default() };

@@ -1,4 +1,4 @@
-//! What is asked of Slurm, and told to users.
+//! The requests to Slurm, and the comments for users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -27,7 +27,7 @@ impl Desk {
         self.cases.iter().any(is_unasked)
     }
 
-    /// Finds the commands that make Slurm do what the ledger says.
+    /// Finds the commands that make Slurm follow the ledger.
     pub(super) fn give_orders(&mut self, cluster: &Cluster, step: &mut Step) {
         let name = self.settings.reservation.clone();
         let nodes: Vec<String> = self.site.names().map(str::to_owned).collect();
@@ -83,7 +83,7 @@ impl Desk {
                 Stage::Waiting if job.state == JobState::Pending && (inside || job.priority == PLACED) => {
                     let form = &case.facts.form;
                     let count = (form.least_nodes.max(1), form.most_nodes.unwrap_or(most).max(1));
-                    // Who holds it keeps holding it. A request that Slurm cannot meet is held because of the placement.
+                    // A hold of a user or an administrator stays. A request that Slurm cannot meet is held because of the placement.
                     let releases = job.priority == PLACED || job.reason.as_deref() == Some("BadConstraints");
                     let nodes = form.nodes.clone();
                     places.push(Order::TakeBack { job: id.clone(), nodes, count, releases });
@@ -104,14 +104,14 @@ impl Desk {
         self.tell(cluster, step);
     }
 
-    /// Takes in that a job was not told what it should have been.
+    /// Takes in that the comment of a job was not written.
     pub(crate) fn untell(&mut self, id: &str) {
         if let Some(case) = self.cases.get_mut(id) {
             case.facts.told = None;
         }
     }
 
-    /// Tells users what their jobs wait for.
+    /// Writes the promise of each waiting job, or the reason of its wait, into its comment.
     fn tell(&mut self, cluster: &Cluster, step: &mut Step) {
         if !self.settings.comments {
             return;

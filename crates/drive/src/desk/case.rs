@@ -20,7 +20,7 @@ pub(crate) struct Case {
     pub(crate) facts: Facts,
 }
 
-/// What is stored of a job beside its entry in the ledger.
+/// The stored facts of a job beside its entry in the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Facts {
     /// Its form, as its user gave it.
@@ -123,7 +123,7 @@ impl Case {
     }
 }
 
-/// Returns the pause after so many failures.
+/// Returns the pause after this number of failures.
 fn pause(failures: u32) -> Span {
     let factor = 1_i64 << failures.saturating_sub(1).min(20);
     Span::from_ticks(FIRST_PAUSE.ticks().saturating_mul(factor)).min(LAST_PAUSE)

@@ -1,4 +1,4 @@
-//! The differences between what Slurm shows and the ledger.
+//! The differences between the state of Slurm and the ledger.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::obstacle::{Obstacle, obstacle};
 use crate::site::Site;
 
 impl Desk {
-    /// Finds what happened since the last step.
+    /// Finds the events since the last step.
     pub(super) fn compare(&mut self, at: Time, seen: Seen<'_>, step: &mut Step) -> Events {
         let Seen { cluster, details, starts, .. } = seen;
         let mut events = Events::default();
@@ -111,7 +111,7 @@ impl Desk {
         match entry {
             Some(_) if !here => events.disturbed = true,
             Some(entry) => {
-                // It has other nodes or processors there than the ledger says.
+                // It has other nodes or processors there than in the ledger.
                 let has = on_hosts(site, job, &case.facts.form);
                 let held = entry.placement().map(Placement::shares).unwrap_or_default();
                 let same = |share: &Share| {
@@ -163,7 +163,7 @@ impl Desk {
                 step.notes.push((job.id.clone(), Note::Requeued));
             }
             Stage::Placed { asked: 0, nodes, .. } if nodes.iter().any(|node| !self.site.is_usable(node)) => {
-                // Nobody knows of the placement yet.
+                // The placement was not passed on yet.
                 self.leave(case, true, events);
                 case.facts.stage = Stage::Waiting;
             }
@@ -288,7 +288,7 @@ impl Desk {
             return;
         }
         events.round.ended.push(Ended { job: handle, how: EndHow::Done });
-        // A host that has only what jobs hold there loses it.
+        // A host out of service has only the holdings of its jobs, and loses this one.
         let Some(driver) = &self.driver else { return };
         let entry = driver.ledger().get(handle);
         let machine = driver.ledger().machine();

@@ -1,6 +1,6 @@
 //! The state of the driver, and its decisions. Nothing here reads a clock, a file or a cluster.
 //!
-//! Each step compares what Slurm shows with the ledger. The differences are events: submissions, ends, changes. The policy
+//! Each step compares the state of Slurm with the ledger. The differences are events: submissions, ends, changes. The policy
 //! decides in a pass, and the starts become [`Order`]s. An order that has no effect is given again, because the next step finds
 //! the same difference.
 
@@ -31,7 +31,7 @@ use crate::orders::Order;
 use crate::site::Site;
 use crate::{DriveError, Settings};
 
-/// The time for a placed job to start. A promise that is told has it in addition.
+/// The time for a placed job to start. A promise to a user has it in addition.
 pub(crate) const PATIENCE: Span = Span::from_ticks(15 * 1_000_000);
 
 /// The most placements that are asked for without effect.
@@ -40,10 +40,10 @@ const MOST_ASKED: u32 = 3;
 /// A wake-up that is later than this was missed.
 const LATE: Span = Span::from_ticks(10 * 1_000_000);
 
-/// A driver whose state is older than this was away.
+/// A driver with an older state than this was away.
 const AWAY: Span = Span::from_ticks(60 * 1_000_000);
 
-/// What Slurm shows.
+/// The state of Slurm.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -60,7 +60,7 @@ pub(crate) struct Seen<'a> {
 pub struct Step {
     /// The commands for Slurm, in order.
     pub orders: Vec<Order>,
-    /// What happened.
+    /// The events of jobs.
     pub notes: Vec<(String, Note)>,
     /// The jobs that started.
     pub starts: Vec<StartRecord>,
@@ -71,14 +71,14 @@ pub struct Step {
 }
 
 impl Step {
-    /// Takes in what another step found.
+    /// Takes in the findings of another step.
     pub(crate) fn add(&mut self, mut other: Step) {
         self.notes.append(&mut other.notes);
         self.starts.append(&mut other.starts);
         self.changed |= other.changed;
     }
 
-    /// Returns a later step, with what this one found before it.
+    /// Returns a later step, with the findings of this one before its own.
     pub(crate) fn and(mut self, later: Step) -> Step {
         let (orders, wants_nodes) = (later.orders.clone(), later.wants_nodes);
         self.add(later);
@@ -120,7 +120,7 @@ pub(crate) struct Desk {
     by_handle: BTreeMap<JobId, String>,
     numbers: JobNumber,
     last: Option<Time>,
-    /// Whether the ledger must be made again from what Slurm shows.
+    /// Whether the ledger must be made again from the state of Slurm.
     stale: bool,
     /// The nodes of the stored placements.
     nodes: Vec<String>,
@@ -128,7 +128,7 @@ pub(crate) struct Desk {
     moved: BTreeMap<JobId, Placement>,
     /// The handle at which the search for an unused one begins.
     cursor: u32,
-    /// The job that was told something last.
+    /// The job that got a comment last.
     told_last: String,
 }
 
@@ -148,7 +148,7 @@ impl Desk {
         let mut restored = vec![];
         let mut by_handle = BTreeMap::new();
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
-            // Nobody knows whether the last comment was written.
+            // It is not known whether the last comment was written.
             facts.told = None;
             let handle = entry.map(|entry| {
                 restored.push((handle, entry));
@@ -189,7 +189,6 @@ impl Desk {
         Stored {
             numbers: self.numbers,
             last: self.last,
-
             nodes: self.nodes.clone(),
             state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
             jobs: self.cases.iter().map(job).collect(),
@@ -203,7 +202,7 @@ impl Desk {
         self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).min()
     }
 
-    /// Returns the jobs whose form is not known: those that are new, and those that run on several nodes.
+    /// Returns the jobs with an unknown form: new ones, and those that run on several nodes.
     pub(crate) fn unknown<'a>(&self, cluster: &'a Cluster, changed: &BTreeSet<String>) -> Vec<&'a str> {
         let partitions = self.settings.partitions(cluster);
         let wanted = |job: &&Job| {
@@ -236,13 +235,14 @@ impl Desk {
         self.site.len() == 0
     }
 
-    /// Makes one step, with what Slurm shows at `now`.
+    /// Makes one step, with the state of Slurm at `now`.
     pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
         let cluster = seen.cluster;
         let mut step = Step::default();
         let due = self.wake().filter(|wake| *wake <= now);
         let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
-        let away = was_gone || due.is_some_and(|due| now - due > LATE);
+        let planned = self.driver.as_ref().and_then(Driver::wake);
+        let away = was_gone || planned.is_some_and(|wake| now > wake && now - wake > LATE);
         // A wake-up has its own instant.
         let mut at =
             due.filter(|_| !away).unwrap_or(now).max(self.last.map_or(now, |last| last + Span::TICK));
@@ -254,7 +254,7 @@ impl Desk {
             self.renumber(&site);
             self.site = site;
             self.stale = true;
-            // What was too large may fit.
+            // A job that was too large may fit.
             for case in self.cases.values_mut() {
                 if let Some(aside) = &mut case.facts.aside
                     && aside.until.is_some()

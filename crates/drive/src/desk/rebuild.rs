@@ -1,4 +1,4 @@
-//! The ledger, made again from what Slurm shows.
+//! The ledger, made again from the state of Slurm.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Desk {
             }
         }
         round.overdue.clear();
-        // A job that was started where it could not be is nobody's any more.
+        // A job that was started in an impossible place has left the ledger.
         entries.retain(|job, _| self.by_handle.contains_key(job));
         self.by_handle.retain(|job, _| entries.contains_key(job));
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
@@ -152,7 +152,7 @@ pub(super) fn holds_nodes(job: &Job) -> bool {
     job.state != JobState::Pending && !job.on.is_empty()
 }
 
-/// Returns what a job has on the hosts of the site. Where Slurm does not say it, each of its nodes has the same.
+/// Returns the amounts of a job on the hosts of the site. Without an answer from Slurm, each of its nodes has the same.
 pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
     let nodes = (job.on.len() as u64).max(1);
     let whole = site.demand(job, form);

@@ -9,7 +9,7 @@ use crate::notes::Note;
 use crate::seats::seats;
 
 impl Desk {
-    /// Carries out the decisions of a pass. Returns what they bring about at once.
+    /// Carries out the decisions of a pass. Returns their consequences at the same instant.
     pub(super) fn carry_out(
         &mut self,
         at: Time,
@@ -29,7 +29,7 @@ impl Desk {
                     let latest = told(latest);
                     let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
-                    // One that starts at once is told of its start.
+                    // One that starts at once needs no note.
                     if latest - at > PATIENCE {
                         step.notes.push((id, Note::Promised { latest: latest.secs() }));
                     }
@@ -104,7 +104,7 @@ impl Desk {
     }
 }
 
-/// Returns the promise of a policy, as it is told: with the time that a start takes.
+/// Returns the promise of a policy for a user: with the time that a start takes.
 fn told(latest: Time) -> Time {
     if latest == Time::MAX { latest } else { latest + PATIENCE }
 }

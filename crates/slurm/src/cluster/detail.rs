@@ -1,4 +1,4 @@
-//! What only `scontrol show job` says of a job.
+//! The part of a job that only `scontrol show job` prints.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{Cluster, Slurm, SlurmError};
 /// The most jobs that are asked for one by one; for more, all are read.
 const FEW: usize = 50;
 
-/// The form of a job: how it wants its processors, and what it has.
+/// The form of a job: its wishes for nodes, and its allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Detail {
     /// The least number of nodes.
@@ -46,11 +46,11 @@ pub struct Detail {
     pub eligible: Option<i64>,
     /// The comment of its user.
     pub comment: Option<String>,
-    /// What it has on each node, if it runs.
+    /// Its allocation on each node, if it runs.
     pub on: BTreeMap<String, Allocated>,
 }
 
-/// What a job has on a node.
+/// The allocation of a job on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Allocated {
     /// Processors.
@@ -63,7 +63,7 @@ impl Detail {
     /// Returns the details of these jobs of a cluster, by name. Jobs that are gone have none.
     ///
     /// # Errors
-    /// If `scontrol` cannot be run, or says something that is not understood.
+    /// If `scontrol` cannot be run or fails.
     pub fn read(
         slurm: &Slurm,
         cluster: &Cluster,
@@ -94,7 +94,7 @@ impl Detail {
                 }
             };
             for job in jobs {
-                // What cannot be read costs this job only.
+                // A line that cannot be read costs this job only.
                 let unreadable = Detail { is_unreadable: true, ..Detail::default() };
                 details.insert(job.id.clone(), Detail::parse(&line, &job.name).unwrap_or(unreadable));
             }
@@ -167,7 +167,7 @@ fn quoted(line: &str, key: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Returns what is allocated on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
+/// Returns the allocation on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
 fn allocated(line: &str) -> BTreeMap<String, Allocated> {
     let mut on = BTreeMap::new();
     // Free texts follow after these fields.
