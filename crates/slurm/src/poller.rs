@@ -14,6 +14,9 @@ const SHARE: u32 = 100;
 /// The longest time between two readings of a poller that reads the jobs most: their starts wait for it.
 const MOST_OF_OFTEN: Duration = Duration::from_secs(2);
 
+/// The longest time between two readings of such a poller, if the work on a reading takes long.
+const MOST_AFTER_WORK: Duration = Duration::from_secs(5);
+
 /// The time between two readings, as a multiple of the processor time of this process and of its commands for one. So they take
 /// 2 % of a processor.
 const OWN_SHARE: u32 = 50;
@@ -80,7 +83,8 @@ impl Poller {
 
     /// Reads the jobs more often than nodes, partitions and reservations: at four of five readings they are as they were.
     ///
-    /// It reads every two seconds, also if that costs the controller more, and less often only for this process's sake.
+    /// It reads every two seconds, also if that costs the controller more. If the work of this process on a reading takes long, it
+    /// reads every five seconds.
     #[must_use]
     pub fn jobs_most(self) -> Poller {
         Poller { often: true, ..self }
@@ -117,6 +121,9 @@ impl Poller {
         let controller =
             controller.map(|cost| if self.often { cost.min(MOST_OF_OFTEN / SHARE) } else { cost });
         self.pause = next_pause(self.pause, controller, self.own());
+        if self.often && controller.is_some() {
+            self.pause = self.pause.min(MOST_AFTER_WORK);
+        }
         changes
     }
 
