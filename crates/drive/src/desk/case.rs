@@ -4,7 +4,7 @@ use miserly_core::{JobId, JobNumber, Span, Time};
 use miserly_slurm::Detail;
 use serde::{Deserialize, Serialize};
 
-use super::Step;
+use super::{PATIENCE, Step};
 use crate::notes::{Note, StartRecord};
 
 /// The first pause before a job that did not start is planned again. It doubles up to the last one.
@@ -52,13 +52,20 @@ impl Facts {
     /// Returns the record of its start, in seconds since 1970.
     pub(super) fn record(&self, job: &str, start: i64) -> StartRecord {
         let seconds = |ticks: i64| Time::from_ticks(ticks).secs();
+        let slow = match self.stage {
+            Stage::Placed { since, .. } => {
+                Some(start - seconds(since)).filter(|took| *took > PATIENCE.secs())
+            }
+            _ => None,
+        };
+        let slow = slow.map(|took| format!("Slurm took {took} s to start it"));
         StartRecord {
             job: job.to_owned(),
             submitted: self.submitted,
             first: self.promised.map(|(first, _)| seconds(first)),
             last: self.promised.map(|(_, last)| seconds(last)),
             start,
-            broken: self.broken.clone(),
+            broken: self.broken.clone().or(slow),
         }
     }
 }
@@ -138,6 +145,19 @@ mod tests {
         let seconds: Vec<i64> = (1..=7).map(|failures| pause(failures).secs()).collect();
         assert_eq!(seconds, [30, 60, 120, 240, 480, 600, 600]);
         assert_eq!(pause(u32::MAX), LAST_PAUSE);
+    }
+
+    #[test]
+    fn a_slow_start_is_a_cause() {
+        let since = Time::from_secs(100).unwrap().ticks();
+        let stage = Stage::Placed { since, asked: 1, nodes: vec![], reason: String::new() };
+        let facts = Facts { promised: Some((since, since)), stage, ..Facts::default() };
+        assert_eq!(facts.record("7", 115).broken, None);
+        let slow = facts.record("7", 116);
+        assert_eq!(
+            (slow.is_kept(), slow.broken.as_deref()),
+            (Some(false), Some("Slurm took 16 s to start it"))
+        );
     }
 
     #[test]
