@@ -40,7 +40,7 @@ impl<'a> Driver<'a> {
     fn spawn(cluster: &Cluster, state: &str, arguments: &Vec<String>) -> Child {
         let log = cluster.folder.path().join("drive.log");
         let log = fs::File::options().create(true).append(true).open(log).unwrap();
-        // The folder of the build may be closed to others. What is open is executed.
+        // The folder of the build may be closed to others. A copy is executed.
         let program = cluster.folder.path().join("miserly");
         if !program.exists() {
             fs::copy(env!("CARGO_BIN_EXE_miserly"), &program).unwrap();
@@ -68,7 +68,7 @@ impl<'a> Driver<'a> {
         self.child = Driver::spawn(self.cluster, &self.state, &self.arguments);
     }
 
-    /// What `queue` says.
+    /// The document of `queue`.
     fn queue(&self) -> Value {
         self.cluster.json(&["queue", "--json", "--state", &self.state])
     }
@@ -78,14 +78,11 @@ impl<'a> Driver<'a> {
         queue["jobs"].as_array().unwrap().iter().find(|job| job["job"] == id).cloned()
     }
 
-    /// Waits for something. If it does not come, the log of the driver says what did.
+    /// Waits for something. If it does not come, the log of the driver is shown.
     #[track_caller]
-    fn until(&self, what: &str, mut is_true: impl FnMut() -> bool) {
-        for _ in 0..TRIES {
-            if is_true() {
-                return;
-            }
-            sleep(Duration::from_millis(100));
+    fn until(&self, what: &str, is_true: impl FnMut() -> bool) {
+        if comes(is_true) {
+            return;
         }
         let queue = self.cluster.text("squeue", &["-r", "-o", "%i %T %r %v %N %k"]);
         panic!("{what}: not within a minute\n{queue}\n{}", self.log());
@@ -352,7 +349,7 @@ fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String
     (cluster.submit(&[&cpus, &limit], &script), fails)
 }
 
-/// By hand, as docs/testing.md says: random jobs while users, nodes, the controller and the driver do as they like.
+/// By hand, as in docs/testing.md: random jobs while users, nodes, the controller and the driver do as they like.
 #[test]
 #[ignore = "takes half an hour"]
 #[expect(clippy::too_many_lines, reason = "one story")]
@@ -388,7 +385,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
             }
             3 => {
                 restarts += 1;
-                // What was submitted just before is lost by Slurm itself.
+                // Slurm itself would lose the last submissions.
                 sleep(Duration::from_secs(6));
                 let pid = fs::read_to_string(cluster.folder.path().join("run/slurmctld.pid")).unwrap();
                 cluster.text("kill", &["-9", pid.trim()]);
@@ -427,7 +424,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     if let Some(node) = drained {
         cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=RESUME"]);
     }
-    // A hold whose release came while the controller was away.
+    // Some releases came while the controller was away.
     let mut left = usize::MAX;
     for _ in 0..600 {
         let queue = cluster.run("squeue", &["-h", "-r", "-o", "%i %r"]);
@@ -447,13 +444,13 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let (mut missing, mut lost_by_slurm) = (vec![], 0);
     for job in &jobs {
         let states: Vec<&str> = runs.get(job).into_iter().flatten().map(|run| run[0].as_str()).collect();
-        // Slurm requeues a job whose start it does not remember.
+        // Slurm requeues a job if it does not remember its start.
         let states: Vec<&str> = states.into_iter().filter(|state| *state != "REQUEUED").collect();
         let wanted = match states[..] {
             ["COMPLETED"] => !failing.contains(job),
             ["FAILED"] if failing.contains(job) => true,
             ["TIMEOUT"] => true,
-            // What Slurm was about to start when its controller was killed.
+            // Slurm was about to start it when its controller was killed.
             [] | ["FAILED" | "NODE_FAIL"] | ["NODE_FAIL", "COMPLETED"] if restarts > 0 => {
                 lost_by_slurm += 1;
                 true
@@ -482,7 +479,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     assert_eq!(without_cause, 0, "late without a cause: {late:#?}\n{}", driver.log());
 }
 
-/// By hand, as docs/testing.md says: the waits of the same jobs under Slurm's own scheduler and under driven policies.
+/// By hand, as in docs/testing.md: the waits of the same jobs under Slurm's own scheduler and under driven policies.
 #[test]
 #[ignore = "takes half an hour"]
 fn the_same_jobs_under_slurm_and_under_policies() {

@@ -121,14 +121,19 @@ impl Cluster {
 }
 
 #[track_caller]
-fn until(what: &str, mut is_true: impl FnMut() -> bool) {
-    for _ in 0..TRIES {
-        if is_true() {
-            return;
+fn until(what: &str, is_true: impl FnMut() -> bool) {
+    assert!(comes(is_true), "{what}: not within a minute");
+}
+
+/// Returns whether something happens within a minute.
+fn comes(mut is_true: impl FnMut() -> bool) -> bool {
+    (0..TRIES).any(|_| {
+        let came = is_true();
+        if !came {
+            sleep(Duration::from_millis(100));
         }
-        sleep(Duration::from_millis(100));
-    }
-    panic!("{what}: not within a minute");
+        came
+    })
 }
 
 /// The cluster, for one test at a time.

@@ -79,9 +79,13 @@ impl Placement {
         }
     }
 
-    /// Returns a placement of shares of several hosts in one slot.
+    /// Returns a placement of shares of one or several hosts in one slot.
     pub fn across(slot: SlotId, shares: Vec<Share>) -> Placement {
-        Placement { slot, shares: Shares::Many(shares.into()) }
+        let shares = match <[Share; 1]>::try_from(shares) {
+            Ok([one]) => Shares::One(one),
+            Err(many) => Shares::Many(many.into()),
+        };
+        Placement { slot, shares }
     }
 
     /// Returns the shares, one per host.

@@ -80,12 +80,7 @@ impl Settings {
 
     /// Returns the span that is planned for a job of this limit.
     fn estimate(&self, limit: Limit) -> Span {
-        const LONGEST: i64 = 365 * 86_400;
-        let seconds = match limit {
-            Limit::Unlimited => LONGEST,
-            Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
-        };
-        Span::from_secs(seconds).unwrap_or(Span::MAX) + self.margin + PATIENCE
+        Span::from_secs(limit.seconds()).unwrap_or(Span::MAX) + self.margin + PATIENCE
     }
 }
 
@@ -104,14 +99,7 @@ pub enum DriveError {
     /// The partitions have no nodes.
     #[error("the driven partitions have no nodes")]
     NoNodes,
-    /// A partition does not exist.
-    #[error("the cluster has no partition {partition}; it has {}", known.join(", "))]
-    NoPartition {
-        /// The partition.
-        partition: String,
-        /// Those that there are.
-        known: Vec<String>,
-    },
+
     /// The policy needs another machine.
     #[error("{policy} needs {machine}")]
     Machine {
@@ -202,20 +190,21 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Returns the driver with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
+    /// Returns the driver of a cluster, with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
     ///
     /// # Errors
-    /// If the policy needs something that cannot be done, the cluster cannot be read, or the folder cannot be used.
-    pub fn new(slurm: Slurm, settings: Settings, folder: Option<&Path>) -> Result<Drive, DriveError> {
+    /// If the policy needs something that cannot be done, a partition does not exist, or the folder cannot be used.
+    pub fn new(
+        slurm: Slurm,
+        cluster: &Cluster,
+        settings: Settings,
+        folder: Option<&Path>,
+    ) -> Result<Drive, DriveError> {
         if let Some(need) = unmet(&settings.policy) {
             return Err(DriveError::Needs { policy: settings.policy.to_string(), need });
         }
-        let cluster = Cluster::read(&slurm)?;
         for partition in &settings.partitions {
-            if !cluster.partitions.contains_key(partition) {
-                let known = cluster.partitions.keys().cloned().collect();
-                return Err(DriveError::NoPartition { partition: partition.clone(), known });
-            }
+            cluster.check_partition(partition)?;
         }
         let (store, stored) = match folder.map(Store::open).transpose()? {
             Some((store, stored)) => (Some(store), stored),

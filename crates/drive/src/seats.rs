@@ -4,14 +4,14 @@
 //! of nodes, of processors on each, a feature of its nodes. The placement of the policy is taken if it is of this form.
 //! Otherwise other nodes are sought.
 
-use miserly_core::{HostId, Kind, Placement, Resources, Share};
+use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId};
 use miserly_slurm::{Amount, Detail, Job};
 
 use crate::site::Site;
 
 /// The needs of a job on each of its nodes.
 struct Seat {
-    /// The least processors.
+    /// The least processors, in whole units.
     cpus: u64,
     /// The most processors; no limit if the number is free.
     most: u64,
@@ -26,8 +26,8 @@ struct Seat {
 
 impl Seat {
     fn new(site: &Site, job: &Job, form: &Detail) -> Seat {
-        let fixed = form.tasks_per_node > 0;
-        let each = job.cpus.div_ceil(form.least_nodes.max(1)).max(1);
+        let least = form.least_cpus.max(1);
+        let unit = form.cpus_per_task.max(1).next_multiple_of(site.granule());
         let accounted = site.hosts_account(Kind::Memory);
         let [memory, memory_per_cpu] = match job.memory {
             _ if !accounted => [0, 0],
@@ -36,9 +36,9 @@ impl Seat {
             None => [u64::MAX, 0],
         };
         Seat {
-            cpus: form.least_cpus.max(if fixed { each.min(form.least_cpus.max(1)) } else { 1 }),
-            most: if fixed { form.least_cpus.max(1) } else { u64::MAX },
-            unit: form.cpus_per_task.max(1).next_multiple_of(site.granule()),
+            cpus: least.next_multiple_of(unit),
+            most: if form.tasks_per_node > 0 { least } else { u64::MAX },
+            unit,
             memory,
             memory_per_cpu,
             gpus: crate::site::gpus(form.gres_per_node.as_deref()),
@@ -52,8 +52,7 @@ impl Seat {
         let by_memory = left.checked_div(self.memory_per_cpu).unwrap_or(u64::MAX);
         let cpus = free.cpus_count().get().min(by_memory).min(self.most);
         let cpus = cpus - cpus % self.unit;
-        (cpus >= self.cpus.max(1).next_multiple_of(self.unit) && free.get(Kind::Gpus) >= self.gpus)
-            .then_some(cpus)
+        (cpus >= self.cpus && free.get(Kind::Gpus) >= self.gpus).then_some(cpus)
     }
 
     /// Returns the share of a host with this number of processors.
@@ -61,7 +60,7 @@ impl Seat {
         let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
         let memory = memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
         let amount = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
-        Share { host, amount, pes: miserly_core::Pes::Count }
+        Share { host, amount, pes: Pes::Count }
     }
 }
 
@@ -128,22 +127,18 @@ fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> 
 /// The first node has as many as fit, as Slurm does it.
 fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64, alone: bool) -> Placement {
     hosts.sort_unstable();
-    let each = seat.cpus.max(1).next_multiple_of(seat.unit);
+    let each = seat.cpus;
     let mut left = need.saturating_sub(each.saturating_mul(hosts.len() as u64));
     let share = |(host, room): &(HostId, u64)| {
         let equipment = site.equipment(*host);
         if alone {
-            return Share { host: *host, amount: equipment, pes: miserly_core::Pes::Count };
+            return Share { host: *host, amount: equipment, pes: Pes::Count };
         }
         let more = left.min(room - each);
         left -= more;
         seat.share(*host, each + more, &equipment)
     };
-    let mut shares: Vec<Share> = hosts.iter().map(share).collect();
-    if shares.len() == 1 {
-        return Placement::from_share(shares.swap_remove(0));
-    }
-    Placement::across(miserly_core::SlotId(0), shares)
+    Placement::across(SlotId(0), hosts.iter().map(share).collect())
 }
 
 #[cfg(test)]
@@ -159,9 +154,9 @@ mod tests {
         let share = |(host, cpus): &(u32, u64)| Share {
             host: HostId(*host),
             amount: Resources::cpus(*cpus),
-            pes: miserly_core::Pes::Count,
+            pes: Pes::Count,
         };
-        let wanted = Placement::across(miserly_core::SlotId(0), wanted.iter().map(share).collect());
+        let wanted = Placement::across(SlotId(0), wanted.iter().map(share).collect());
         let free = free.map(Resources::cpus);
         let found = seats(&site, 0, &job, form, &free, &wanted)?;
         let text = |share: &Share| format!("{}:{}", site.name(share.host), share.amount.cpus_count());

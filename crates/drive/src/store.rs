@@ -91,7 +91,6 @@ impl Store {
             format: FORMAT,
             numbers: stored.numbers,
             last: stored.last.map(Time::ticks),
-
             nodes: stored.nodes,
             state: SavedLedgerState::new(&stored.state),
         };

@@ -68,7 +68,7 @@ impl Session {
         self.plan.distinct().into_iter().filter(is_stored).count()
     }
 
-    /// Returns the parts, of so many, that have runs that are not stored yet.
+    /// Returns the parts, of `count`, that have runs that are not stored yet.
     pub fn open_parts(&self, count: usize) -> Vec<usize> {
         crate::experiment::open_parts(&self.plan, &self.store, count)
     }

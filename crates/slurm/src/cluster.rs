@@ -122,6 +122,17 @@ pub enum Limit {
     Seconds(u64),
 }
 
+impl Limit {
+    /// Returns the longest runtime in seconds: at most a year, also without a limit.
+    pub fn seconds(self) -> i64 {
+        const LONGEST: i64 = 365 * 86_400;
+        match self {
+            Limit::Unlimited => LONGEST,
+            Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
+        }
+    }
+}
+
 /// An amount of memory, MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -220,6 +231,18 @@ impl Cluster {
     /// If a command cannot be run, fails, or prints something unknown.
     pub fn read(slurm: &Slurm) -> Result<Cluster, SlurmError> {
         Cluster::timed(slurm).map(|(cluster, _)| cluster)
+    }
+
+    /// Checks that a partition is there.
+    ///
+    /// # Errors
+    /// [`SlurmError::NoPartition`].
+    pub fn check_partition(&self, partition: &str) -> Result<(), SlurmError> {
+        if self.partitions.contains_key(partition) {
+            return Ok(());
+        }
+        let known = self.partitions.keys().cloned().collect();
+        Err(SlurmError::NoPartition { partition: partition.to_owned(), known })
     }
 
     /// Returns the starts of jobs that have ended lately, as far as the controller remembers them.

@@ -56,14 +56,20 @@ struct Answered {
     failed: Option<String>,
 }
 
+impl Answered {
+    /// Returns the answer, if the command did not fail.
+    fn success(self, program: &str) -> Result<Answer, SlurmError> {
+        match self.failed {
+            Some(message) => Err(SlurmError::Failed { program: program.to_owned(), message }),
+            None => Ok(self.answer),
+        }
+    }
+}
+
 impl Slurm {
     /// Returns the answer of a command. Times in it are seconds since 1970.
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Result<Answer, SlurmError> {
-        let answered = self.run(program, arguments, None)?;
-        match answered.failed {
-            Some(message) => Err(SlurmError::Failed { program: program.to_owned(), message }),
-            None => Ok(answered.answer),
-        }
+        self.run(program, arguments, None)?.success(program)
     }
 
     /// Gives `scontrol` a command, as its words. Returns the message of a refusal.
@@ -97,11 +103,7 @@ impl Slurm {
 
     /// Submits a script. Returns the answer of `sbatch`.
     pub(crate) fn submit(&self, options: &[&str], script: String) -> Result<String, SlurmError> {
-        let Answered { answer, failed } = self.run("sbatch", options, Some(script))?;
-        match failed {
-            Some(message) => Err(SlurmError::Failed { program: "sbatch".to_owned(), message }),
-            None => Ok(answer.text),
-        }
+        Ok(self.run("sbatch", options, Some(script))?.success("sbatch")?.text)
     }
 
     #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]

@@ -48,6 +48,14 @@ pub enum SlurmError {
         /// The line.
         line: String,
     },
+    /// A partition does not exist.
+    #[error("the cluster has no partition {partition}; it has {}", known.join(", "))]
+    NoPartition {
+        /// The partition.
+        partition: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// The accounting cannot be converted.
     #[error(transparent)]
     Accounting(#[from] miserly_import::ImportError),

@@ -9,10 +9,7 @@ use miserly_core::{
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
-use crate::{Cluster, Job, JobState, Limit};
-
-/// The time limit of a job without one.
-const LONGEST: i64 = 365 * 86_400;
+use crate::{Cluster, Job, JobState};
 
 /// Partitions that share nodes, with their jobs as one queue.
 #[derive(Clone, Debug)]
@@ -148,11 +145,7 @@ impl Cluster {
 }
 
 fn request(job: &Job) -> Request {
-    let seconds = match job.limit {
-        Limit::Unlimited => LONGEST,
-        Limit::Seconds(seconds) => i64::try_from(seconds).unwrap_or(LONGEST).min(LONGEST),
-    };
-    let estimate = Span::from_secs(seconds).unwrap_or(Span::MAX).max(Span::TICK);
+    let estimate = Span::from_secs(job.limit.seconds()).unwrap_or(Span::MAX).max(Span::TICK);
     let submit = Time::from_ticks(job.submitted.saturating_mul(1_000_000));
     Request { user: Some(job.user), ..Request::new(0, submit, estimate, Resources::cpus(job.cpus.max(1))) }
 }
@@ -190,7 +183,7 @@ fn running(job: &Job, nodes: &BTreeSet<&str>, now: Time) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Configuration, Node, Partition};
+    use crate::{Configuration, Limit, Node, Partition};
 
     fn cluster() -> Cluster {
         let node = |state: &str| Node { states: vec![state.to_owned()], cpus: 4, ..Node::default() };

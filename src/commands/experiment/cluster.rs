@@ -40,9 +40,8 @@ pub(super) struct Place<'a> {
 pub(super) fn conduct(session: &Session, args: &OnArgs, place: &Place<'_>) -> anyhow::Result<()> {
     let slurm = Slurm { configuration: args.slurm_conf.clone() };
     let cluster = Cluster::read(&slurm)?;
-    if let Some(partition) = args.partition.as_ref().filter(|name| !cluster.partitions.contains_key(*name)) {
-        let known: Vec<&str> = cluster.partitions.keys().map(String::as_str).collect();
-        bail!("the cluster has no partition {partition}; it has {}", known.join(", "));
+    if let Some(partition) = &args.partition {
+        cluster.check_partition(partition)?;
     }
     let most = cluster.configuration.array_size.saturating_sub(1).clamp(1, MOST_TASKS);
     let count = session.runs().min(usize::try_from(most).unwrap_or(usize::MAX)).max(1);

@@ -41,7 +41,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         margin: seconds(margin),
         comments: !args.no_comments,
     };
-    let mut drive = Drive::new(slurm, settings, args.state.as_deref())?;
+    let mut drive = Drive::new(slurm, &cluster, settings, args.state.as_deref())?;
     let others = drive.neighbours(&cluster);
     if !others.is_empty() {
         note!(

@@ -79,8 +79,8 @@ impl Step {
     }
 
     /// Returns a later step, with the findings of this one before its own.
-    pub(crate) fn and(mut self, later: Step) -> Step {
-        let (orders, wants_nodes) = (later.orders.clone(), later.wants_nodes);
+    pub(crate) fn and(mut self, mut later: Step) -> Step {
+        let (orders, wants_nodes) = (std::mem::take(&mut later.orders), later.wants_nodes);
         self.add(later);
         Step { orders, wants_nodes, ..self }
     }

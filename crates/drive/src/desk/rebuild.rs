@@ -18,22 +18,14 @@ impl Desk {
     pub(super) fn renumber(&mut self, site: &Site) {
         let names: Vec<String> = site.names().map(str::to_owned).collect();
         let before = std::mem::replace(&mut self.nodes, names);
-        let entries = match self.driver.take() {
-            Some(driver) => {
-                self.state = driver.ledger().state();
-                let ledger = driver.ledger();
-                let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
-                jobs.map(|job| (job, ledger.entry(job).clone())).collect()
-            }
-            None => std::mem::take(&mut self.restored),
-        };
+        let entries = self.take_entries();
         let moved = |placement: Placement| -> Option<Placement> {
             let share = |share: &Share| {
                 let host = site.find(before.get(share.host.index())?)?;
                 Some(Share { host, ..share.clone() })
             };
             let shares: Option<Vec<Share>> = placement.shares().iter().map(share).collect();
-            shares.map(of_shares)
+            shares.map(|shares| Placement::across(SlotId(0), shares))
         };
         let entry = |(job, mut entry): (JobId, Entry)| {
             let had = entry.planned_on.is_some();
@@ -49,6 +41,15 @@ impl Desk {
         self.restored = entries.into_iter().filter_map(entry).collect();
     }
 
+    /// Takes the entries out of the ledger, or those of the stored state before there is one.
+    fn take_entries(&mut self) -> Vec<(JobId, Entry)> {
+        let Some(driver) = self.driver.take() else { return std::mem::take(&mut self.restored) };
+        let ledger = driver.ledger();
+        self.state = ledger.state();
+        let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
+        jobs.map(|job| (job, ledger.entry(job).clone())).collect()
+    }
+
     /// Makes the ledger again: the jobs that wait, from the ledger before, and those that hold nodes, from Slurm.
     pub(super) fn rebuild(
         &mut self,
@@ -56,13 +57,7 @@ impl Desk {
         cluster: &Cluster,
         round: &mut Round,
     ) -> Result<(), DriveError> {
-        let mut entries: BTreeMap<JobId, Entry> = std::mem::take(&mut self.restored).into_iter().collect();
-        if let Some(driver) = self.driver.take() {
-            let ledger = driver.ledger();
-            self.state = ledger.state();
-            let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
-            entries.extend(jobs.map(|job| (job, ledger.entry(job).clone())));
-        }
+        let mut entries: BTreeMap<JobId, Entry> = self.take_entries().into_iter().collect();
         for job in round.ended.drain(..).map(|ended| ended.job).chain(round.withdrawn.drain(..)) {
             entries.remove(&job);
         }
@@ -96,7 +91,7 @@ impl Desk {
                     let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
                     let shares: Vec<Share> =
                         on_hosts(&self.site, job, &case.facts.form).into_iter().map(share).collect();
-                    (!shares.is_empty()).then(|| of_shares(shares))
+                    (!shares.is_empty()).then(|| Placement::across(SlotId(0), shares))
                 }),
             };
             let (Some(placement), Some(job)) = (placed, cluster.jobs.get(&id)) else {
@@ -173,14 +168,6 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
     let mut on: Vec<_> = job.on.iter().filter_map(each).collect();
     on.sort_by_key(|(host, _)| *host);
     on
-}
-
-/// Returns the placement of these shares.
-fn of_shares(mut shares: Vec<Share>) -> Placement {
-    if shares.len() == 1 {
-        return Placement::from_share(shares.swap_remove(0));
-    }
-    Placement::across(SlotId(0), shares)
 }
 
 /// Returns the entry of a job that holds nodes.

@@ -31,8 +31,5 @@ pub(super) fn placement(shares: &[SavedShare]) -> Placement {
         let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::from_ranges(ranges)));
         Share { host: HostId(saved.host), amount: resources(saved.amount), pes }
     };
-    match shares {
-        [one] => Placement::from_share(share(one)),
-        many => Placement::across(SlotId(0), many.iter().map(share).collect()),
-    }
+    Placement::across(SlotId(0), shares.iter().map(share).collect())
 }

@@ -87,7 +87,7 @@ impl Part {
     }
 }
 
-/// Returns the parts, of so many, that have runs that are not stored yet.
+/// Returns the parts, of `count`, that have runs that are not stored yet.
 pub fn open_parts(plan: &Plan, store: &Store, count: usize) -> Vec<usize> {
     let is_open = |number: &usize| {
         let part = Part { number: *number, count };

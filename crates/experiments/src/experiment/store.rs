@@ -213,7 +213,7 @@ fn locked(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes the files that were never finished, and not changed for so long.
+/// Removes the files that were never finished, and not changed for this time.
 fn sweep(folder: &Path, age: Duration) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
