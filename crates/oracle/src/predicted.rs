@@ -136,7 +136,7 @@ impl NaivePrediction {
         world.jobs[position].request.estimate = match self.book {
             NaiveBook::Predicted => likely,
             NaiveBook::Requested | NaiveBook::Both => estimate,
-            NaiveBook::Guarded => optimistic,
+            NaiveBook::Guarded => optimistic.min(estimate),
         };
         if self.book == NaiveBook::Guarded {
             world.guards[position].cautious = Some(cautious);

@@ -15,7 +15,8 @@ pub enum Book {
     /// In orders, and in plans for running jobs. A waiting job has to fit by its estimate. Nothing is
     /// promised (Tsafrir, Etsion, Feitelson §5.2).
     Both,
-    /// In orders, and in plans for waiting jobs, by their [optimistic](Lengths::optimistic) length.
+    /// In orders, and in plans for waiting jobs, by their [optimistic](Lengths::optimistic) length or
+    /// the estimate, whichever is shorter.
     /// Running jobs are planned by their estimates. A guard limits the delay of the head of the queue.
     /// Nothing is promised.
     Guarded,
@@ -27,7 +28,7 @@ impl Book {
         match self {
             Book::Predicted => lengths.likely,
             Book::Requested | Book::Both => estimate,
-            Book::Guarded => lengths.optimistic,
+            Book::Guarded => lengths.optimistic.min(estimate),
         }
     }
 
@@ -113,8 +114,7 @@ impl PredictionRules {
         let longer = matches!(self.predictor, Predictor::Scale(thousandths) if thousandths > 1000);
         match self.book {
             Book::Predicted | Book::Both => longer || self.corrector == Corrector::Double,
-            Book::Requested => false,
-            Book::Guarded => longer,
+            Book::Requested | Book::Guarded => false,
         }
     }
 }
