@@ -1,0 +1,186 @@
+//! The bars of a chart: each job in its time and its rows.
+
+use serde::Serialize;
+
+use crate::lanes::Lanes;
+use crate::words::window;
+use crate::{Facts, Job, State};
+
+/// The rows of a pool, or those of its jobs on idle processors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// The name.
+    pub name: String,
+    /// The rows.
+    pub rows: u32,
+    /// The processors of a row.
+    pub unit: u64,
+    /// The processors of the pool. Rows above them are added for jobs that share processors.
+    pub procs: u64,
+}
+
+/// The kind of a bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The job ran.
+    Ran,
+    /// It runs; the end of the bar is the latest one.
+    Running,
+    /// Its window is promised.
+    Promised,
+    /// Its window is planned.
+    Planned,
+    /// Its start is likely at the begin of the bar.
+    Likely,
+    /// It ran, or runs, on idle processors.
+    Idle,
+}
+
+/// A job in its time and its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// The number of the job.
+    pub job: i64,
+    /// The begin.
+    pub from: i64,
+    /// The end.
+    pub to: i64,
+    /// The kind.
+    pub kind: Kind,
+    /// The number of the user, or of the job if it has no user.
+    pub owner: u64,
+    /// The rows, as ranges, ends excluded.
+    pub rows: Vec<(u32, u32)>,
+    /// The likely start of a job that waits: the median, and the bound of 95 %.
+    pub likely: Option<[i64; 2]>,
+}
+
+/// The bars of all pools.
+#[derive(Clone, Debug, Default)]
+pub struct Bars {
+    /// The groups of rows, from the top.
+    pub groups: Vec<Group>,
+    /// The bars of each group, with an index for parts of the time.
+    pub(crate) indexes: Vec<Index>,
+    /// The first begin and the last end; `None` without bars.
+    pub range: Option<(i64, i64)>,
+}
+
+/// Bars by length and begin, so that those of a part of the time are found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Index {
+    /// The bars with a length below 2^(n+1) and at least 2^n, by begin, for each n.
+    classes: Vec<Vec<Bar>>,
+}
+
+impl Index {
+    fn add(&mut self, bar: Bar) {
+        let class = class_of(&bar);
+        if self.classes.len() <= class {
+            self.classes.resize_with(class + 1, Vec::new);
+        }
+        self.classes[class].push(bar);
+    }
+
+    fn sort(&mut self) {
+        for class in &mut self.classes {
+            class.sort_by_key(|bar| bar.from);
+        }
+    }
+
+    /// Returns the number of the largest class plus one.
+    pub(crate) fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Returns the bars of a class that may have a part between two instants. O(log n + result).
+    pub(crate) fn within(&self, class: usize, from: i64, to: i64) -> &[Bar] {
+        let Some(bars) = self.classes.get(class) else { return &[] };
+        let longest = 1i64.checked_shl(u32::try_from(class + 1).unwrap_or(u32::MAX)).unwrap_or(i64::MAX);
+        let first = bars.partition_point(|bar| bar.from < from.saturating_sub(longest));
+        let last = bars.partition_point(|bar| bar.from < to);
+        bars.get(first..last).unwrap_or(&[])
+    }
+}
+
+/// Returns the class of a bar: the logarithm of its length.
+fn class_of(bar: &Bar) -> usize {
+    let length = u64::try_from(bar.to.saturating_sub(bar.from)).unwrap_or(0).max(1);
+    length.ilog2() as usize
+}
+
+impl Bars {
+    /// Returns the bars of all jobs. O(n log n + n p) for n jobs and p rows.
+    pub fn of(facts: &Facts) -> Bars {
+        let mut bars = Bars::default();
+        for (pool, known) in facts.pools.iter().enumerate() {
+            let jobs: Vec<&Job> = facts.jobs.iter().filter(|job| job.pool == pool).collect();
+            let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
+            let procs = known.cpus.max(most.unwrap_or(0));
+            let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
+            bars.add_group(known.name.clone(), procs, in_window.collect());
+            let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
+            if !idle.is_empty() {
+                bars.add_group(format!("{}, on idle processors", known.name), procs, idle);
+            }
+        }
+        bars
+    }
+
+    fn add_group(&mut self, name: String, procs: u64, mut found: Vec<(Bar, &Job)>) {
+        found.sort_by_key(|(bar, _)| (bar.from, bar.job));
+        let mut lanes = Lanes::new(procs);
+        // A row is a processor only if that is known of every job, and no two share one.
+        let numbered = found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
+        let mut index = Index::default();
+        for (mut bar, job) in found {
+            bar.rows = if numbered {
+                lanes.take_these(&job.cpus, bar.to)
+            } else {
+                lanes.take(bar.from, bar.to, job.procs)
+            };
+            let (first, last) = self.range.unwrap_or((bar.from, bar.to));
+            self.range = Some((first.min(bar.from), last.max(bar.to)));
+            index.add(bar);
+        }
+        index.sort();
+        self.groups.push(Group { name, rows: lanes.rows(), unit: lanes.unit(), procs });
+        self.indexes.push(index);
+    }
+}
+
+/// Returns the bar of a job in its window: past, present or to come.
+fn bar_of(now: i64, job: &Job) -> Option<(Bar, &Job)> {
+    let (kind, from, to) = match job.state {
+        State::Ended => (Kind::Ran, job.start?, job.end?),
+        State::Running | State::Suspended => {
+            let start = job.start.unwrap_or(now);
+            (Kind::Running, start, job.end.unwrap_or(now).max(now).max(start))
+        }
+        State::Held => return None,
+        State::Waiting | State::Opportunistic | State::Parked => {
+            let kind = if job.promised.is_some() { Kind::Promised } else { Kind::Planned };
+            let (kind, from) = match (window(job), job.likely) {
+                (Some(start), _) => (kind, start.max(now)),
+                (None, Some([median, ..])) => (Kind::Likely, median.max(now)),
+                (None, None) => return None,
+            };
+            (kind, from, from.saturating_add(job.limit))
+        }
+    };
+    let likely = job.likely.filter(|_| job.state.is_before_start()).map(|[median, _, last]| [median, last]);
+    Some((bar(job, kind, from, to, likely), job))
+}
+
+/// Returns the bar of a job on idle processors.
+fn idle_bar(now: i64, job: &Job) -> Option<(Bar, &Job)> {
+    let runs = matches!(job.state, State::Opportunistic | State::Parked);
+    let start = job.start.filter(|_| runs)?;
+    Some((bar(job, Kind::Idle, start, now.max(start), None), job))
+}
+
+fn bar(job: &Job, kind: Kind, from: i64, to: i64, likely: Option<[i64; 2]>) -> Bar {
+    let owner = job.uid.map_or(job.number.unsigned_abs(), u64::from);
+    Bar { job: job.number, from, to, kind, owner, rows: vec![], likely }
+}

@@ -1,0 +1,187 @@
+//! The facts that a daemon tells.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use miserly_api::model::{Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason};
+
+use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
+
+/// The answers of a daemon, of which its facts are made.
+#[derive(Clone, Debug)]
+pub struct DaemonFacts<'a> {
+    /// The state of the daemon.
+    pub status: &'a Status,
+    /// The free capacity of its pools.
+    pub pools: &'a Pools,
+    /// The jobs, each made by [`job_of`].
+    pub jobs: Vec<Job>,
+    /// The instant.
+    pub now: Timestamp,
+    /// The zone in which instants are written.
+    pub zone: TimeZone,
+    /// The user who asks, by number.
+    pub uid: u32,
+    /// The name of the machine.
+    pub machine: &'a str,
+}
+
+impl From<DaemonFacts<'_>> for Facts {
+    fn from(daemon: DaemonFacts<'_>) -> Facts {
+        let DaemonFacts { status, pools, jobs, now, zone, uid, machine } = daemon;
+        Facts {
+            now: now.as_millisecond(),
+            clock: Clock::Wall(zone),
+            title: machine.to_owned(),
+            live: true,
+            uid: Some(uid),
+            pools: status.queues.iter().map(|queue| pool_of(queue, &pools.pools)).collect(),
+            jobs,
+            account: Account::of(status),
+        }
+    }
+}
+
+fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
+    let slices = pools.iter().find(|pool| pool.queue == queue.name);
+    PoolFacts {
+        name: plain(&queue.name),
+        policy: queue.policy.clone(),
+        promises: queue.promises.clone(),
+        stopped: queue.stopped.clone(),
+        cpus: queue.cpus,
+        held: queue.cpus_held,
+        memory: queue.memory.unwrap_or(0),
+        memory_held: queue.memory_held,
+        slices: slices.map(|pool| pool.slices.clone()).unwrap_or_default(),
+    }
+}
+
+/// Returns a job of a daemon with these queues. Returns `None` if it is in none of them.
+pub fn job_of(job: &JobView, queues: &[QueueStatus]) -> Option<Job> {
+    let pool = queues.iter().position(|queue| queue.name == job.queue)?;
+    let promise = job.promise.as_ref();
+    let window = promise.and_then(|promise| promise.now);
+    let Course { state, start, end, cpus } = course(&job.phase);
+    #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
+    let limit = (job.time * 1000.0) as i64;
+    Some(Job {
+        number: job.number,
+        label: job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number)),
+        name: plain(&job.name),
+        user: plain(&job.user),
+        uid: Some(job.uid),
+        pool,
+        procs: job.cpus,
+        memory: job.memory,
+        limit,
+        state,
+        word: word(job).to_owned(),
+        submitted: job.submitted.as_millisecond(),
+        start: start.map(Timestamp::as_millisecond),
+        end: end.map(Timestamp::as_millisecond),
+        promised: window.map(|window| window.start.as_millisecond()),
+        broken: promise.is_some_and(|promise| promise.broken.is_some()),
+        planned: job.planned.map(Timestamp::as_millisecond),
+        likely: job
+            .forecast
+            .map(|likely| [likely.median, likely.by_80, likely.by_95].map(Timestamp::as_millisecond)),
+        cpus: ranges(cpus),
+        causes: job.reasons.iter().map(cause).collect(),
+    })
+}
+
+/// The state of a job and its times.
+struct Course<'a> {
+    state: State,
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+    cpus: &'a [u32],
+}
+
+fn course(phase: &Phase) -> Course<'_> {
+    let course = |state, start, end| Course { state, start, end, cpus: &[] };
+    match phase {
+        Phase::Held => course(State::Held, None, None),
+        Phase::Queued => course(State::Waiting, None, None),
+        Phase::Opportunistic { start, parked } => {
+            course(if *parked { State::Parked } else { State::Opportunistic }, Some(*start), None)
+        }
+        Phase::Running(held) => {
+            Course { state: State::Running, start: Some(held.start), end: Some(held.end), cpus: &held.cpus }
+        }
+        Phase::Suspended(held) => course(State::Suspended, Some(held.start), Some(held.end)),
+        Phase::Done { start, end, .. } => course(State::Ended, Some(*start), Some(*end)),
+        Phase::Killed { start, end, .. } => course(State::Ended, *start, Some(*end)),
+        Phase::Failed { at, .. } | Phase::Lost { at, .. } => course(State::Ended, None, Some(*at)),
+        Phase::Adopted { end, cpus } => Course { state: State::Running, start: None, end: *end, cpus },
+        Phase::Unreadable { cpus, .. } if cpus.is_empty() => course(State::Held, None, None),
+        Phase::Unreadable { cpus, .. } => Course { state: State::Running, start: None, end: None, cpus },
+    }
+}
+
+/// Returns a word for the state of a job.
+fn word(job: &JobView) -> &'static str {
+    match &job.phase {
+        _ if job.overdue.is_some() => "overdue",
+        Phase::Held => "held",
+        Phase::Queued => "queued",
+        Phase::Opportunistic { parked: false, .. } => "opportunistic",
+        Phase::Opportunistic { parked: true, .. } => "parked",
+        Phase::Running(_) => "running",
+        Phase::Suspended(_) => "suspended",
+        Phase::Done { exit: Exit::Code(0), .. } => "done",
+        Phase::Done { .. } => "done, failed",
+        Phase::Killed { by: KilledBy::Time, .. } => "out of time",
+        Phase::Killed { by: KilledBy::User, .. } => "cancelled",
+        Phase::Killed { by: KilledBy::Shutdown, .. } => "shut down",
+        Phase::Killed { by: KilledBy::Memory, .. } => "out of memory",
+        Phase::Failed { .. } => "not run",
+        Phase::Lost { .. } => "lost",
+        Phase::Adopted { .. } => "adopted",
+        Phase::Unreadable { .. } => "unreadable",
+    }
+}
+
+fn cause(reason: &WaitReason) -> Cause {
+    match reason {
+        WaitReason::Held => Cause::Held,
+        WaitReason::Begin { at } => Cause::Begin { at: at.as_millisecond() },
+        WaitReason::After { jobs } => Cause::After { jobs: jobs.clone() },
+        WaitReason::Resources { kind, requested, free } => {
+            let missing = requested.saturating_sub(*free);
+            match kind.as_str() {
+                "memory" => Cause::Memory { missing },
+                "slots" => Cause::Slots,
+                _ => Cause::Cpus { missing },
+            }
+        }
+        WaitReason::Reserved => Cause::Reserved,
+        WaitReason::MemoryShort => Cause::MemoryShort,
+    }
+}
+
+/// Returns the numbers of processors as ranges, both ends included.
+fn ranges(cpus: &[u32]) -> Vec<(u32, u32)> {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_processors() {
+        assert_eq!(ranges(&[]), []);
+        assert_eq!(ranges(&[7, 0, 1, 2, 5, 8]), [(0, 2), (5, 5), (7, 8)]);
+        assert_eq!(ranges(&[u32::MAX]), [(u32::MAX, u32::MAX)]);
+    }
+}

@@ -1,0 +1,162 @@
+//! The facts about a machine and its jobs at an instant.
+
+use miserly_api::model::Slice;
+use serde::Serialize;
+
+use crate::{Account, Clock};
+
+/// A machine and its jobs at an instant.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The instant.
+    pub now: i64,
+    /// How instants are written.
+    pub clock: Clock,
+    /// The name of the machine or of the run.
+    pub title: String,
+    /// Whether the facts change as time goes by.
+    pub live: bool,
+    /// The user for whom they are shown, by number; `None` if jobs have no owner here.
+    pub uid: Option<u32>,
+    /// The pools.
+    pub pools: Vec<PoolFacts>,
+    /// The unfinished jobs, and those that ended, as far as they are known.
+    pub jobs: Vec<Job>,
+    /// What became of promises and forecasts.
+    pub account: Account,
+}
+
+/// A pool of processors with a policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PoolFacts {
+    /// The name of the queue.
+    pub name: String,
+    /// The policy with its parameters.
+    pub policy: String,
+    /// The jobs to which the policy promises a start, in words.
+    pub promises: String,
+    /// The mistake for which the queue is stopped.
+    pub stopped: Option<String>,
+    /// The present processors.
+    pub cpus: u64,
+    /// The processors of jobs in their windows.
+    pub held: u64,
+    /// The present memory, bytes; 0 if memory is not accounted.
+    pub memory: u64,
+    /// The memory of jobs in their windows, bytes.
+    pub memory_held: u64,
+    /// What is free from now on; empty if that is not known.
+    pub slices: Vec<Slice>,
+}
+
+/// A job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Job {
+    /// The number.
+    pub number: i64,
+    /// The number, with the index in an array.
+    pub label: String,
+    /// The name, without control characters.
+    pub name: String,
+    /// The name of the user, without control characters.
+    pub user: String,
+    /// The number of the user.
+    pub uid: Option<u32>,
+    /// The pool, by its place in [`Facts::pools`].
+    pub pool: usize,
+    /// The requested processors.
+    pub procs: u64,
+    /// The requested memory, bytes; 0 if it is not known.
+    pub memory: u64,
+    /// The time limit, milliseconds.
+    pub limit: i64,
+    /// The state.
+    pub state: State,
+    /// A word for the state.
+    pub word: String,
+    /// The submission.
+    pub submitted: i64,
+    /// The start, if it started.
+    pub start: Option<i64>,
+    /// The end: the actual one, or the latest of a job that runs.
+    pub end: Option<i64>,
+    /// The latest start that is promised now, or was promised when the job started.
+    pub promised: Option<i64>,
+    /// Whether a promise to it was broken.
+    pub broken: bool,
+    /// The start that the policy plans. It is no promise.
+    pub planned: Option<i64>,
+    /// The likely start: the median, the bound of 80 % and that of 95 %.
+    pub likely: Option<[i64; 3]>,
+    /// The processors by number, as ranges, if they are known.
+    pub cpus: Vec<(u32, u32)>,
+    /// Why it does not run.
+    pub causes: Vec<Cause>,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It waits, and has no place in the queue.
+    Held,
+    /// It waits.
+    #[default]
+    Waiting,
+    /// It runs on idle processors before its start.
+    Opportunistic,
+    /// It ran on idle processors before its start, and is stopped.
+    Parked,
+    /// It runs in its window.
+    Running,
+    /// It is suspended in its window.
+    Suspended,
+    /// It has ended.
+    Ended,
+}
+
+impl State {
+    /// Returns whether the start is still to come.
+    pub fn is_before_start(self) -> bool {
+        matches!(self, State::Held | State::Waiting | State::Opportunistic | State::Parked)
+    }
+
+    /// Returns whether the job has resources of its own.
+    pub fn holds(self) -> bool {
+        matches!(self, State::Running | State::Suspended)
+    }
+}
+
+/// Why a job does not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Cause {
+    /// It is held.
+    Held,
+    /// Its earliest start has not come.
+    Begin {
+        /// The earliest start.
+        at: i64,
+    },
+    /// Other jobs have to end first.
+    After {
+        /// The other jobs.
+        jobs: Vec<i64>,
+    },
+    /// Too few processors are free.
+    Cpus {
+        /// The number that is missing.
+        missing: u64,
+    },
+    /// Too little memory is free.
+    Memory {
+        /// The missing bytes.
+        missing: u64,
+    },
+    /// No slot has room for it.
+    Slots,
+    /// What is free is reserved for other jobs.
+    Reserved,
+    /// The machine is short of memory.
+    MemoryShort,
+}

@@ -1,0 +1,43 @@
+//! The past, the present and the promised future of a machine, as data.
+//!
+//! A source of facts (a daemon, a simulated run, a log) gives a [`Facts`]. Everything that a page or a terminal shows is a pure
+//! function of it: the state at an instant ([`Moment`]), one sentence for each job ([`sentence`]), and the bars of a chart at any
+//! level of detail ([`Bars`], [`Tile`]).
+//!
+//! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
+
+mod account;
+
+mod bars;
+
+mod clock;
+
+mod daemon;
+
+mod facts;
+
+mod holes;
+
+mod lanes;
+
+mod moment;
+
+mod plain;
+
+mod tile;
+
+mod use_of_pool;
+
+mod words;
+
+pub use account::{Account, ForecastAccount};
+pub use bars::{Bar, Bars, Group, Kind};
+pub use clock::Clock;
+pub use daemon::{DaemonFacts, job_of};
+pub use facts::{Cause, Facts, Job, PoolFacts, State};
+pub use holes::{Hole, holes};
+pub use moment::{Line, Moment, PoolNow};
+pub use plain::plain;
+pub use tile::{Shade, Tile, TileBar, TileRequest};
+pub use use_of_pool::use_of_pool;
+pub use words::{Teller, sentence};

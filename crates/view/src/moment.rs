@@ -1,0 +1,177 @@
+//! The state at an instant, ready to be shown.
+
+use serde::Serialize;
+
+use crate::holes::{Hole, holes};
+use crate::words::{Teller, window};
+use crate::{Account, Facts, Job, PoolFacts, State};
+
+/// The most ended jobs that are listed.
+const ENDED_MOST: usize = 50;
+
+/// The most waiting jobs that are listed, and the most running ones.
+const LISTED_MOST: usize = 2000;
+
+/// An hour, milliseconds: free processors that are reserved within it are told apart.
+const HOUR: i64 = 3_600_000;
+
+/// The machine at an instant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moment {
+    /// The instant.
+    pub now: i64,
+    /// The instant as text.
+    pub text: String,
+    /// The offset of the clock from UTC, milliseconds.
+    pub offset: i64,
+    /// The name of the machine or the run.
+    pub title: String,
+    /// Whether it changes as time goes by.
+    pub live: bool,
+    /// The pools.
+    pub pools: Vec<PoolNow>,
+    /// The waiting jobs, in the order of their starts.
+    pub waiting: Vec<Line>,
+    /// The running and suspended jobs, by their ends.
+    pub running: Vec<Line>,
+    /// The jobs that ended last, the latest first.
+    pub ended: Vec<Line>,
+    /// The number of all waiting jobs.
+    pub waiting_count: usize,
+    /// The number of all running and suspended jobs.
+    pub running_count: usize,
+    /// What became of promises and forecasts.
+    pub account: Account,
+}
+
+/// A pool at an instant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoolNow {
+    /// The name of the queue.
+    pub name: String,
+    /// The policy with its parameters.
+    pub policy: String,
+    /// The jobs to which it promises a start.
+    pub promises: String,
+    /// The mistake for which it is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// The processors.
+    pub cpus: u64,
+    /// The processors of jobs in their windows.
+    pub held: u64,
+    /// The free processors that are reserved for a job within an hour.
+    pub reserved: u64,
+    /// The processors that are free for an hour at least.
+    pub free: u64,
+    /// The memory, bytes; 0 if it is not accounted.
+    pub memory: u64,
+    /// The memory of jobs in their windows, bytes.
+    pub memory_held: u64,
+    /// The jobs in their windows.
+    pub running: usize,
+    /// The jobs before their windows.
+    pub waiting: usize,
+    /// The jobs that would start now.
+    pub holes: Vec<Hole>,
+}
+
+/// A job, ready to be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The job.
+    #[serde(flatten)]
+    pub job: Job,
+    /// Whether it is a job of the user for whom this is shown.
+    pub own: bool,
+    /// The start as text: the actual one, or the promised one.
+    pub start_text: String,
+    /// The likely start and the bound of 95 % as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely_text: Option<[String; 2]>,
+    /// The end as text.
+    pub end_text: String,
+    /// The sentence on it.
+    pub sentence: String,
+}
+
+impl Moment {
+    /// Returns the state of a machine at the instant of these facts. O(n log n) for n jobs.
+    pub fn of(facts: &Facts) -> Moment {
+        let teller = Teller::new(facts);
+        let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
+            facts.jobs.iter().filter(|job| of(job.state)).collect()
+        };
+        let (mut waiting, mut running, mut ended) =
+            (jobs(&State::is_before_start), jobs(&State::holds), jobs(&|state| state == State::Ended));
+        waiting.sort_by_key(|job| (job.state == State::Held, window(job).unwrap_or(i64::MAX), job.number));
+        running.sort_by_key(|job| (job.end.unwrap_or(i64::MAX), job.number));
+        ended.sort_by_key(|job| std::cmp::Reverse((job.end, job.number)));
+        let lines = |jobs: &[&Job], most: usize| -> Vec<Line> {
+            jobs.iter().take(most).map(|job| line(facts, &teller, job)).collect()
+        };
+        Moment {
+            now: facts.now,
+            text: facts.clock.exact(facts.now),
+            offset: facts.clock.offset(facts.now),
+            title: facts.title.clone(),
+            live: facts.live,
+            pools: (0..).zip(&facts.pools).map(|(place, pool)| pool_now(facts, place, pool)).collect(),
+            waiting: lines(&waiting, LISTED_MOST),
+            running: lines(&running, LISTED_MOST),
+            ended: lines(&ended, ENDED_MOST),
+            waiting_count: waiting.len(),
+            running_count: running.len(),
+            account: facts.account,
+        }
+    }
+}
+
+fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
+    let count = |of: &dyn Fn(State) -> bool| {
+        facts.jobs.iter().filter(|job| job.pool == place && of(job.state)).count()
+    };
+    let idle = pool.cpus.saturating_sub(pool.held);
+    let soon = pool.slices.iter().take_while(|slice| slice.from.as_millisecond() < facts.now + HOUR);
+    let free = soon.map(|slice| slice.cpus_free).min().unwrap_or(idle).min(idle);
+    PoolNow {
+        name: pool.name.clone(),
+        policy: pool.policy.clone(),
+        promises: pool.promises.clone(),
+        stopped: pool.stopped.clone(),
+        cpus: pool.cpus,
+        held: pool.held,
+        reserved: idle - free,
+        free,
+        memory: pool.memory,
+        memory_held: pool.memory_held,
+        running: count(&State::holds),
+        waiting: count(&State::is_before_start),
+        holes: holes(&pool.slices),
+    }
+}
+
+fn line(facts: &Facts, teller: &Teller<'_>, job: &Job) -> Line {
+    let text = |at: i64| facts.clock.instant(at, facts.now);
+    let by = |at: i64| format!("by {}", text(at));
+    let start = if job.state.is_before_start() { None } else { job.start };
+    let start_text = match (start, job.promised, job.planned) {
+        (Some(start), ..) => text(start),
+        (None, Some(promised), _) if job.state.is_before_start() => by(promised),
+        (None, None, Some(planned)) if job.state.is_before_start() => format!("plan {}", text(planned)),
+        _ => "-".to_owned(),
+    };
+    let end_text = match (job.state, job.end) {
+        (State::Ended, Some(end)) => text(end),
+        (_, Some(end)) => by(end),
+        (_, None) => window(job).map_or_else(|| "-".to_owned(), |start| by(start.saturating_add(job.limit))),
+    };
+    Line {
+        own: facts.uid.is_some() && job.uid == facts.uid,
+        start_text,
+        likely_text: job.likely.map(|[median, _, last]| [text(median), text(last)]),
+        end_text,
+        sentence: teller.sentence(job),
+        job: job.clone(),
+    }
+}

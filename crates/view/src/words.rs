@@ -1,0 +1,285 @@
+//! One sentence for each job: when it starts, and for what it waits.
+
+use miserly_units::memory;
+
+use crate::clock::span;
+use crate::{Cause, Facts, Job, State};
+
+/// Returns a sentence on a job: its promise, its likely start, and for what it waits; or its course.
+///
+/// It costs O(jobs). For all jobs use [`Teller`].
+pub fn sentence(facts: &Facts, job: &Job) -> String {
+    Teller::new(facts).sentence(job)
+}
+
+/// The holders of the resources of each pool, for the sentences of many jobs.
+#[derive(Debug)]
+pub struct Teller<'a> {
+    facts: &'a Facts,
+    pools: Vec<Holders<'a>>,
+}
+
+/// The jobs of a pool that others wait for.
+#[derive(Debug, Default)]
+struct Holders<'a> {
+    /// The jobs in their windows by their ends, each with the processors of all up to it.
+    running: Vec<(&'a Job, u64)>,
+    /// The waiting job with the earliest window, and its start.
+    next: Option<(i64, &'a Job)>,
+}
+
+impl<'a> Teller<'a> {
+    /// Collects the holders. O(n log n) for n jobs.
+    pub fn new(facts: &'a Facts) -> Teller<'a> {
+        let mut pools: Vec<Holders<'a>> = facts.pools.iter().map(|_| Holders::default()).collect();
+        for job in &facts.jobs {
+            let Some(pool) = pools.get_mut(job.pool) else { continue };
+            if job.state == State::Running {
+                pool.running.push((job, 0));
+            } else if let Some(start) = window(job) {
+                let earlier =
+                    pool.next.is_none_or(|(next, other)| (start, job.number) < (next, other.number));
+                pool.next = if earlier { Some((start, job)) } else { pool.next };
+            }
+        }
+        for pool in &mut pools {
+            pool.running.sort_by_key(|(job, _)| (job.end.unwrap_or(i64::MAX), job.number));
+            let mut sum = 0;
+            for (job, up_to) in &mut pool.running {
+                sum += job.procs;
+                *up_to = sum;
+            }
+        }
+        Teller { facts, pools }
+    }
+
+    /// Returns the sentence on a job.
+    pub fn sentence(&self, job: &Job) -> String {
+        match job.state {
+            State::Held | State::Waiting | State::Opportunistic | State::Parked => self.waiting(job),
+            State::Running => self.running(job),
+            State::Suspended => format!(
+                "{} suspended for another job{}",
+                self.since(job),
+                self.at(job.end).map_or_else(String::new, |end| format!("; ends by {end}"))
+            ),
+            State::Ended => self.ended(job),
+        }
+    }
+
+    fn waiting(&self, job: &Job) -> String {
+        let mut parts = vec![];
+        match job.state {
+            State::Opportunistic => parts.push("runs on idle processors".to_owned()),
+            State::Parked => parts.push("ran on idle processors, and is stopped".to_owned()),
+            _ => {}
+        }
+        match (job.promised, job.planned) {
+            (Some(promised), _) => {
+                let after = if job.broken { ", later than promised first" } else { "" };
+                parts.push(format!("starts by {}{after}", self.text(promised)));
+            }
+            (None, Some(planned)) => parts.push(format!("planned for {}, not promised", self.text(planned))),
+            (None, None) if job.state == State::Held => {}
+            (None, None) => parts.push("no start is promised".to_owned()),
+        }
+        parts.extend(job.likely.map(|[median, ..]| format!("most likely {}", self.text(median))));
+        parts.extend(job.causes.iter().map(|cause| self.cause(job, cause)));
+        parts.join("; ")
+    }
+
+    fn cause(&self, job: &Job, cause: &Cause) -> String {
+        match cause {
+            Cause::Held => "held until it is released".to_owned(),
+            Cause::Begin { at } => format!("may not start before {}", self.text(*at)),
+            Cause::After { jobs } => format!("waits for the end of {}", numbered(jobs)),
+            Cause::Cpus { missing } => {
+                format!("waits for {}{}", counted(*missing, "processor"), self.holders(job, *missing))
+            }
+            Cause::Memory { missing } => format!("waits for {} of memory", memory(*missing)),
+            Cause::Slots => "waits for a place in a slot".to_owned(),
+            Cause::Reserved => self.reserved(job),
+            Cause::MemoryShort => "stopped because the memory of the machine is short".to_owned(),
+        }
+    }
+
+    /// Returns which jobs hold the missing processors, and until when.
+    fn holders(&self, job: &Job, missing: u64) -> String {
+        let Some(pool) = self.pools.get(job.pool) else { return String::new() };
+        let last = pool.running.partition_point(|(_, up_to)| *up_to < missing);
+        let Some((ending, _)) = pool.running.get(last) else { return String::new() };
+        let until = self.at(ending.end).map_or_else(String::new, |end| format!(" until {end}"));
+        let label = |(job, _): &(&Job, u64)| job.label.clone();
+        match last {
+            0 => format!(" that job {} holds{until}", ending.label),
+            1..3 => {
+                let labels: Vec<String> = pool.running[..last].iter().map(label).collect();
+                format!(" that jobs {} and {} hold{until}", labels.join(", "), ending.label)
+            }
+            _ => format!(" that {} jobs hold, job {} the longest{until}", last + 1, ending.label),
+        }
+    }
+
+    fn reserved(&self, job: &Job) -> String {
+        let next = self.pools.get(job.pool).and_then(|pool| pool.next);
+        match next.filter(|(_, next)| next.number != job.number) {
+            Some((start, next)) => format!(
+                "free processors are reserved for other jobs, first for job {} by {}",
+                next.label,
+                self.text(start)
+            ),
+            None => "free processors are reserved for other jobs".to_owned(),
+        }
+    }
+
+    fn running(&self, job: &Job) -> String {
+        let end = match job.end {
+            Some(end) if end < self.facts.now => format!("; overdue since {}", self.text(end)),
+            Some(end) => format!("; ends by {}", self.text(end)),
+            None => String::new(),
+        };
+        format!("{} on {}{}{end}", self.since(job), counted(job.procs, "processor"), kept(job))
+    }
+
+    fn since(&self, job: &Job) -> String {
+        self.at(job.start).map_or_else(|| "runs".to_owned(), |start| format!("runs since {start}"))
+    }
+
+    fn ended(&self, job: &Job) -> String {
+        let end = job.end.unwrap_or(self.facts.now);
+        match job.start {
+            Some(start) => format!(
+                "{}: ran from {} to {} ({}), after a wait of {}{}",
+                job.word,
+                self.text(start),
+                self.text(end),
+                span(end - start),
+                span(start - job.submitted),
+                kept(job)
+            ),
+            None => format!("{} at {}", job.word, self.text(end)),
+        }
+    }
+
+    fn at(&self, at: Option<i64>) -> Option<String> {
+        at.map(|at| self.text(at))
+    }
+
+    fn text(&self, at: i64) -> String {
+        self.facts.clock.instant(at, self.facts.now)
+    }
+}
+
+/// Returns the start of the window of a job that waits.
+pub(crate) fn window(job: &Job) -> Option<i64> {
+    let start = job.promised.or(job.planned);
+    start.filter(|_| job.state.is_before_start() && job.state != State::Held)
+}
+
+/// Returns whether the promise to a started job was kept, in words.
+fn kept(job: &Job) -> &'static str {
+    match (job.promised, job.start) {
+        _ if job.broken => "; its promise was broken",
+        (Some(promised), Some(start)) if start <= promised => "; its promise was kept",
+        (Some(_), Some(_)) => "; later than promised",
+        _ => "",
+    }
+}
+
+/// Returns a number and its word, in the plural if needed.
+pub(crate) fn counted(number: u64, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+fn numbered(jobs: &[i64]) -> String {
+    let numbers: Vec<String> = jobs.iter().map(i64::to_string).collect();
+    match &*numbers {
+        [one] => format!("job {one}"),
+        [first, .., last] if numbers.len() > 4 => {
+            format!("{} jobs ({first} to {last})", numbers.len())
+        }
+        [most @ .., last] => format!("jobs {} and {last}", most.join(", ")),
+        [] => "other jobs".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Account, Clock, PoolFacts};
+
+    const MINUTE: i64 = 60_000;
+
+    fn facts(jobs: Vec<Job>) -> Facts {
+        Facts {
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: true,
+            uid: None,
+            pools: vec![PoolFacts { cpus: 8, ..PoolFacts::default() }],
+            jobs,
+            account: Account::default(),
+        }
+    }
+
+    fn running(number: i64, procs: u64, end: i64) -> Job {
+        let (start, end) = (Some(0), Some(end * MINUTE));
+        Job { number, label: number.to_string(), procs, state: State::Running, start, end, ..Job::default() }
+    }
+
+    fn waiting(causes: Vec<Cause>) -> Job {
+        Job { number: 9, label: "9".into(), procs: 4, causes, ..Job::default() }
+    }
+
+    fn told(others: Vec<Job>, job: &Job) -> String {
+        let mut jobs = others;
+        jobs.push(job.clone());
+        sentence(&facts(jobs), job)
+    }
+
+    #[test]
+    fn a_waiting_job_has_its_promise_and_the_holder_of_what_it_lacks() {
+        let job = Job {
+            promised: Some(80 * MINUTE),
+            likely: Some([65 * MINUTE, 70 * MINUTE, 80 * MINUTE]),
+            ..waiting(vec![Cause::Cpus { missing: 3 }])
+        };
+        let text = "starts by 01:20; most likely 01:05; waits for 3 processors that job 2 holds until 00:30";
+        assert_eq!(told(vec![running(1, 2, 40), running(2, 3, 30)], &job), text);
+        let text =
+            "starts by 01:20; most likely 01:05; waits for 3 processors that jobs 2 and 1 hold until 00:40";
+        assert_eq!(told(vec![running(1, 2, 40), running(2, 1, 30)], &job), text);
+        let many = (1..=4).map(|number| running(number, 1, 10 * number)).collect();
+        let job = Job { causes: vec![Cause::Cpus { missing: 4 }], ..job };
+        let text = "starts by 01:20; most likely 01:05; \
+                    waits for 4 processors that 4 jobs hold, job 4 the longest until 00:40";
+        assert_eq!(told(many, &job), text);
+    }
+
+    #[test]
+    fn a_reservation_names_the_next_job() {
+        let next = Job {
+            number: 5,
+            label: "5".into(),
+            promised: Some(10 * MINUTE),
+            ..waiting(vec![Cause::Cpus { missing: 1 }])
+        };
+        let text =
+            "no start is promised; free processors are reserved for other jobs, first for job 5 by 00:10";
+        assert_eq!(told(vec![next], &waiting(vec![Cause::Reserved])), text);
+    }
+
+    #[test]
+    fn the_course_of_a_job() {
+        let job = Job { promised: Some(0), ..running(1, 4, 10) };
+        let text = "runs since 00:00 on 4 processors; its promise was kept; ends by 00:10";
+        assert_eq!(told(vec![], &job), text);
+        let job = Job { state: State::Ended, word: "done".into(), ..running(1, 4, 10) };
+        assert_eq!(told(vec![], &job), "done: ran from 00:00 to 00:10 (10 min), after a wait of 0 s");
+        assert_eq!(
+            told(vec![], &waiting(vec![Cause::After { jobs: vec![3, 4] }])),
+            "no start is promised; waits for the end of jobs 3 and 4"
+        );
+    }
+}
