@@ -115,6 +115,59 @@ pub enum State {
     Ended,
 }
 
+impl Facts {
+    /// Returns the facts at an earlier instant, as far as these tell them: jobs with the states that they had, without promises of
+    /// that time, without reasons, and without what was free from then on.
+    #[must_use]
+    pub fn at(&self, now: i64) -> Facts {
+        let mut pools: Vec<PoolFacts> = self
+            .pools
+            .iter()
+            .map(|pool| PoolFacts { held: 0, memory_held: 0, slices: vec![], ..pool.clone() })
+            .collect();
+        let jobs: Vec<Job> = self.jobs.iter().filter_map(|job| job.at(now)).collect();
+        for job in jobs.iter().filter(|job| job.state == State::Running) {
+            if let Some(pool) = pools.get_mut(job.pool) {
+                pool.held += job.procs;
+                pool.memory_held += job.memory;
+            }
+        }
+        Facts { now, pools, jobs, live: false, ..self.clone_without_jobs() }
+    }
+
+    fn clone_without_jobs(&self) -> Facts {
+        Facts {
+            now: self.now,
+            clock: self.clock.clone(),
+            title: self.title.clone(),
+            live: self.live,
+            uid: self.uid,
+            pools: vec![],
+            jobs: vec![],
+            account: self.account,
+        }
+    }
+}
+
+impl Job {
+    /// Returns the job as it was at an earlier instant; `None` before its submission.
+    fn at(&self, now: i64) -> Option<Job> {
+        if self.submitted > now {
+            return None;
+        }
+        let started = self.start.filter(|start| *start <= now);
+        let ended = self.end.filter(|end| self.state == State::Ended && *end <= now);
+        let (state, word) = match (started, ended) {
+            (_, Some(_)) => return Some(self.clone()),
+            (Some(_), None) => (State::Running, "running"),
+            (None, None) => (State::Waiting, "queued"),
+        };
+        let end = started.map(|start| start.saturating_add(self.limit));
+        let job = self.clone();
+        Some(Job { state, word: word.to_owned(), start: started, end, causes: vec![], likely: None, ..job })
+    }
+}
+
 impl State {
     /// Returns whether the start is still to come.
     pub fn is_before_start(self) -> bool {

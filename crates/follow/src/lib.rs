@@ -1,0 +1,10 @@
+//! The facts of a machine, kept up to date for pages and terminals.
+//!
+//! A [`Board`] has the latest facts. [`follow`] keeps those of a daemon there until it is stopped.
+
+mod board;
+
+mod daemon;
+
+pub use board::{Board, Posted};
+pub use daemon::{Following, follow};
