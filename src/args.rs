@@ -13,6 +13,7 @@ mod live;
 
 mod reproduce;
 mod slurm;
+mod ui;
 
 use std::ffi::OsStr;
 use std::io;
@@ -51,6 +52,7 @@ pub(crate) use self::slurm::{
     SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
+pub(crate) use self::ui::UiArgs;
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
@@ -115,6 +117,8 @@ pub(crate) enum Command {
     Submit(Box<SubmitArgs>),
     /// Lists jobs with their promises
     Queue(QueueArgs),
+    /// Serves a live page: past, present and promised future in one picture
+    Ui(Box<UiArgs>),
     /// Shows a job: its state, its promise, and why it waits
     Show(JobArgs),
     /// Prints the output of a job

@@ -120,6 +120,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Daemon(args) => success_of(commands::live::daemon::run(args)),
         Command::Shadow(args) => success_of(commands::live::shadow(args)),
         Command::Slurm(args) => success_of(commands::slurm::run(args)),
+        Command::Ui(args) => commands::ui::run(args),
         Command::Replay(args) => commands::live::replay::run(args),
         Command::Submit(args) => commands::live::submit(args),
         Command::Queue(args) => commands::live::queue(args),

@@ -29,3 +29,5 @@ pub(crate) mod measured;
 pub(crate) mod live;
 
 pub(crate) mod slurm;
+
+pub(crate) mod ui;

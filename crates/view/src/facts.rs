@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use crate::{Account, Clock};
 
+/// The distance between the numbers of jobs in several runs of one log: each run has numbers of its own.
+pub const RUN_NUMBERS: i64 = 1_000_000_000_000;
+
 /// A machine and its jobs at an instant.
 #[derive(Clone, Debug)]
 pub struct Facts {

@@ -10,6 +10,8 @@ mod account;
 
 mod bars;
 
+mod changes;
+
 mod clock;
 
 mod daemon;
@@ -32,9 +34,10 @@ mod words;
 
 pub use account::{Account, ForecastAccount};
 pub use bars::{Bar, Bars, Group, Kind};
+pub use changes::{Change, changes};
 pub use clock::Clock;
 pub use daemon::{DaemonFacts, job_of};
-pub use facts::{Cause, Facts, Job, PoolFacts, State};
+pub use facts::{Cause, Facts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::{Hole, holes};
 pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;

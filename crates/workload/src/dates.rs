@@ -47,6 +47,11 @@ impl LogDates {
         &self.name
     }
 
+    /// Returns the time zone.
+    pub fn time_zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
     /// Returns the date and the minute of a second of the log, such as `2000-03-14 09:12`.
     ///
     /// Returns `None` outside the calendar.

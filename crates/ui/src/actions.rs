@@ -1,0 +1,143 @@
+//! Requests to the daemon on behalf of the user of the page.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use axum::http::StatusCode;
+use miserly_api::client::{Client, ClientError, DaemonSocket};
+use miserly_api::model::{JobView, Quote, Submission};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Refusal;
+
+/// The most bytes of an output that are shown: its end.
+const TAIL_MOST: u64 = 64 << 10;
+
+/// A change of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Action {
+    /// Ends a running job, or withdraws a waiting one.
+    Cancel,
+    /// Holds a waiting job.
+    Hold,
+    /// Releases a held job.
+    Release,
+    /// Extends the time limit of a job.
+    Extend {
+        /// The seconds.
+        by: f64,
+    },
+}
+
+/// The end of the output of a job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tail {
+    /// The text; bytes that are no text are replaced.
+    text: String,
+    /// The size of the whole output, bytes.
+    size: u64,
+    /// Whether the begin is left out.
+    cut: bool,
+}
+
+/// A job that is not submitted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    cpus: u64,
+    /// The time limit, seconds.
+    time: f64,
+    queue: Option<String>,
+}
+
+/// Asks the daemon on a thread that may wait.
+async fn ask<T: Send + 'static>(
+    socket: DaemonSocket,
+    question: impl FnOnce(&Client) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let task = move || {
+        let path = socket.path.clone();
+        let client = Client::of(socket).map_err(|error| ClientError::NoDaemon { socket: path, error })?;
+        question(&client)
+    };
+    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request to the daemon failed");
+    tokio::task::spawn_blocking(task).await.map_err(failed)?
+}
+
+/// Changes a job.
+pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Result<(), Refusal> {
+    ask(socket, move |client| {
+        match action {
+            Action::Cancel => drop(client.cancel(job, false)?),
+            Action::Hold => drop(client.hold(job, false)?),
+            Action::Release => drop(client.release(job)?),
+            Action::Extend { by } => drop(client.extend(job, by)?),
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Returns a job.
+pub(crate) async fn job(socket: DaemonSocket, job: i64) -> Result<JobView, Refusal> {
+    ask(socket, move |client| Ok(client.job(job)?)).await
+}
+
+/// Returns the end of the output of a job, with the rights of this process.
+pub(crate) async fn log(socket: DaemonSocket, job: i64) -> Result<Tail, Refusal> {
+    ask(socket, move |client| {
+        let path = client.job(job)?.output;
+        let private = || Refusal::new(StatusCode::FORBIDDEN, "the output of this job is private");
+        tail(&path.ok_or_else(private)?).map_err(|error| Refusal::new(StatusCode::NOT_FOUND, error))
+    })
+    .await
+}
+
+fn tail(path: &Path) -> Result<Tail, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut file = File::open(path).map_err(failed)?;
+    let known = file.metadata().map_err(failed)?;
+    if !known.is_file() {
+        return Err(format!("{}: it is no file, so it has no end to show", path.display()));
+    }
+    let size = known.len();
+    let from = size.saturating_sub(TAIL_MOST);
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut bytes = vec![];
+    file.take(TAIL_MOST).read_to_end(&mut bytes).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(|line| miserly_view::plain(&line.replace('\t', "        ")));
+    Ok(Tail { text: lines.collect::<Vec<_>>().join("\n"), size, cut: from > 0 })
+}
+
+/// Returns the promise that a job would get now.
+pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<Quote, Refusal> {
+    let submission = Submission {
+        command: vec!["true".to_owned()],
+        directory: "/".into(),
+        cpus: question.cpus,
+        time: question.time,
+        queue: question.queue,
+        ..Submission::default()
+    };
+    ask(socket, move |client| Ok(client.quote(&submission)?)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_output_has_no_control_characters() {
+        let folder = std::env::temp_dir().join(format!("miserly-ui-tail-{}", std::process::id()));
+        let text = format!("{}\u{1b}[2Jlast\n", "line\n".repeat(20_000));
+        std::fs::write(&folder, text).unwrap();
+        let tail = tail(&folder).unwrap();
+        std::fs::remove_file(&folder).unwrap();
+        assert!(tail.cut && tail.size == 100_009);
+        assert!(tail.text.ends_with("line\n\u{fffd}[2Jlast"), "{:?}", &tail.text[tail.text.len() - 30..]);
+        assert!(super::tail(Path::new("/dev/null")).unwrap_err().contains("no file"));
+    }
+}

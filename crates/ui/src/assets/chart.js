@@ -1,0 +1,421 @@
+// The chart: jobs over time, in parts that the server draws at the level of detail that is shown.
+
+const AXIS = 22, NAMES = 20, COLUMNS = 512, BANDS = 128, TILES_MOST = 400;
+// Runs of one log have numbers of their own.
+const RUN_NUMBERS = 1e12;
+const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5 };
+const LIGHT = ['#0072b2', '#d55e00', '#008f68', '#b0568a', '#a87400', '#2f93cc', '#555b63', '#857a00'];
+const DARK = ['#56b4e9', '#ff8a4c', '#3fcf9f', '#e79ac4', '#f0b429', '#8fd0f7', '#b3bac2', '#d6c92b'];
+const STEPS = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000, 31536000];
+
+export class Chart {
+  /** `load` returns a part of the chart, `choose` is called with the number of a clicked job. */
+  constructor(canvas, { load, choose, moved }) {
+    Object.assign(this, { canvas, load, choose, moved });
+    this.context = canvas.getContext('2d');
+    this.tiles = new Map();
+    this.groups = [];
+    this.now = 0;
+    this.offset = 0;
+    this.version = -1;
+    this.chosen = null;
+    this.ghost = null;
+    this.from = 0;
+    this.scale = 0; // milliseconds per pixel
+    this.follow = true;
+    this.frames = [];
+    this.frame = null;
+    this.pointers = new Map();
+    this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.dark.addEventListener('change', () => { this.patterns = null; this.draw(); });
+    new ResizeObserver(() => this.resize()).observe(canvas);
+    this.listen();
+  }
+
+  /** Takes the state of the page. Parts of an earlier version are shown until the new ones are here. */
+  update(state, instant) {
+    const first = this.version < 0;
+    this.groups = state.groups;
+    this.range = state.range ?? [state.moment.now - 3600e3, state.moment.now];
+    this.now = instant ?? state.moment.now;
+    this.present = state.moment.now;
+    this.offset = state.moment.offset;
+    this.isLive = state.moment.live;
+    if (this.version !== state.version) this.version = state.version;
+    this.place();
+    if (first) this.isLive ? this.goLive() : this.fit();
+    else if (this.follow && this.isLive) this.goLive(true);
+    this.draw();
+  }
+
+  /** Shows the present: a quarter of the width is the past. */
+  goLive(keepScale) {
+    if (!keepScale || !this.scale) this.scale = 8 * 3600e3 / Math.max(this.width(), 1);
+    this.from = this.present - this.scale * this.width() / 4;
+    this.follow = true;
+    this.draw();
+  }
+
+  fit() {
+    const [from, to] = this.range;
+    this.scale = Math.max((to - from) * 1.04 / Math.max(this.width(), 1), 1);
+    this.from = from - (to - from) * 0.02;
+    this.follow = false;
+    this.draw();
+  }
+
+  /** Shows an instant, if it is outside. */
+  show(at) {
+    const span = this.scale * this.width();
+    if (at < this.from || at > this.from + span) this.from = at - span / 2;
+    this.follow = false;
+    this.draw();
+  }
+
+  zoom(factor, x = this.width() / 2) {
+    const at = this.from + x * this.scale;
+    this.scale = Math.min(Math.max(this.scale * factor, 1), 1e9);
+    this.from = at - x * this.scale;
+    if (this.follow) this.follow = Math.abs(this.from + this.scale * this.width() / 4 - this.present) < 4 * this.scale;
+    this.draw();
+  }
+
+  pan(pixels) {
+    this.from += pixels * this.scale;
+    this.follow = false;
+    this.draw();
+  }
+
+  width() { return this.canvas.clientWidth; }
+
+  /** Gives each group its place. A row is at least a fifth of a pixel high, and at most 14 pixels. */
+  place() {
+    const rows = this.groups.reduce((sum, group) => sum + group.rows, 0) || 1;
+    const room = Math.max(260, Math.min(innerHeight * 0.5, 560)) - AXIS - NAMES * this.groups.length;
+    const height = Math.min(Math.max(room / rows, 0.2), 14);
+    let top = AXIS;
+    this.places = this.groups.map(group => {
+      const place = { top: top + NAMES, height: Math.max(group.rows * height, 24), row: Math.max(group.rows * height, 24) / group.rows };
+      top = place.top + place.height;
+      return place;
+    });
+    const wanted = `${Math.ceil(top + 6)}px`;
+    if (this.canvas.style.height !== wanted) this.canvas.style.height = wanted;
+    this.resize();
+  }
+
+  resize() {
+    const ratio = devicePixelRatio || 1;
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight].map(size => Math.round(size * ratio));
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      Object.assign(this.canvas, { width, height });
+      this.draw();
+    }
+  }
+
+  draw() {
+    this.frame ??= requestAnimationFrame(at => {
+      this.frame = null;
+      const begin = performance.now();
+      this.paint();
+      this.frames.push(performance.now() - begin);
+      if (this.frames.length > 600) this.frames.shift();
+      this.moved?.(this);
+    });
+  }
+
+  colours() {
+    const style = getComputedStyle(document.documentElement);
+    const of = name => style.getPropertyValue(name).trim();
+    return { ink: of('--ink'), muted: of('--muted'), rule: of('--rule'), paper: of('--paper'), now: of('--now'),
+      owners: this.dark.matches ? DARK : LIGHT };
+  }
+
+  paint() {
+    if (!this.places || !this.scale) return;
+    const { context, canvas } = this, ratio = devicePixelRatio || 1;
+    this.ink = this.colours();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+    this.axis();
+    this.hits = [];
+    this.groups.forEach((group, index) => this.paintGroup(group, index));
+    this.line(this.x(this.now), this.ink.now, 2);
+    if (this.now !== this.present) this.line(this.x(this.present), this.ink.muted, 1);
+  }
+
+  x(at) { return (at - this.from) / this.scale; }
+
+  line(x, colour, width) {
+    if (x < 0 || x > this.width()) return;
+    this.context.fillStyle = colour;
+    this.context.fillRect(x - width / 2, AXIS - 6, width, this.canvas.clientHeight);
+  }
+
+  axis() {
+    const { context } = this, step = 1000 * (STEPS.find(step => step * 1000 / this.scale >= 80) ?? STEPS.at(-1));
+    context.font = '12px system-ui, sans-serif';
+    context.textBaseline = 'alphabetic';
+    let end = -1;
+    for (let at = Math.ceil((this.from + this.offset) / step) * step - this.offset; this.x(at) < this.width(); at += step) {
+      const x = this.x(at);
+      context.fillStyle = this.ink.rule;
+      context.fillRect(x, AXIS - 4, 1, this.canvas.clientHeight);
+      const text = this.label(at, step);
+      if (x > end && x + context.measureText(text).width < this.width()) {
+        context.fillStyle = this.ink.muted;
+        context.fillText(text, x + 2, 14);
+        end = x + context.measureText(text).width + 8;
+      }
+    }
+  }
+
+  label(at, step) {
+    const date = new Date(at + this.offset), two = number => String(number).padStart(2, '0');
+    const time = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}` + (step < 60e3 ? `:${two(date.getUTCSeconds())}` : '');
+    const early = at + this.offset < 315532800e3; // a log without a date
+    const day = early ? `day ${Math.floor((at + this.offset) / 864e5) + 1}` : `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`;
+    if (step >= 864e5) return day;
+    return date.getUTCHours() === 0 && date.getUTCMinutes() === 0 && step >= 60e3 ? `${day} ${time}` : time;
+  }
+
+  paintGroup(group, index) {
+    const { context } = this, place = this.places[index];
+    context.fillStyle = this.ink.ink;
+    context.font = '600 12px system-ui, sans-serif';
+    const unit = group.unit > 1 ? `, a row is ${group.unit} processors` : '';
+    context.fillText(`${group.name}: ${group.procs} processors${unit}`, 4, place.top - 6);
+    context.strokeStyle = this.ink.rule;
+    context.strokeRect(0.5, place.top - 0.5, this.width() - 1, place.height + 1);
+    context.save();
+    context.beginPath();
+    context.rect(0, place.top, this.width(), place.height);
+    context.clip();
+    const level = Math.max(0, Math.ceil(Math.log2(this.scale)));
+    const width = COLUMNS * 2 ** level;
+    for (let tile = Math.floor(this.from / width); tile * width < this.from + this.scale * this.width(); tile++) {
+      const own = this.tile(index, level, tile);
+      const part = own.data ? [own, level, tile] : this.coarser(index, level, tile);
+      if (part) this.paintTile(part[0].data, place, part[1], part[2], tile * width, (tile + 1) * width);
+    }
+    context.restore();
+    if (this.ghost?.group === index) this.paintGhost(place, group);
+  }
+
+  key(group, level, tile) { return `${group} ${level} ${tile}`; }
+
+  /** Returns a part, and asks for it if it is missing or old. */
+  tile(group, level, index) {
+    const key = this.key(group, level, index);
+    let tile = this.tiles.get(key);
+    if (!tile) {
+      tile = { data: null, version: -1, loading: false };
+      this.tiles.set(key, tile);
+      if (this.tiles.size > TILES_MOST) this.tiles.delete(this.tiles.keys().next().value);
+    }
+    if (tile.version !== this.version && !tile.loading) {
+      tile.loading = true;
+      const version = this.version, column = 2 ** level;
+      const bands = Math.min(BANDS, Math.max(1, this.groups[group].rows));
+      this.load({ group, from: index * COLUMNS * column, column, columns: COLUMNS, bands })
+        .then(data => { tile.data = prepared(data); tile.version = version; })
+        .catch(() => { tile.version = version; })
+        .finally(() => { tile.loading = false; this.draw(); });
+    }
+    return tile;
+  }
+
+  /** Returns the next coarser part that is here. */
+  coarser(group, level, tile) {
+    for (let above = level + 1; above <= level + 8; above++) {
+      tile = Math.floor(tile / 2);
+      const found = this.tiles.get(this.key(group, above, tile));
+      if (found?.data) return [found, above, tile];
+    }
+    for (let below = level - 1; below >= Math.max(0, level - 1); below--) {
+      const found = this.tiles.get(this.key(group, below, tile * 2));
+      if (found?.data) return [found, below, tile * 2];
+    }
+    return null;
+  }
+
+  paintTile(data, place, level, tile, from, to) {
+    const { context } = this, begin = tile * COLUMNS * 2 ** level, end = begin + COLUMNS * 2 ** level;
+    context.save();
+    context.beginPath();
+    context.rect(this.x(Math.max(begin, from)), place.top, this.x(Math.min(end, to)) - this.x(Math.max(begin, from)) + 0.5, place.height);
+    context.clip();
+    if (data.image) {
+      context.imageSmoothingEnabled = false;
+      context.globalAlpha = 0.75;
+      context.drawImage(this.shaded(data), this.x(begin), place.top, this.x(end) - this.x(begin), place.height);
+      context.globalAlpha = 1;
+    }
+    for (const bar of data.bars) this.paintBar(bar, place);
+    context.restore();
+  }
+
+  shaded(data) {
+    const colour = this.ink.owners[0];
+    if (data.colour === colour) return data.image;
+    const [red, green, blue] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
+    const pixels = data.image.getContext('2d'), image = pixels.createImageData(data.image.width, data.image.height);
+    for (let cell = 0; cell < data.cells.length; cell++) {
+      const column = Math.floor(cell / data.bands), band = data.bands - 1 - cell % data.bands;
+      image.data.set([red, green, blue, data.cells[cell]], 4 * (band * image.width + column));
+    }
+    pixels.putImageData(image, 0, 0);
+    data.colour = colour;
+    return data.image;
+  }
+
+  paintBar([from, to, job, kind, owner, rows, likely], place) {
+    const { context } = this, left = Math.max(this.x(from), -2), right = Math.min(this.x(to), this.width() + 2);
+    if (right < 0 || left > this.width()) return;
+    const colour = this.ink.owners[owner % this.ink.owners.length], width = Math.max(right - left, 0.75);
+    const mine = this.chosen === job;
+    for (const [low, above] of rows) {
+      const top = place.top + place.height - above * place.row, height = Math.max((above - low) * place.row - (place.row > 3 ? 1 : 0), 0.5);
+      context.fillStyle = kind === KIND.promised || kind === KIND.idle ? this.pattern(colour, kind) : colour;
+      context.globalAlpha = mine ? 1 : kind === KIND.ran ? 0.6 : kind === KIND.planned ? 0.12 : kind === KIND.likely ? 0.2 : 1;
+      context.fillRect(left, top, width, height);
+      context.globalAlpha = 1;
+      if (kind !== KIND.ran && height > 2) {
+        context.strokeStyle = colour;
+        context.setLineDash(kind === KIND.planned || kind === KIND.likely ? [3, 3] : []);
+        context.lineWidth = 1;
+        context.strokeRect(left + 0.5, top + 0.5, Math.max(width - 1, 0), Math.max(height - 1, 0));
+        context.setLineDash([]);
+      }
+      if (mine) {
+        context.strokeStyle = this.ink.ink;
+        context.lineWidth = 2;
+        context.strokeRect(left, top, width, height);
+      }
+      if (height >= 12 && width > 44) this.name(job, kind, left, top, width, height);
+      this.hits.push([left, top, width, height, job]);
+    }
+    if (likely) this.paintLikely(likely, rows, place);
+  }
+
+  name(job, kind, left, top, width, height) {
+    const { context } = this, text = String(job % RUN_NUMBERS), solid = kind === KIND.ran || kind === KIND.running;
+    context.font = '11px system-ui, sans-serif';
+    const size = context.measureText(text).width, x = Math.max(left, 0) + 4;
+    if (x + size > left + width - 2) return;
+    if (!solid) {
+      context.fillStyle = this.ink.paper;
+      context.fillRect(x - 2, top + height / 2 - 7, size + 4, 14);
+    }
+    context.fillStyle = solid && !this.dark.matches && kind === KIND.running ? '#fff' : solid && this.dark.matches ? '#101214' : this.ink.ink;
+    context.textBaseline = 'middle';
+    context.fillText(text, x, top + height / 2 + 0.5);
+    context.textBaseline = 'alphabetic';
+  }
+
+  /** Draws the likely start: a line from the median to the bound of 95 %, with a mark at the median. */
+  paintLikely([median, last], rows, place) {
+    const { context } = this, [low, above] = rows[0], y = place.top + place.height - (low + above) / 2 * place.row;
+    context.fillStyle = this.ink.ink;
+    context.fillRect(this.x(median), y - 1, Math.max(this.x(last) - this.x(median), 1), 2);
+    context.fillRect(this.x(median) - 1, y - 4, 2, 8);
+  }
+
+  paintGhost(place, group) {
+    const { context, ghost } = this, height = Math.min(ghost.procs / group.unit, group.rows) * place.row;
+    context.setLineDash([6, 4]);
+    context.strokeStyle = this.ink.now;
+    context.lineWidth = 2;
+    context.strokeRect(this.x(ghost.from), place.top + 1, (ghost.to - ghost.from) / this.scale, Math.max(height, 6));
+    context.setLineDash([]);
+    context.fillStyle = this.ink.now;
+    context.fillText('your job', this.x(ghost.from) + 4, place.top + 13);
+  }
+
+  pattern(colour, kind) {
+    const ratio = devicePixelRatio || 1;
+    if (this.patternsFor !== `${ratio} ${this.dark.matches}`) { this.patterns = null; this.patternsFor = `${ratio} ${this.dark.matches}`; }
+    this.patterns ??= new Map();
+    const key = `${colour} ${kind}`;
+    if (!this.patterns.has(key)) {
+      const tile = document.createElement('canvas');
+      tile.width = tile.height = 6;
+      const ink = tile.getContext('2d');
+      ink.strokeStyle = colour;
+      ink.lineWidth = 1.4;
+      ink.beginPath();
+      if (kind === KIND.idle) { ink.moveTo(3, 0); ink.lineTo(3, 6); }
+      else for (const at of [-6, 0, 6]) { ink.moveTo(at, 6); ink.lineTo(at + 6, 0); }
+      ink.stroke();
+      this.patterns.set(key, this.context.createPattern(tile, 'repeat'));
+    }
+    return this.patterns.get(key);
+  }
+
+  /** Returns the job at a place. */
+  at(x, y) {
+    const hit = this.hits?.findLast(([left, top, width, height]) => x >= left - 1 && x <= left + width + 1 && y >= top && y <= top + height);
+    return hit ? hit[4] : null;
+  }
+
+  listen() {
+    const { canvas } = this;
+    const place = event => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+    canvas.addEventListener('wheel', event => {
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX);
+      else if (event.shiftKey) this.pan(event.deltaY);
+      else this.zoom(1.0015 ** event.deltaY, place(event)[0]);
+    }, { passive: false });
+    canvas.addEventListener('pointerdown', event => {
+      canvas.setPointerCapture(event.pointerId);
+      this.pointers.set(event.pointerId, place(event));
+      this.pressed = { at: place(event), moved: false };
+    });
+    canvas.addEventListener('pointermove', event => {
+      const before = this.pointers.get(event.pointerId);
+      if (!before) return void (canvas.title = this.at(...place(event)) ? `job ${this.at(...place(event)) % RUN_NUMBERS}` : '');
+      const after = place(event);
+      if (this.pointers.size === 2) this.pinch(event.pointerId, before, after);
+      else if (this.pressed.moved || Math.abs(after[0] - this.pressed.at[0]) > 3) {
+        this.pressed.moved = true;
+        canvas.classList.add('dragging');
+        this.pan(before[0] - after[0]);
+      } else return;
+      this.pointers.set(event.pointerId, after);
+    });
+    const up = event => {
+      this.pointers.delete(event.pointerId);
+      canvas.classList.remove('dragging');
+      if (event.type === 'pointerup' && this.pressed && !this.pressed.moved) this.choose(this.at(...place(event)));
+    };
+    canvas.addEventListener('pointerup', up);
+    canvas.addEventListener('pointercancel', up);
+    canvas.addEventListener('keydown', event => {
+      const act = { ArrowLeft: () => this.pan(-80), ArrowRight: () => this.pan(80), '+': () => this.zoom(0.5), '=': () => this.zoom(0.5),
+        '-': () => this.zoom(2), 0: () => this.goLive(), Home: () => this.fit() }[event.key];
+      if (act && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); act(); }
+    });
+  }
+
+  pinch(moving, before, after) {
+    const other = [...this.pointers].find(([id]) => id !== moving)[1];
+    const distance = point => Math.max(Math.hypot(point[0] - other[0], point[1] - other[1]), 1);
+    this.pressed.moved = true;
+    this.zoom(distance(before) / distance(after), (after[0] + other[0]) / 2);
+  }
+}
+
+/** Returns a part with its shade as cells of a small picture. */
+function prepared({ bars, shade }) {
+  // Wide bars first, so that short ones stay visible and can be clicked.
+  bars.sort((one, other) => (other[1] - other[0]) - (one[1] - one[0]));
+  if (!shade) return { bars };
+  const cells = new Uint8Array(COLUMNS * shade.bands);
+  let at = 0;
+  for (const [count, value] of shade.runs) { cells.fill(value, at, at + count); at += count; }
+  const image = document.createElement('canvas');
+  image.width = COLUMNS;
+  image.height = shade.bands;
+  return { bars, cells, bands: shade.bands, image };
+}

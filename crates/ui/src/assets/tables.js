@@ -1,0 +1,97 @@
+// The parts of the page that are not drawn: pools, tables, one job, what starts now, changes.
+
+/** Returns an element with text or children. Text is never read as markup. */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value != null) made.setAttribute(key, value === true ? '' : value);
+  }
+  made.append(...children.filter(child => child != null));
+  return made;
+}
+
+export const memory = bytes => {
+  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
+    if (bytes >= size) return `${+(bytes / size).toFixed(1)} ${unit}`;
+  return `${bytes} B`;
+};
+
+export const span = millis => {
+  const minutes = Math.floor(millis / 60e3), hours = Math.floor(minutes / 60);
+  if (hours >= 48) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min` : `${Math.floor(millis / 1000)} s`;
+};
+
+const percent = (part, whole) => whole ? Math.round(100 * part / whole) : 0;
+
+/** Shows the pools: held, reserved and free are told apart by pattern and in words, not by colour alone. */
+export function pools(into, moment) {
+  into.replaceChildren(...moment.pools.map(pool => {
+    const words = `${pool.held} of ${pool.cpus} processors held, ${pool.reserved} idle but reserved, ${pool.free} free`;
+    const box = element('div', { class: 'pool' },
+      element('h3', {}, `${pool.name} `, element('small', {}, `${pool.policy}; promises ${pool.promises || 'unknown'}`)),
+      bar(pool, words),
+      element('p', {}, `${words} (${percent(pool.held, pool.cpus)} %); ${pool.running} running, ${pool.waiting} waiting`));
+    if (pool.memory) box.append(element('p', {}, `${memory(pool.memory_held)} of ${memory(pool.memory)} of memory held`));
+    if (pool.stopped) box.append(element('p', { class: 'stopped' }, `stopped: ${pool.stopped}`));
+    return box;
+  }));
+}
+
+function bar(pool, words) {
+  const svg = (name, attributes, ...children) => {
+    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const id = `hatch-${pool.name}`.replace(/\W/g, '-'), whole = pool.cpus || 1;
+  const hatch = svg('pattern', { id, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+    svg('rect', { width: 2.4, height: 6, fill: 'var(--reserved)' }));
+  const part = (from, size, fill) => svg('rect', { x: `${100 * from / whole}%`, width: `${100 * size / whole}%`, height: '100%', fill });
+  return element('div', { class: 'bar', role: 'img', 'aria-label': words },
+    svg('svg', {}, svg('defs', {}, hatch), part(0, pool.held, 'var(--held)'), part(pool.held, pool.reserved, `url(#${id})`)));
+}
+
+/** Shows a list of jobs. Rows of the same jobs are kept, so that the focus stays. */
+export function jobs(table, lines, shown, chosen, choose) {
+  const body = table.tBodies[0], kept = new Map([...body.rows].filter(row => row.dataset.job).map(row => [row.dataset.job, row]));
+  const rows = lines.filter(shown).map(line => {
+    const text = [line.name, line.user, line.procs, line.word, line.start_text, likely(line), line.end_text, line.sentence];
+    const key = String(line.number);
+    let row = kept.get(key);
+    if (!row) {
+      const button = element('button', { type: 'button', onclick: () => choose(line.number) }, line.label);
+      row = element('tr', { 'data-job': key }, element('th', { scope: 'row' }, button),
+        ...text.map((_, place) => element('td', { class: place === 2 ? 'number' : place === 7 ? 'sentence' : null })));
+    }
+    row.className = line.own ? 'own' : '';
+    row.toggleAttribute('aria-current', line.number === chosen);
+    text.forEach((value, place) => {
+      const cell = row.cells[place + 1], wanted = String(value ?? '');
+      if (cell.textContent !== wanted) cell.textContent = wanted;
+    });
+    return row;
+  });
+  if (rows.length !== body.rows.length || rows.some((row, place) => row !== body.rows[place])) body.replaceChildren(...rows);
+  table.hidden = !lines.length;
+}
+
+const likely = line => line.likely_text ? `${line.likely_text[0]} to ${line.likely_text[1]}` : '-';
+
+/** Shows the last changes. */
+export function changes(list, found, choose) {
+  list.replaceChildren(...found.slice(0, 20).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
+  if (!found.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
+}
+
+/** Shows promises and forecasts. */
+export function account(into, { promises, kept, broken, late, forecasts }) {
+  const parts = [`promises: ${kept} of ${promises} kept so far, ${broken} broken, ${late} late`];
+  if (forecasts) {
+    const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
+    parts.push(`${forecasts.audited} forecasts audited: ${half} % within 50 %, ${most} % within 80 %, ${nearly} % within 95 %`);
+  }
+  into.textContent = promises || forecasts ? parts.join('; ') : '';
+}

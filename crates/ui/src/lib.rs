@@ -1,0 +1,26 @@
+//! The live page of a machine, served to one user on this machine only.
+//!
+//! [`Server::bind`] listens on the loopback address; [`Server::run`] answers until it is stopped. The first visit needs a link with a
+//! token that works once; later requests need a key that only that visit got. There is no cookie, so no other site and no other port
+//! can use it.
+
+mod actions;
+
+mod answer;
+
+mod assets;
+
+mod guard;
+
+mod key;
+
+mod live;
+
+mod page;
+
+mod routes;
+
+mod server;
+
+pub use guard::Proxy;
+pub use server::{Options, Server, ServerError};

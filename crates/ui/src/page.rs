@@ -1,0 +1,142 @@
+//! The page, as the server draws it first.
+
+use maud::{DOCTYPE, Markup, html};
+use miserly_view::{Line, PoolNow};
+
+use crate::live::{PageState, Shown};
+
+/// The most rows of a table in the first drawing. The script draws the rest.
+const ROWS_FIRST: usize = 30;
+
+/// Returns the page: with its content and its key, or empty for a visit that has a key already.
+pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
+    let state = shown.map(|shown| &shown.state);
+    let title = state.map_or("Miserly", |state| &state.moment.title);
+    let body = html! {
+        header {
+            h1 id="title" { (title) }
+            p id="now" { @if let Some(state) = state { (state.moment.text) } }
+            p id="account" {}
+        }
+        p id="problem" role="status" hidden {}
+        main {
+            section id="pools" aria-label="Pools" { @if let Some(state) = state { @for pool in &state.moment.pools { (pool_bar(pool)) } } }
+            section aria-labelledby="chart-title" {
+                h2 id="chart-title" { "Past, now and promised" }
+                div id="tools" {
+                    button type="button" id="back" title="Earlier (left arrow)" aria-label="Earlier" { "◀" }
+                    button type="button" id="forth" title="Later (right arrow)" aria-label="Later" { "▶" }
+                    button type="button" id="wider" title="More time (minus)" aria-label="Show more time" { "−" }
+                    button type="button" id="closer" title="Less time (plus)" aria-label="Show less time" { "+" }
+                    button type="button" id="fit" title="All the time" { "All" }
+                    button type="button" id="live" title="Now (0)" { "Now" }
+                    label for="slider" { "Instant" }
+                    input type="range" id="slider" min="0" max="1000" value="1000" step="1";
+                    output id="instant" for="slider" { "now" }
+                }
+                canvas id="chart" tabindex="0" role="img"
+                    aria-label="Jobs over time. Arrow keys move, plus and minus zoom, 0 goes to now. The tables below have the same jobs." {}
+                ul id="legend" {
+                    li { span class="key ran" {} "ran" }
+                    li { span class="key running" {} "runs, at most to the end of the bar" }
+                    li { span class="key promised" {} "promised window" }
+                    li { span class="key planned" {} "planned, not promised" }
+                    li { span class="key likely" {} "likely start, to the bound of 95 %" }
+                    li { span class="key idle" {} "on idle processors" }
+                }
+            }
+            section id="detail" aria-live="polite" aria-label="The chosen job" hidden {}
+            section aria-labelledby="jobs-title" {
+                h2 id="jobs-title" { "Jobs" }
+                div id="filters" {
+                    label { "Find " input type="search" id="find" placeholder="number, name, user"; }
+                    label { input type="checkbox" id="own"; " mine only" }
+                }
+                (jobs_table("waiting", "Waiting, in the order of their starts", state.map(|state| &*state.moment.waiting)))
+                (jobs_table("running", "Running", state.map(|state| &*state.moment.running)))
+                (jobs_table("ended", "Ended last", state.map(|state| &*state.moment.ended)))
+            }
+            section id="holes-section" aria-labelledby="holes-title" {
+                h2 id="holes-title" { "What starts now" }
+                div id="holes" {}
+            }
+            section id="changes-section" aria-labelledby="changes-title" {
+                h2 id="changes-title" { "Changes" }
+                ol id="changes" {}
+            }
+        }
+        noscript { p { "The chart, and the updates of this page, need scripts." } }
+    };
+    document(title, key, state, &body)
+}
+
+/// Returns the page for a link that is used up or wrong.
+pub(crate) fn used_link() -> String {
+    let body = html! {
+        main {
+            h1 { "This link does not work" }
+            p { "A link works once. " code { "miserly ui" } " has printed the next one in its terminal." }
+        }
+    };
+    document("Miserly", None, None, &body)
+}
+
+fn document(title: &str, key: Option<&str>, state: Option<&PageState>, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                @if let Some(key) = key { meta name="key" content=(key); }
+                title { (title) " - Miserly" }
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="/page.css";
+                @if let Some(state) = state {
+                    script type="application/json" id="state" { (json(state)) }
+                }
+                script type="module" src="/page.js" {}
+            }
+            body { (body) }
+        }
+    };
+    page.into_string()
+}
+
+/// Returns the state as JSON that cannot end its element.
+fn json(state: &PageState) -> maud::PreEscaped<String> {
+    maud::PreEscaped(serde_json::to_string(state).unwrap_or_default().replace('<', "\\u003c"))
+}
+
+fn pool_bar(pool: &PoolNow) -> Markup {
+    html! {
+        div class="pool" {
+            h3 { (pool.name) " " small { (pool.policy) } }
+            p { (pool.held) " of " (pool.cpus) " processors held, " (pool.reserved) " idle but reserved, " (pool.free) " free" }
+        }
+    }
+}
+
+fn jobs_table(id: &str, title: &str, lines: Option<&[Line]>) -> Markup {
+    html! {
+        div class="scroll" {
+            table id=(id) {
+                caption { (title) }
+                thead { tr {
+                    th scope="col" { "Job" } th scope="col" { "Name" } th scope="col" { "User" } th scope="col" class="number" { "Cpus" }
+                    th scope="col" { "State" } th scope="col" { "Start" } th scope="col" { "Likely" } th scope="col" { "End" } th scope="col" { "In words" }
+                } }
+                tbody {
+                    @for line in lines.unwrap_or_default().iter().take(ROWS_FIRST) {
+                        tr {
+                            th scope="row" { (line.job.label) } td { (line.job.name) } td { (line.job.user) }
+                            td class="number" { (line.job.procs) } td { (line.job.word) } td { (line.start_text) }
+                            td { @if let Some([median, _]) = &line.likely_text { (median) } } td { (line.end_text) } td class="sentence" { (line.sentence) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

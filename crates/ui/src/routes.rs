@@ -1,0 +1,188 @@
+//! The routes of the page.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::stream::{Stream, unfold};
+use miserly_api::client::DaemonSocket;
+use miserly_view::{Moment, TileRequest};
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use crate::actions::{self, Action, Question};
+use crate::answer::Refusal;
+use crate::guard::{Guard, check_host, check_key};
+use crate::live::{Shown, shortened};
+use crate::{assets, page};
+
+/// The shortest time between two events of a stream.
+const EVENTS_EVERY: Duration = Duration::from_millis(100);
+
+/// What all requests share.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) shown: watch::Receiver<Arc<Shown>>,
+    /// The daemon, if there is one.
+    pub(crate) daemon: Option<DaemonSocket>,
+    /// Whether jobs can be changed.
+    pub(crate) actions: bool,
+    /// Called when a link was used, with the next one.
+    pub(crate) used: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Site {
+    fn latest(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown.borrow())
+    }
+
+    fn daemon(&self) -> Result<DaemonSocket, Refusal> {
+        let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no daemon behind this page");
+        self.daemon.clone().ok_or_else(none)
+    }
+}
+
+/// Returns the router of the page.
+pub(crate) fn router(site: Site) -> Router {
+    let guard = Arc::clone(&site.guard);
+    let with_key = Router::new()
+        .route("/api/state", get(state))
+        .route("/api/events", get(events))
+        .route("/api/moment", get(moment))
+        .route("/api/tile", get(tile))
+        .route("/api/quote", post(quote))
+        .route("/api/jobs/{job}", get(job).post(change))
+        .route("/api/jobs/{job}/log", get(log))
+        .layer(from_fn_with_state(Arc::clone(&guard), check_key));
+    Router::new()
+        .route("/", get(index))
+        .route("/page.css", get(assets::style))
+        .route("/page.js", get(assets::script))
+        .route("/chart.js", get(assets::chart))
+        .route("/tables.js", get(assets::tables))
+        .merge(with_key)
+        .fallback(nothing)
+        .layer(from_fn(no_body_that_is_not_json))
+        .layer(from_fn_with_state(guard, check_host))
+        .with_state(site)
+}
+
+async fn nothing() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there is nothing at this address")
+}
+
+/// Refuses requests with another content type, which a form of another site could send.
+async fn no_body_that_is_not_json(request: axum::extract::Request, next: axum::middleware::Next) -> Response {
+    let json = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if request.method() != axum::http::Method::POST || json {
+        return next.run(request).await;
+    }
+    Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON").into_response()
+}
+
+#[derive(Deserialize)]
+struct Visit {
+    token: Option<String>,
+}
+
+/// The page: with its content for the right token, else empty.
+async fn index(
+    State(site): State<Site>,
+    Query(visit): Query<Visit>,
+    headers: axum::http::HeaderMap,
+) -> Response {
+    let html = |body: String| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], body);
+    let Some(token) = visit.token else {
+        let proxied = site.guard.is_proxied(&headers);
+        return html(page::page(proxied.then(|| site.latest()).as_deref(), None)).into_response();
+    };
+    match site.guard.keys.exchange(&token) {
+        Ok(Some(key)) => {
+            (site.used)();
+            html(page::page(Some(&site.latest()), Some(&key))).into_response()
+        }
+        Ok(None) => (StatusCode::UNAUTHORIZED, html(page::used_link())).into_response(),
+        Err(error) => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no random bytes: {error}"))
+            .into_response(),
+    }
+}
+
+async fn state(State(site): State<Site>) -> Response {
+    Json(&site.latest().state).into_response()
+}
+
+/// A stream of states: the present one, and a new one after each change. Changes in a row are merged.
+async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let mut shown = site.shown.clone();
+    shown.mark_changed();
+    let stream = unfold(shown, |mut shown| async move {
+        shown.changed().await.ok()?;
+        let latest = Arc::clone(&shown.borrow_and_update());
+        let id = latest.state.version.to_string();
+        let event = Event::default().event("state").id(id).json_data(&latest.state).unwrap_or_default();
+        tokio::time::sleep(EVENTS_EVERY).await;
+        Some((Ok(event), shown))
+    });
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+}
+
+#[derive(Deserialize)]
+struct Instant {
+    at: i64,
+}
+
+/// The state at an earlier instant.
+async fn moment(
+    State(site): State<Site>,
+    Query(Instant { at }): Query<Instant>,
+) -> Result<Json<Moment>, Refusal> {
+    let shown = site.latest();
+    let made = move || shortened(Moment::of(&shown.facts.at(at.min(shown.facts.now))));
+    blocking(made).await.map(Json)
+}
+
+async fn tile(State(site): State<Site>, Query(request): Query<TileRequest>) -> Result<Response, Refusal> {
+    let shown = site.latest();
+    let made = move || shown.bars.tile(&request).map(|tile| serde_json::to_vec(&tile).unwrap_or_default());
+    let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the chart");
+    let body = blocking(made).await?.ok_or_else(wrong)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// Runs a computation beside the server's threads.
+async fn blocking<T: Send + 'static>(made: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
+    tokio::task::spawn_blocking(made).await.map_err(failed)
+}
+
+async fn job(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {
+    Ok(Json(actions::job(site.daemon()?, job).await?).into_response())
+}
+
+async fn log(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {
+    Ok(Json(actions::log(site.daemon()?, job).await?).into_response())
+}
+
+async fn quote(State(site): State<Site>, Json(question): Json<Question>) -> Result<Response, Refusal> {
+    Ok(Json(actions::quote(site.daemon()?, question).await?).into_response())
+}
+
+async fn change(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    Json(action): Json<Action>,
+) -> Result<StatusCode, Refusal> {
+    if !site.actions {
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "this page is read-only"));
+    }
+    actions::change(site.daemon()?, job, action).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,125 @@
+//! What changed between two instants.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::clock::span;
+use crate::{Facts, Job, State};
+
+/// The shortest move of a promise that is told: a minute, milliseconds.
+const MOVED_LEAST: i64 = 60_000;
+
+/// A change of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The instant of the facts that have it.
+    pub at: i64,
+    /// The instant as text.
+    pub text: String,
+    /// The number of the job.
+    pub job: i64,
+    /// The change, in words.
+    pub sentence: String,
+}
+
+/// Returns what changed between two facts about the same machine, by job. O(n log n) for n jobs.
+pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
+    let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, job)).collect();
+    let change = |job: &Job| {
+        let told = told(after, known.get(&job.number).copied(), job)?;
+        let sentence = format!("job {} ({}, {}) {told}", job.label, job.name, job.user);
+        let text = after.clock.exact(after.now);
+        Some(Change { at: after.now, text, job: job.number, sentence })
+    };
+    after.jobs.iter().filter_map(change).collect()
+}
+
+/// Returns what became of a job, if it is worth a line.
+fn told(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
+    let text = |at: i64| after.clock.instant(at, after.now);
+    let Some(before) = before else {
+        let promise = job.promised.map_or_else(String::new, |start| format!("; starts by {}", text(start)));
+        return Some(format!("was submitted{promise}"));
+    };
+    if before.state != job.state {
+        return Some(match (before.state, job.state) {
+            (_, State::Ended) => format!("ended: {}", job.word),
+            (State::Suspended, State::Running) => "was resumed".to_owned(),
+            (_, State::Running) => format!("started on {} processors", job.procs),
+            (_, State::Suspended) => "was suspended".to_owned(),
+            (_, State::Opportunistic) => "runs on idle processors".to_owned(),
+            (_, State::Parked) => "was stopped on idle processors".to_owned(),
+            (_, State::Held) => "was held".to_owned(),
+            (_, State::Waiting) => "waits again".to_owned(),
+        });
+    }
+    if job.broken && !before.broken {
+        return Some("has a broken promise".to_owned());
+    }
+    let (from, to) = before.promised.zip(job.promised)?;
+    if (from - to).abs() < MOVED_LEAST {
+        return None;
+    }
+    let how = if to < from { "earlier" } else { "later" };
+    Some(format!("starts {} {how}: by {}", span((from - to).abs()), text(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Account, Clock};
+
+    fn facts(jobs: Vec<Job>) -> Facts {
+        Facts {
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: true,
+            uid: None,
+            pools: vec![],
+            jobs,
+            account: Account::default(),
+        }
+    }
+
+    fn job(number: i64, state: State, promised: i64) -> Job {
+        let label = number.to_string();
+        Job {
+            number,
+            label,
+            name: "sort".into(),
+            user: "ann".into(),
+            state,
+            procs: 2,
+            promised: Some(promised),
+            ..Job::default()
+        }
+    }
+
+    #[test]
+    fn starts_ends_and_moved_promises() {
+        let before = facts(vec![
+            job(1, State::Waiting, 0),
+            job(2, State::Waiting, 600_000),
+            job(3, State::Waiting, 600_000),
+        ]);
+        let after = facts(vec![
+            job(1, State::Running, 0),
+            job(2, State::Waiting, 0),
+            job(3, State::Waiting, 599_000),
+            job(4, State::Waiting, 600_000),
+        ]);
+        let sentences: Vec<String> =
+            changes(&before, &after).into_iter().map(|change| change.sentence).collect();
+        assert_eq!(
+            sentences,
+            [
+                "job 1 (sort, ann) started on 2 processors",
+                "job 2 (sort, ann) starts 10 min earlier: by 00:00",
+                "job 4 (sort, ann) was submitted; starts by 00:10",
+            ]
+        );
+        assert_eq!(changes(&after, &after), []);
+    }
+}

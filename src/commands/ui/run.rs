@@ -1,0 +1,118 @@
+//! The facts of simulated runs, one pool for each policy.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::ensure;
+use miserly_core::{Kind, Span, Time};
+use miserly_run::RunSetup;
+use miserly_sim::{Finished, Observer};
+use miserly_view::{Account, Clock, Facts, Job, PoolFacts, RUN_NUMBERS, State};
+use miserly_workload::Estimates;
+
+use crate::args::UiArgs;
+use crate::progress::Progress;
+use crate::run_options::{open, prepare};
+
+/// Simulates a log under each policy, and returns what happened.
+pub(super) fn simulated(log: &Path, args: &UiArgs) -> anyhow::Result<Facts> {
+    ensure!(!args.policy.is_empty(), "--run: give a policy, such as --policy easy");
+    let setup = prepare(open(log)?, &args.run, Estimates::default())?;
+    let (start, clock) = clock(&setup);
+    let mut facts = Facts {
+        now: 0,
+        clock,
+        title: setup.name().to_owned(),
+        live: false,
+        uid: None,
+        pools: vec![],
+        jobs: vec![],
+        account: Account::default(),
+    };
+    let progress = Progress::new(setup.survey.records * args.policy.len() as u64);
+    for (pool, policy) in args.policy.iter().enumerate() {
+        let mut ended = Ended { pool, start, jobs: vec![], account: Account::default() };
+        let mut watch = progress.watch();
+        let pes = setup.machine().procs().get() <= NUMBERED_MOST;
+        setup.outcome(policy, pes, &mut [&mut ended, &mut watch])?;
+        facts.pools.push(PoolFacts {
+            name: policy.to_string(),
+            policy: policy.to_string(),
+            promises: policy.promises().as_str().to_owned(),
+            cpus: setup.procs().get(),
+            ..PoolFacts::default()
+        });
+        facts.now = facts.now.max(ended.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0));
+        facts.account.promises += ended.account.promises;
+        facts.account.kept += ended.account.kept;
+        facts.account.broken += ended.account.broken;
+        facts.jobs.append(&mut ended.jobs);
+    }
+    drop(progress);
+    Ok(facts)
+}
+
+/// The most processors of a machine whose processors are numbered in the chart.
+const NUMBERED_MOST: u64 = 1024;
+
+/// Returns the start of the log, milliseconds, and how its instants are written.
+fn clock(setup: &RunSetup) -> (i64, Clock) {
+    match setup.dates() {
+        Some(dates) => (dates.start().saturating_mul(1000), Clock::Wall(dates.time_zone().clone())),
+        None => (0, Clock::SinceStart),
+    }
+}
+
+/// The ended jobs of a run.
+struct Ended {
+    pool: usize,
+    /// The start of the log, milliseconds.
+    start: i64,
+    jobs: Vec<Job>,
+    account: Account,
+}
+
+impl Ended {
+    fn millis(&self, at: Time) -> i64 {
+        self.start.saturating_add(at.ticks() / 1000)
+    }
+}
+
+impl Observer for Ended {
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        let request = &job.request;
+        let user = request.user.map_or_else(String::new, |user| format!("user {user}"));
+        let promised = job.promised.map(|at| self.millis(at));
+        if promised.is_some() {
+            self.account.promises += 1;
+            self.account.kept += u64::from(!job.broken);
+            self.account.broken += u64::from(job.broken);
+        }
+        let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
+        self.jobs.push(Job {
+            number: request.number + RUN_NUMBERS * i64::try_from(self.pool).unwrap_or(0),
+            label: request.number.to_string(),
+            name: job.reason_word().to_owned(),
+            user,
+            uid: request.user,
+            pool: self.pool,
+            procs: request.procs().get(),
+            memory: request.demand.get(Kind::Memory).saturating_mul(1024),
+            limit: millis(request.estimate),
+            state: State::Ended,
+            word: if job.killed { "killed" } else { "done" }.to_owned(),
+            submitted: self.millis(request.submit),
+            start: Some(self.millis(job.start)),
+            end: Some(self.millis(job.end)),
+            promised,
+            broken: job.broken,
+            cpus: if job.allocations.is_empty() { ranges } else { vec![] },
+            ..Job::default()
+        });
+        Ok(())
+    }
+}
+
+fn millis(span: Span) -> i64 {
+    span.ticks() / 1000
+}
