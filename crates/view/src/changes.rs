@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::clock::span;
+use crate::words::counted;
 use crate::{Facts, Job, State};
 
 /// The shortest move of a promise that is told: a minute, milliseconds.
@@ -46,7 +47,7 @@ fn told(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
         return Some(match (before.state, job.state) {
             (_, State::Ended) => format!("ended: {}", job.word),
             (State::Suspended, State::Running) => "was resumed".to_owned(),
-            (_, State::Running) => format!("started on {} processors", job.procs),
+            (_, State::Running) => format!("started on {}", counted(job.procs, "processor")),
             (_, State::Suspended) => "was suspended".to_owned(),
             (_, State::Opportunistic) => "runs on idle processors".to_owned(),
             (_, State::Parked) => "was stopped on idle processors".to_owned(),

@@ -8,7 +8,8 @@ pub(crate) const SECOND: i64 = 1000;
 
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+/// A day, in milliseconds.
+pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// How instants are written.
 #[derive(Clone, Debug)]

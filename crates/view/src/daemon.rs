@@ -80,6 +80,7 @@ pub fn job_of(job: &JobView, queues: &[QueueStatus]) -> Option<Job> {
         start: start.map(Timestamp::as_millisecond),
         end: end.map(Timestamp::as_millisecond),
         promised: window.map(|window| window.start.as_millisecond()),
+        promised_first: promise.map(|promise| promise.promised.start.as_millisecond()),
         broken: promise.is_some_and(|promise| promise.broken.is_some()),
         planned: job.planned.map(Timestamp::as_millisecond),
         likely: job

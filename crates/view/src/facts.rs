@@ -3,6 +3,7 @@
 use miserly_api::model::Slice;
 use serde::Serialize;
 
+use crate::clock::DAY;
 use crate::{Account, Clock};
 
 /// The distance between the numbers of jobs in several runs of one log: each run has numbers of its own.
@@ -85,6 +86,8 @@ pub struct Job {
     pub end: Option<i64>,
     /// The latest start that is promised now, or was promised when the job started.
     pub promised: Option<i64>,
+    /// The latest start that was promised first.
+    pub promised_first: Option<i64>,
     /// Whether a promise to it was broken.
     pub broken: bool,
     /// The start that the policy plans. It is no promise.
@@ -119,8 +122,8 @@ pub enum State {
 }
 
 impl Facts {
-    /// Returns the facts at an earlier instant, as far as these tell them: jobs with the states that they had, without promises of
-    /// that time, without reasons, and without what was free from then on.
+    /// Returns the facts at an earlier instant, as far as these tell them: jobs with the states that they had, without forecasts,
+    /// without reasons, and without what was free from then on.
     #[must_use]
     pub fn at(&self, now: i64) -> Facts {
         let mut pools: Vec<PoolFacts> = self
@@ -128,7 +131,9 @@ impl Facts {
             .iter()
             .map(|pool| PoolFacts { held: 0, memory_held: 0, slices: vec![], ..pool.clone() })
             .collect();
-        let jobs: Vec<Job> = self.jobs.iter().filter_map(|job| job.at(now)).collect();
+        // Of the jobs that had ended, those of the last day count for what is shown.
+        let counts = |job: &&Job| job.state != State::Ended || job.end.is_none_or(|end| end > now - DAY);
+        let jobs: Vec<Job> = self.jobs.iter().filter(counts).filter_map(|job| job.at(now)).collect();
         for job in jobs.iter().filter(|job| job.state == State::Running) {
             if let Some(pool) = pools.get_mut(job.pool) {
                 pool.held += job.procs;

@@ -2,9 +2,14 @@
 
 use serde::Serialize;
 
+use crate::clock::DAY;
 use crate::holes::{Hole, holes};
+use crate::use_of_pool::use_of_pool;
 use crate::words::{Teller, window};
 use crate::{Account, Facts, Job, PoolFacts, State};
+
+/// The quarters of an hour of a day.
+const QUARTERS: usize = 96;
 
 /// The most ended jobs that are listed.
 const ENDED_MOST: usize = 50;
@@ -42,6 +47,9 @@ pub struct Moment {
     pub running_count: usize,
     /// What became of promises and forecasts.
     pub account: Account,
+    /// The median time by which jobs started before their first promises, milliseconds, of the jobs that are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<i64>,
 }
 
 /// A pool at an instant.
@@ -72,6 +80,8 @@ pub struct PoolNow {
     pub running: usize,
     /// The jobs before their windows.
     pub waiting: usize,
+    /// The use of the last day: percent of the processors that jobs had in their windows, in 96 parts.
+    pub day: Vec<u8>,
     /// The jobs that would start now.
     pub holes: Vec<Hole>,
 }
@@ -123,8 +133,20 @@ impl Moment {
             waiting_count: waiting.len(),
             running_count: running.len(),
             account: facts.account,
+            slack: slack(&facts.jobs),
         }
     }
+}
+
+/// Returns the median time from the start of a job to the latest start that was promised first.
+fn slack(jobs: &[Job]) -> Option<i64> {
+    let slack = |job: &Job| {
+        let start = job.start.filter(|_| !job.state.is_before_start())?;
+        Some(job.promised_first? - start)
+    };
+    let mut all: Vec<i64> = jobs.iter().filter_map(slack).collect();
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
 }
 
 fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
@@ -147,8 +169,17 @@ fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
         memory_held: pool.memory_held,
         running: count(&State::holds),
         waiting: count(&State::is_before_start),
+        day: day(facts, place, pool.cpus),
         holes: holes(&pool.slices),
     }
+}
+
+/// Returns the use of a pool in the last day, in percent.
+fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
+    let used = use_of_pool(facts, place, facts.now - DAY, facts.now, QUARTERS);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
+    let percent = |cpus_used: f64| (100.0 * cpus_used / cpus.max(1) as f64).round().clamp(0.0, 100.0) as u8;
+    used.into_iter().map(percent).collect()
 }
 
 fn line(facts: &Facts, teller: &Teller<'_>, job: &Job) -> Line {

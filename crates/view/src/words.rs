@@ -24,8 +24,8 @@ pub struct Teller<'a> {
 struct Holders<'a> {
     /// The jobs in their windows by their ends, each with the processors of all up to it.
     running: Vec<(&'a Job, u64)>,
-    /// The waiting job with the earliest window, and its start.
-    next: Option<(i64, &'a Job)>,
+    /// The jobs with a window to come, by its start.
+    windows: Vec<(i64, &'a Job)>,
 }
 
 impl<'a> Teller<'a> {
@@ -37,13 +37,12 @@ impl<'a> Teller<'a> {
             if job.state == State::Running {
                 pool.running.push((job, 0));
             } else if let Some(start) = window(job) {
-                let earlier =
-                    pool.next.is_none_or(|(next, other)| (start, job.number) < (next, other.number));
-                pool.next = if earlier { Some((start, job)) } else { pool.next };
+                pool.windows.push((start, job));
             }
         }
         for pool in &mut pools {
             pool.running.sort_by_key(|(job, _)| (job.end.unwrap_or(i64::MAX), job.number));
+            pool.windows.sort_by_key(|(start, job)| (*start, job.number));
             let mut sum = 0;
             for (job, up_to) in &mut pool.running {
                 sum += job.procs;
@@ -109,6 +108,7 @@ impl<'a> Teller<'a> {
         let last = pool.running.partition_point(|(_, up_to)| *up_to < missing);
         let Some((ending, _)) = pool.running.get(last) else { return String::new() };
         let until = self.at(ending.end).map_or_else(String::new, |end| format!(" until {end}"));
+        let until = until + &self.ahead(pool, job, ending);
         let label = |(job, _): &(&Job, u64)| job.label.clone();
         match last {
             0 => format!(" that job {} holds{until}", ending.label),
@@ -120,13 +120,26 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// Returns how many jobs get the freed processors before this one.
+    fn ahead(&self, pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
+        let start = window(job).filter(|start| ending.end.is_none_or(|end| *start > end));
+        let before = start.map_or(0, |start| {
+            pool.windows.partition_point(|(other, with)| (*other, with.number) < (start, job.number))
+        });
+        match before {
+            0 => String::new(),
+            1 => ", and for a job before it".to_owned(),
+            jobs => format!(", and for {jobs} jobs before it"),
+        }
+    }
+
     fn reserved(&self, job: &Job) -> String {
-        let next = self.pools.get(job.pool).and_then(|pool| pool.next);
+        let next = self.pools.get(job.pool).and_then(|pool| pool.windows.first());
         match next.filter(|(_, next)| next.number != job.number) {
             Some((start, next)) => format!(
                 "free processors are reserved for other jobs, first for job {} by {}",
                 next.label,
-                self.text(start)
+                self.text(*start)
             ),
             None => "free processors are reserved for other jobs".to_owned(),
         }
@@ -268,6 +281,22 @@ mod tests {
         let text =
             "no start is promised; free processors are reserved for other jobs, first for job 5 by 00:10";
         assert_eq!(told(vec![next], &waiting(vec![Cause::Reserved])), text);
+    }
+
+    #[test]
+    fn jobs_that_start_before_are_counted() {
+        let at = |number: i64, start: i64| Job {
+            number,
+            label: number.to_string(),
+            promised: Some(start * MINUTE),
+            ..waiting(vec![Cause::Cpus { missing: 1 }])
+        };
+        let others = vec![running(1, 4, 10), at(2, 10), at(3, 20)];
+        let text =
+            "starts by 00:30; waits for 1 processor that job 1 holds until 00:10, and for 2 jobs before it";
+        assert_eq!(told(others, &at(4, 30)), text);
+        let text = "starts by 00:10; waits for 1 processor that job 1 holds until 00:10";
+        assert_eq!(told(vec![running(1, 4, 10), at(3, 20)], &at(4, 10)), text);
     }
 
     #[test]

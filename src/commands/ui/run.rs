@@ -105,6 +105,7 @@ impl Observer for Ended {
             start: Some(self.millis(job.start)),
             end: Some(self.millis(job.end)),
             promised,
+            promised_first: promised,
             broken: job.broken,
             cpus: if job.allocations.is_empty() { ranges } else { vec![] },
             ..Job::default()

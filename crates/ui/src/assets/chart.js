@@ -50,7 +50,8 @@ export class Chart {
 
   /** Shows the present: a quarter of the width is the past. */
   goLive(keepScale) {
-    if (!keepScale || !this.scale) this.scale = 8 * 3600e3 / Math.max(this.width(), 1);
+    const ahead = Math.min(Math.max(1.1 * (this.range[1] - this.present), 1800e3), 86400e3);
+    if (!keepScale || !this.scale) this.scale = ahead * 4 / 3 / Math.max(this.width(), 1);
     this.from = this.present - this.scale * this.width() / 4;
     this.follow = true;
     this.draw();

@@ -1,7 +1,7 @@
 // The page: takes states from the server, and shows them. A new state replaces the old one as a whole.
 
 import { Chart } from './chart.js';
-import { account, changes, element, jobs, memory, pools, span } from './tables.js';
+import { account, changes, counted, element, jobs, memory, pools, span } from './tables.js';
 
 const $ = id => document.getElementById(id);
 const stored = { get: () => sessionStorage.getItem('key'), set: key => sessionStorage.setItem('key', key) };
@@ -38,7 +38,7 @@ function show() {
   document.title = `${state.moment.title} - Miserly`;
   $('now').textContent = moment.text + (instant === null ? '' : ' (in the past)');
   document.querySelector('h1').textContent = state.moment.title;
-  account($('account'), state.moment.account);
+  account($('account'), state.moment);
   pools($('pools'), moment);
   lists();
   changes($('changes'), state.changes);
@@ -80,7 +80,7 @@ function choose(number) {
   const head = element('h2', {}, found ? `Job ${found.label}: ${found.name}` : `Job ${number}`);
   const words = element('p', { id: 'sentence' }, found ? `${found.sentence}.` : 'It is in none of the lists below.');
   box.replaceChildren(head, words);
-  if (found) box.append(element('p', { class: 'muted' }, `${found.user}; ${found.procs} processors, ${span(found.limit)} at most` +
+  if (found) box.append(element('p', { class: 'muted' }, `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most` +
     (found.memory ? `, ${memory(found.memory)} of memory` : '')));
   const tools = element('div', { class: 'tools' }, close);
   if (found?.own && instant === null) {
@@ -97,7 +97,7 @@ function changesOf(found) {
   if (found.state === 'held') return [button('Release', `Job ${found.label} gets a new window.`, { do: 'release' }),
     button('Cancel', `Job ${found.label} is withdrawn.`, { do: 'cancel' })];
   if (found.state === 'running' || found.state === 'suspended') {
-    const cancel = button('Cancel', `Job ${found.label} ends now, and ${found.procs} processors become free.`, { do: 'cancel' });
+    const cancel = button('Cancel', `Job ${found.label} ends now, and ${counted(found.procs, 'processor')} become free.`, { do: 'cancel' });
     return [cancel, button('Extend by 30 min', `Job ${found.label} may run 30 min longer, if no promise breaks.`, { do: 'extend', by: 1800 })];
   }
   if (found.state === 'ended') return [];
@@ -142,7 +142,7 @@ function holes() {
   $('holes').dataset.key = key;
   const time = hole => hole.until === null ? 'any time' : `at most ${span(hole.until - moment.now)}`;
   const buttons = found.map(hole => element('button', { type: 'button', onclick: () => fill(hole) },
-    `${hole.procs} processors of ${hole.pool.name} for ${time(hole)}`));
+    `${counted(hole.procs, 'processor')} of ${hole.pool.name} for ${time(hole)}`));
   $('holes').replaceChildren(...(buttons.length ? buttons : [element('p', { class: 'muted' }, instant === null
     ? 'Nothing starts now; what would be promised is told by the line below.' : 'Known for the present only.')]), asking());
 }

@@ -23,6 +23,8 @@ export const span = millis => {
   return hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min` : `${Math.floor(millis / 1000)} s`;
 };
 
+export const counted = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
+
 const percent = (part, whole) => whole ? Math.round(100 * part / whole) : 0;
 
 /** Shows the pools: held, reserved and free are told apart by pattern and in words, not by colour alone. */
@@ -33,25 +35,37 @@ export function pools(into, moment) {
       element('h3', {}, `${pool.name} `, element('small', {}, `${pool.policy}; promises ${pool.promises || 'unknown'}`)),
       bar(pool, words),
       element('p', {}, `${words} (${percent(pool.held, pool.cpus)} %); ${pool.running} running, ${pool.waiting} waiting`));
+    box.append(day(pool.day));
     if (pool.memory) box.append(element('p', {}, `${memory(pool.memory_held)} of ${memory(pool.memory)} of memory held`));
     if (pool.stopped) box.append(element('p', { class: 'stopped' }, `stopped: ${pool.stopped}`));
     return box;
   }));
 }
 
+function svg(name, attributes, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
 function bar(pool, words) {
-  const svg = (name, attributes, ...children) => {
-    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  };
   const id = `hatch-${pool.name}`.replace(/\W/g, '-'), whole = pool.cpus || 1;
   const hatch = svg('pattern', { id, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
     svg('rect', { width: 2.4, height: 6, fill: 'var(--reserved)' }));
   const part = (from, size, fill) => svg('rect', { x: `${100 * from / whole}%`, width: `${100 * size / whole}%`, height: '100%', fill });
   return element('div', { class: 'bar', role: 'img', 'aria-label': words },
     svg('svg', {}, svg('defs', {}, hatch), part(0, pool.held, 'var(--held)'), part(pool.held, pool.reserved, `url(#${id})`)));
+}
+
+/** Draws the use of the last day. */
+function day(used) {
+  const mean = Math.round(used.reduce((sum, part) => sum + part, 0) / Math.max(used.length, 1));
+  const points = used.map((part, place) => `${place},${100 - part} ${place + 1},${100 - part}`).join(' ');
+  return element('div', { class: 'day', role: 'img', 'aria-label': `${mean} percent used in the last 24 hours` },
+    svg('svg', { viewBox: `0 0 ${used.length} 100`, preserveAspectRatio: 'none' },
+      svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })),
+    element('span', {}, `last 24 h: ${mean} %`));
 }
 
 /** Shows a list of jobs. Rows of the same jobs are kept, so that the focus stays. */
@@ -87,8 +101,9 @@ export function changes(list, found, choose) {
 }
 
 /** Shows promises and forecasts. */
-export function account(into, { promises, kept, broken, late, forecasts }) {
+export function account(into, { account: { promises, kept, broken, late, forecasts }, slack }) {
   const parts = [`promises: ${kept} of ${promises} kept so far, ${broken} broken, ${late} late`];
+  if (slack != null) parts.push(`half of the jobs start ${span(slack)} or more before their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
     parts.push(`${forecasts.audited} forecasts audited: ${half} % within 50 %, ${most} % within 80 %, ${nearly} % within 95 %`);
