@@ -108,7 +108,7 @@ impl<'a> Teller<'a> {
         let last = pool.running.partition_point(|(_, up_to)| *up_to < missing);
         let Some((ending, _)) = pool.running.get(last) else { return String::new() };
         let until = self.at(ending.end).map_or_else(String::new, |end| format!(" until {end}"));
-        let until = until + &self.ahead(pool, job, ending);
+        let until = until + &ahead(pool, job, ending);
         let label = |(job, _): &(&Job, u64)| job.label.clone();
         match last {
             0 => format!(" that job {} holds{until}", ending.label),
@@ -117,19 +117,6 @@ impl<'a> Teller<'a> {
                 format!(" that jobs {} and {} hold{until}", labels.join(", "), ending.label)
             }
             _ => format!(" that {} jobs hold, job {} the longest{until}", last + 1, ending.label),
-        }
-    }
-
-    /// Returns how many jobs get the freed processors before this one.
-    fn ahead(&self, pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
-        let start = window(job).filter(|start| ending.end.is_none_or(|end| *start > end));
-        let before = start.map_or(0, |start| {
-            pool.windows.partition_point(|(other, with)| (*other, with.number) < (start, job.number))
-        });
-        match before {
-            0 => String::new(),
-            1 => ", and for a job before it".to_owned(),
-            jobs => format!(", and for {jobs} jobs before it"),
         }
     }
 
@@ -180,6 +167,19 @@ impl<'a> Teller<'a> {
 
     fn text(&self, at: i64) -> String {
         self.facts.clock.instant(at, self.facts.now)
+    }
+}
+
+/// Returns how many jobs get the freed processors before this one, in words.
+fn ahead(pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
+    let start = window(job).filter(|start| ending.end.is_none_or(|end| *start > end));
+    let before = start.map_or(0, |start| {
+        pool.windows.partition_point(|(other, with)| (*other, with.number) < (start, job.number))
+    });
+    match before {
+        0 => String::new(),
+        1 => ", and for a job before it".to_owned(),
+        jobs => format!(", and for {jobs} jobs before it"),
     }
 }
 
