@@ -55,3 +55,5 @@ mod reload;
 mod sessions;
 
 mod measured;
+
+mod ui;

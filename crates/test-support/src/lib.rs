@@ -4,6 +4,8 @@
 //! requirement is missing, the test reports a skip, or fails if the requirement's switch is set.
 //! `.ci/run` sets the switch of each requirement that the machine meets.
 
+#[cfg(feature = "browser")]
+pub mod browser;
 mod draws;
 mod requirement;
 mod traces;

@@ -1,11 +1,9 @@
 //! A page in a real browser: everything is drawn, nothing overflows, the console is clean, and the
 //! script works.
 
-mod devtools;
-
-use devtools::Browser;
 use miserly_report::chart::svg;
 use miserly_report::page::{Block, Page, Section, TableCell, TableData, html};
+use miserly_test_support::browser::Browser;
 
 use crate::{page::hostile, sample};
 

@@ -1,18 +1,22 @@
 //! A browser without a window, driven through its developer tools.
 
+// A browser that cannot be controlled fails the test.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
+
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use miserly_test_support::Requirement;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::{Message, WebSocket};
 
+use crate::Requirement;
+
 /// A running browser with one page. It ends when this is dropped.
-pub(crate) struct Browser {
+pub struct Browser {
     process: Child,
     socket: WebSocket<TcpStream>,
     session: Option<String>,
@@ -31,7 +35,7 @@ impl Browser {
     ///
     /// # Panics
     /// There is none and `MISERLY_REQUIRE_BROWSER` is 1, or it cannot be controlled.
-    pub(crate) fn start() -> Option<Browser> {
+    pub fn start() -> Option<Browser> {
         let Some(program) = program() else {
             let missing = "no Chromium found: install it, or name it in MISERLY_BROWSER";
             Requirement::Browser.is_met(false, missing);
@@ -77,7 +81,7 @@ impl Browser {
     }
 
     /// Makes the page's window so wide, and the system light or dark.
-    pub(crate) fn look(&mut self, width: u32, theme: &str) {
+    pub fn look(&mut self, width: u32, theme: &str) {
         let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", &size);
         let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
@@ -85,30 +89,88 @@ impl Browser {
     }
 
     /// Lays the page out as it is printed, though the system is dark.
-    pub(crate) fn print(&mut self) {
+    pub fn print(&mut self) {
         let features = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
         self.call("Emulation.setEmulatedMedia", &json!({ "media": "print", "features": features }));
     }
 
     /// Whether scripts run on the pages that are loaded from now on.
-    pub(crate) fn scripts(&mut self, run: bool) {
+    pub fn scripts(&mut self, run: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));
     }
 
     /// Loads a page and waits until it has.
-    pub(crate) fn load(&mut self, html: &str) {
+    pub fn load(&mut self, html: &str) {
         let file = self.profile.path().join("page.html");
         fs::write(&file, html).unwrap();
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
+        self.wait_for_load();
+    }
+
+    /// Opens an address and waits until the page is loaded.
+    pub fn open(&mut self, address: &str) {
+        self.events.clear();
+        self.call("Page.navigate", &json!({ "url": address }));
+        self.wait_for_load();
+    }
+
+    /// Loads the page again.
+    pub fn reload(&mut self) {
+        self.events.clear();
+        self.call("Page.reload", &json!({}));
+        self.wait_for_load();
+    }
+
+    fn wait_for_load(&mut self) {
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let message = self.read();
             self.events.push(message);
         }
     }
 
+    /// Waits until an expression is true, and panics with the text of the page if it never is.
+    #[track_caller]
+    pub fn wait_until(&mut self, expression: &str) {
+        for _ in 0..600 {
+            if self.evaluate(expression) == json!(true) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let text = self.evaluate("document.body.innerText");
+        panic!("never: {expression}\n{text}");
+    }
+
+    /// Presses and releases a key, such as `ArrowLeft` or `+`.
+    pub fn key(&mut self, key: &str) {
+        let text = (key.len() == 1).then_some(key);
+        for kind in ["keyDown", "keyUp"] {
+            let mut arguments = json!({ "type": kind, "key": key });
+            if let Some(text) = text.filter(|_| kind == "keyDown") {
+                arguments["text"] = json!(text);
+            }
+            self.call("Input.dispatchKeyEvent", &arguments);
+        }
+    }
+
+    /// Clicks the middle of an element.
+    #[track_caller]
+    pub fn click(&mut self, selector: &str) {
+        let script = format!(
+            "(() => {{ const found = document.querySelector({}); found.scrollIntoView({{ block: 'center' }}); \
+             const box = found.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
+            json!(selector)
+        );
+        let place = self.evaluate(&script);
+        let (x, y) = (place[0].as_f64().expect(selector), place[1].as_f64().expect(selector));
+        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
+            self.mouse(kind, x, y);
+        }
+    }
+
     /// Evaluates an expression on the page and awaits a promise.
-    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+    pub fn evaluate(&mut self, expression: &str) -> Value {
         let arguments = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", &arguments);
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
@@ -116,22 +178,28 @@ impl Browser {
     }
 
     /// Moves, presses or releases the mouse.
-    pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64) {
+    pub fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         let arguments = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
         self.call("Input.dispatchMouseEvent", &arguments);
     }
 
+    /// Moves the mouse with its button pressed.
+    pub fn drag(&mut self, x: f64, y: f64) {
+        let arguments = json!({ "type": "mouseMoved", "x": x, "y": y, "button": "left", "buttons": 1 });
+        self.call("Input.dispatchMouseEvent", &arguments);
+    }
+
     /// Returns the console output since the page was loaded: messages, warnings, errors,
     /// exceptions.
-    pub(crate) fn console(&self) -> Vec<String> {
+    pub fn console(&self) -> Vec<String> {
         let loud = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
         let shown = self.events.iter().filter(|event| loud.iter().any(|name| event["method"] == *name));
         shown.map(|event| event["params"].to_string()).collect()
     }
 
     /// Saves a screenshot of the whole page in the folder `MISERLY_SCREENSHOTS`, if it is set.
-    pub(crate) fn screenshot(&mut self, name: &str) {
+    pub fn screenshot(&mut self, name: &str) {
         let Some(folder) = env::var_os("MISERLY_SCREENSHOTS") else { return };
         let shot =
             self.call("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));

@@ -1,0 +1,296 @@
+//! The live page: its link, its key, and a person before a real browser.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use miserly_api::model::Submission;
+use miserly_test_support::browser::Browser;
+
+use crate::support::{Daemon, SOON, miserly, sh, until};
+
+/// A running `miserly ui`. It ends when this is dropped.
+struct Ui {
+    process: Child,
+    output: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Ui {
+    /// Starts the page of a daemon.
+    fn of(daemon: &Daemon, options: &[&str]) -> Ui {
+        Ui::start(
+            Command::new(env!("CARGO_BIN_EXE_miserly"))
+                .arg("ui")
+                .arg("--socket")
+                .arg(&daemon.socket)
+                .args(options),
+        )
+    }
+
+    fn start(command: &mut Command) -> Ui {
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a program");
+        let output = BufReader::new(process.stdout.take().expect("an output"));
+        Ui { process, output, port: 0 }
+    }
+
+    /// Returns the next link that it prints.
+    fn link(&mut self) -> String {
+        let mut text = String::new();
+        self.output.read_line(&mut text).expect("a link");
+        let link = text.trim().to_owned();
+        let address = link.strip_prefix("http://127.0.0.1:").expect("a link");
+        let (port, _) = address.split_once('/').expect("a port");
+        self.port = port.parse().expect("a port");
+        link
+    }
+
+    /// Sends a request. Returns its status and its body.
+    fn send(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.set_read_timeout(Some(SOON)).expect("a limit");
+        let length = body.len();
+        write!(stream, "{head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+            .expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, answer)
+    }
+
+    /// Gets a path, with this line of the head in addition.
+    fn get(&self, path: &str, more: &str) -> (u16, String) {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}{more}", self.port), "")
+    }
+
+    /// Uses a link. Returns the key.
+    fn visit(&self, link: &str) -> String {
+        let (_, path) = link.split_once("/?").expect("a token");
+        let (status, page) = self.get(&format!("/?{path}"), "");
+        assert_eq!(status, 200, "{page}");
+        let (_, rest) = page.split_once("name=\"key\" content=\"").expect("a key");
+        rest.split_once('"').expect("a key").0.to_owned()
+    }
+}
+
+impl Drop for Ui {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn named(name: &str, script: &str, time: f64) -> Submission {
+    Submission { name: Some(name.to_owned()), ..sh(script, time) }
+}
+
+#[test]
+fn a_link_works_once_and_only_its_key_opens_the_rest() {
+    let daemon = Daemon::of_policy("conservative");
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    let (status, _) = ui.get("/?token=wrong", "");
+    assert_eq!(status, 401, "a wrong token");
+    let key = ui.visit(&link);
+    let (status, page) = ui.get(&format!("/?{}", link.split_once("/?").expect("a token").1), "");
+    assert_eq!(status, 401, "a used token");
+    assert!(page.contains("This link does not work") && !page.contains("batch"));
+    let next = ui.link();
+    assert_ne!(next, link);
+
+    let bearer = |key: &str| format!("\r\nauthorization: Bearer {key}");
+    for path in ["/api/state", "/api/events", "/api/moment?at=0", "/api/jobs/1", "/api/jobs/1/log"] {
+        assert_eq!(ui.get(path, "").0, 401, "{path} without a key");
+        assert_eq!(ui.get(path, &bearer("wrong")).0, 401, "{path} with a wrong key");
+    }
+    let (status, state) = ui.get("/api/state", &bearer(&key));
+    assert!(status == 200 && state.contains("\"batch\""), "{state}");
+    let (status, page) = ui.get("/", "");
+    assert!(status == 200 && !page.contains("batch"), "a page without a key has nothing of the machine");
+    assert!(page.contains("content-security-policy: default-src 'none'"), "{page}");
+}
+
+#[test]
+fn requests_of_other_sites_are_refused() {
+    let daemon = Daemon::of_policy("conservative");
+    let job = daemon.submit(&sh("sleep 600", 900.0));
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    let key = ui.visit(&link);
+    let (port, bearer) = (ui.port, format!("authorization: Bearer {key}"));
+    // A name that another site made point to this machine.
+    let (status, body) =
+        ui.send(&format!("GET /api/state HTTP/1.1\r\nhost: evil.example:{port}\r\n{bearer}"), "");
+    assert!(status == 403 && !body.contains("batch"), "{body}");
+    // A script of another site, even if it had the key.
+    let own = format!("host: 127.0.0.1:{port}\r\n{bearer}");
+    let cancel = format!("POST /api/jobs/{job} HTTP/1.1\r\n{own}");
+    let body = r#"{"do": "cancel"}"#;
+    let json = "content-type: application/json";
+    let (status, _) = ui.send(&format!("{cancel}\r\n{json}\r\norigin: http://evil.example"), body);
+    assert_eq!(status, 403);
+    // A form of another site has no JSON.
+    assert_eq!(ui.send(&format!("{cancel}\r\ncontent-type: text/plain"), body).0, 415);
+    assert_eq!(ui.send(&format!("{cancel}\r\n{json}"), r#"{"do": "destroy"}"#).0, 422);
+    assert!(!crate::support::is_over(&daemon.job(job).phase), "nothing was done");
+    // An ssh tunnel may have another port.
+    let tunnel = format!("POST /api/jobs/{job} HTTP/1.1\r\nhost: localhost:9999\r\n{bearer}\r\n{json}");
+    assert_eq!(ui.send(&format!("{tunnel}\r\norigin: http://localhost:9999"), body).0, 204);
+    daemon.wait(job);
+}
+
+#[test]
+fn a_read_only_page_changes_nothing_and_a_taken_port_is_told() {
+    let daemon = Daemon::of_policy("conservative");
+    let job = daemon.submit(&sh("sleep 600", 900.0));
+    let mut ui = Ui::of(&daemon, &["--read-only"]);
+    let link = ui.link();
+    let key = ui.visit(&link);
+    let head = format!(
+        "POST /api/jobs/{job} HTTP/1.1\r\nhost: localhost:{}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json",
+        ui.port
+    );
+    assert_eq!(ui.send(&head, r#"{"do": "cancel"}"#).0, 403);
+    let port = ui.port.to_string();
+    let second = miserly(&["ui", "--socket", &daemon.socket.display().to_string(), "--port", &port]);
+    let told = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(second.status.code() == Some(2) && told.contains("give another --port"), "{told}");
+    daemon.client().cancel(job, false).expect("it is cancelled");
+}
+
+/// Requires what a user sees when everything is well.
+fn is_clean(browser: &mut Browser) {
+    assert_eq!(browser.console(), Vec::<String>::new());
+    let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    assert_eq!(browser.evaluate(overflow), 0);
+}
+
+#[test]
+fn a_person_finds_the_answers_in_a_browser() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut daemon = Daemon::of_policy("conservative");
+    let cpus = daemon.client().status().expect("a status").cpus;
+    let holder = daemon.submit(&Submission { cpus, ..named("holder", "echo first line; sleep 600", 900.0) });
+    let evil = "<img src=x onerror=alert(1)>";
+    let waiting = daemon.submit(&Submission { cpus, no_opportunistic: true, ..named(evil, "true", 60.0) });
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    browser.look(1280, "light");
+    browser.open(&link);
+
+    // When does mine start, and why not now?
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 1");
+    browser.click("#waiting tbody button");
+    let sentence = browser.evaluate("document.querySelector('#sentence').textContent");
+    let sentence = sentence.as_str().expect("a sentence");
+    assert!(sentence.starts_with("starts by "), "{sentence}");
+    assert!(sentence.contains(&format!("that job {holder} holds until")), "{sentence}");
+    assert_eq!(browser.evaluate("document.querySelectorAll('img').length"), 0, "names are no markup");
+    // Who holds the machine? What fits now?
+    assert_eq!(browser.evaluate("document.querySelector('#running tbody td').textContent"), "holder");
+    browser.click("#ask button");
+    browser.wait_until("document.querySelector('#quoted').textContent.includes('promised a start by')");
+    // The chart: drag, keys, a click on the running job.
+    let from = "chart.from";
+    let before = browser.evaluate(from).as_f64().expect("a time");
+    let place = browser.evaluate("(() => { const c = document.querySelector('#chart'); c.scrollIntoView({ block: 'center' }); const b = c.getBoundingClientRect(); return [b.x + 200, b.y + b.height - 20]; })()");
+    let (x, y) = (place[0].as_f64().expect("x"), place[1].as_f64().expect("y"));
+    browser.mouse("mousePressed", x, y);
+    for step in 1..=5 {
+        browser.drag(x + f64::from(20 * step), y);
+    }
+    browser.mouse("mouseReleased", x + 100.0, y);
+    browser.wait_until(&format!("chart.from < {before}"));
+    browser.evaluate("document.querySelector('#chart').focus()");
+    browser.key("0");
+    browser.wait_until("chart.follow === true");
+    browser.key("+");
+    browser.wait_until("chart.hits.length > 0");
+    let hit = browser.evaluate(&format!("(() => {{ const c = document.querySelector('#chart'), b = c.getBoundingClientRect(), h = chart.hits.find(h => h[4] === {holder}); const left = Math.max(h[0], 0), right = Math.min(h[0] + h[2], b.width); return [b.x + (left + right) / 2, b.y + h[1] + h[3] / 2]; }})()"));
+    let (x, y) = (hit[0].as_f64().expect("x"), hit[1].as_f64().expect("y"));
+    browser.mouse("mousePressed", x, y);
+    browser.mouse("mouseReleased", x, y);
+    browser.wait_until("document.querySelector('#detail h2').textContent.includes('holder')");
+    is_clean(&mut browser);
+    browser.screenshot("ui-light");
+
+    // A reload in the middle needs no new link.
+    browser.reload();
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 1");
+    assert_eq!(browser.evaluate("location.search"), "");
+    // The daemon is killed, and comes back.
+    daemon.kill();
+    browser.wait_until("!document.querySelector('#problem').hidden");
+    daemon.start();
+    browser.wait_until("document.querySelector('#problem').hidden");
+
+    // A phone, in the dark: a job is cancelled, after its effect is told.
+    browser.look(375, "dark");
+    browser.click("#running tbody button");
+    browser.click("#detail .tools button");
+    browser.wait_until("document.querySelector('#result p').textContent.includes('ends now')");
+    is_clean(&mut browser);
+    browser.screenshot("ui-phone-dark");
+    browser.click("#confirm");
+    browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 2");
+    daemon.wait(waiting);
+    is_clean(&mut browser);
+}
+
+/// The reach of a page: prints the times of the first paint, of an event until it is shown, and of frames with a million jobs.
+/// Run it in release with `MISERLY_UI_LOG`, a log that `miserly workload generate` made.
+#[test]
+#[ignore = "a measurement; docs/testing.md has its command"]
+fn measured_times_of_the_page() {
+    let Some(mut browser) = Browser::start() else { return };
+    let daemon = Daemon::of_policy("conservative");
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    browser.look(1280, "light");
+    browser.open(&link);
+    let paint =
+        browser.evaluate("performance.getEntriesByType('paint').map(paint => Math.round(paint.startTime))");
+    println!("first paint, ms: {paint}");
+    browser.wait_until("globalThis.shownVersion >= 0");
+    let mut times: Vec<u128> = vec![];
+    for number in 0..20 {
+        let began = crate::support::now();
+        daemon.submit(&named(&format!("seen-{number}"), "true", 1.0));
+        let shown = format!("document.body.textContent.includes('seen-{number}')");
+        until("the job is shown", SOON, || (browser.evaluate(&shown) == true).then_some(()));
+        times.push(began.elapsed().as_millis());
+    }
+    times.sort_unstable();
+    println!("submission until it is on the screen, ms: median {}, most {}", times[10], times[19]);
+    let Ok(log) = std::env::var("MISERLY_UI_LOG") else { return };
+    let mut ui = Ui::start(
+        Command::new(env!("CARGO_BIN_EXE_miserly")).args(["ui", "--run", &log, "--policy", "easy"]),
+    );
+    let link = ui.link();
+    std::thread::sleep(Duration::from_secs(1));
+    browser.open(&link);
+    browser.wait_until("globalThis.shownVersion >= 0");
+    println!("jobs in the chart: {}", browser.evaluate("chart.groups[0].rows + ' rows'"));
+    let frames = browser.evaluate(FRAMES);
+    println!("frames while it is dragged and zoomed, ms: {frames}");
+}
+
+/// Drags and zooms for six seconds. Returns the times between frames and of the painting.
+const FRAMES: &str = r"
+    (async () => {
+        chart.fit();
+        await new Promise(done => setTimeout(done, 2000));
+        chart.frames.length = 0;
+        const between = [];
+        let last = performance.now();
+        for (let frame = 0; frame < 360; frame++) {
+            if (frame % 60 < 20) chart.zoom(frame < 180 ? 0.93 : 1.07, 400); else chart.pan(frame % 120 < 60 ? 9 : -9);
+            await new Promise(requestAnimationFrame);
+            between.push(performance.now() - last);
+            last = performance.now();
+        }
+        const of = (list, share) => +list.toSorted((a, b) => a - b)[Math.floor((list.length - 1) * share)].toFixed(1);
+        return { between: [0.5, 0.95, 1].map(share => of(between, share)), painting: [0.5, 0.95, 1].map(share => of(chart.frames, share)) };
+    })()";
