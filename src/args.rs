@@ -43,8 +43,8 @@ pub(crate) use self::daemon::{
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
-    AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
-    SubmitArgs, TakeBackArgs,
+    AskArgs, CancelArgs, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs,
+    QueueArgs, SubmitArgs, TakeBackArgs,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -139,6 +139,15 @@ pub(crate) enum Command {
     Pools(AskArgs),
     /// Shows the state of the daemon
     Status(AskArgs),
+    /// Prints the unfinished jobs, and then each change of a job, as lines of JSON
+    ///
+    /// It runs until the daemon ends.
+    Events(EventsArgs),
+
+    /// Prints the metrics of the daemon as OpenMetrics text
+    ///
+    /// They name queues, and no users and no jobs.
+    Metrics(DaemonArgs),
     /// Stops the daemon from accepting jobs; it keeps its promises
     Drain(DrainArgs),
 

@@ -33,8 +33,9 @@ use crate::colour::ColourArg;
 fn main() -> ExitCode {
     let cli = parsed().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
     cli.color.apply();
-    // The first two commands handle signals themselves. A kernel is a job, which a signal ends.
-    if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Kernel(_)) {
+    // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
+    let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
+    if !own && !matches!(cli.command, Command::Kernel(_)) {
         clean_up_on_interrupt();
     }
     match run(&cli.command) {
@@ -134,6 +135,8 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Extend(args) => commands::live::extend(args),
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
+        Command::Events(args) => commands::live::events(args),
+        Command::Metrics(args) => commands::live::metrics(args),
         Command::Drain(args) => commands::live::drain(args),
         Command::Stop(args) => commands::live::stop(args),
         Command::Reload(args) => commands::live::reload(args),

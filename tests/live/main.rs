@@ -46,6 +46,8 @@ mod early;
 
 mod forecasts;
 
+mod events;
+
 mod policies;
 
 mod gang;

@@ -7,8 +7,8 @@ use miserly_api::model::Problem;
 use crate::earlier_promises::EarlierPromises;
 use crate::jobs::JobTable;
 use crate::{
-    Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalError, JournalLine, PlannedWindow, Record,
-    Requester,
+    Action, Attempt, BegunWindow, DaemonReply, JobRow, JobStart, JournalError, JournalLine, PlannedWindow,
+    Record, Requester,
 };
 
 /// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
@@ -28,6 +28,8 @@ pub(crate) struct PendingBatch {
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
+    /// The starts of jobs, for the observer.
+    pub(crate) starts: Vec<JobStart>,
     /// The replies, in order.
     pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     values_changed: bool,

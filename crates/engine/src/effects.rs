@@ -7,7 +7,8 @@ use miserly_core::{BreachCause, Effect, Refusal, State, Time};
 
 use crate::unrecorded::UnrecordedJobs;
 use crate::{
-    Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, PromiseCause, Run, output_path,
+    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, PromiseCause, Run,
+    output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -24,7 +25,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Suspended { .. } => self.suspend(at, number),
             Effect::Resumed { .. } => self.resume(at, number),
             Effect::Requeued { .. } => self.displace(number),
-            Effect::OpportunisticProcs { procs, .. } => self.run_opportunistically(at, number, procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => {
+                self.run_opportunistically(now, at, number, procs.get())
+            }
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
             // The ledger has the plan, the pace and the expected end. The configuration admits no policy that resizes or swaps out.
@@ -39,6 +42,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn start(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
+        self.batch.starts.push(JobStart::of_window(record, now, at));
         record.started.get_or_insert(at.ticks());
         record.promise.start(&mut self.values.counts, at);
         self.begin_window(now, at, number);
@@ -140,10 +144,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Runs an opportunistic job on idle resources, or parks it if there are none.
-    fn run_opportunistically(&mut self, at: Time, number: i64, procs: u64) {
+    fn run_opportunistically(&mut self, now: Now, at: Time, number: i64, procs: u64) {
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(run) = &mut record.run else {
             if procs > 0 {
+                self.batch.starts.push(JobStart::opportunistic(record, now, at));
                 record.started.get_or_insert(at.ticks());
                 self.launch(number, vec![], None);
             }

@@ -25,7 +25,8 @@ use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, JobRow, Journal, JournalBatch,
-    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots, Usage,
+    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots,
+    StartObserver, Usage,
 };
 
 /// An input of the engine.
@@ -142,6 +143,7 @@ pub struct Engine<L, J> {
     pub(crate) reads: VecDeque<(Caller, DaemonRequest, Box<dyn Requester>)>,
     /// The durable state, for readers.
     pub(crate) snapshots: Snapshots,
+    pub(crate) start_observer: Option<StartObserver>,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -316,6 +318,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (requester, reply) in batch.replies {
             requester.reply(reply);
         }
+        self.report_starts(batch.starts);
         let snapshot = self.snapshots.latest();
         let view = |record, uid| snapshot.view_for(now, &Caller::new(uid), record);
         self.waiters.notify(|number, uid| batch.finished.get(&number).map(|record| view(record, uid)));

@@ -89,6 +89,12 @@ mod rights;
 
 mod listing;
 
+mod changes;
+
+mod start_observer;
+
+mod state_metrics;
+
 mod submission;
 
 mod submission_check;
@@ -146,7 +152,9 @@ pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use snapshot::{Snapshot, Snapshots};
+pub use start_observer::{JobStart, StartObserver};
 pub use startup::{attempts, highest, unreadable};
+pub use state_metrics::StateMetrics;
 pub use topology::Topology;
 pub use unrecorded::Adoption;
 pub use usage::{Usage, UsageLog};

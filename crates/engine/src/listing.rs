@@ -73,8 +73,20 @@ impl Snapshot {
     }
 
     /// Returns a job of a list. It has its command and its paths on request, if the caller may read them.
-    fn listed(&self, now: Now, caller: &Caller, filter: &Filter, record: &Record) -> JobView {
+    pub(crate) fn listed(&self, now: Now, caller: &Caller, filter: &Filter, record: &Record) -> JobView {
         without_details(filter, self.view_for(now, caller, record))
+    }
+
+    /// Returns the jobs without a usable record, without details.
+    pub(crate) fn unrecorded_listed(&self, now: Now, caller: &Caller) -> Vec<JobView> {
+        let filter = Filter::default();
+        let views = self.unrecorded_views(now, caller, &filter).into_iter();
+        views.map(|view| without_details(&filter, view)).collect()
+    }
+
+    /// Returns a job as it is stored, without details.
+    pub(crate) fn listed_row(&self, now: Now, caller: &Caller, row: &JobRow) -> JobView {
+        without_details(&Filter::default(), self.stored_view(now, caller, row))
     }
 
     /// Checks that the queue and the array of a filter exist. Both may be empty.

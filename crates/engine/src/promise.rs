@@ -208,6 +208,12 @@ impl PromiseLog {
         }
     }
 
+    /// Returns the latest start that is promised now.
+    pub(crate) fn latest_start(&self) -> Option<Time> {
+        let latest = self.entries.last().map(|entry| Time::from_ticks(entry.start));
+        latest.filter(|at| *at < Time::MAX)
+    }
+
     /// Returns whether a promise to the job was broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.entries.iter().any(RecordedPromise::is_breach)

@@ -3,7 +3,8 @@
 //! The engine publishes a snapshot after each batch. A reader never waits for the engine, nor the
 //! engine for a reader: records are shared, and the engine copies those that it changes later.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use miserly_api::model::{Problem, ProblemCode, Submission};
 use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
@@ -22,6 +23,8 @@ use crate::{
 /// The state of the engine at one instant: that of the last batch that is durable.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
+    /// The number of the last commit.
+    pub(crate) journal: i64,
     pub(crate) jobs: RecordMap,
     /// The jobs without a usable record.
     pub(crate) unrecorded: Arc<UnrecordedJobs>,
@@ -64,27 +67,48 @@ impl QueueSnapshot {
 }
 
 /// The latest snapshot, for any thread.
-#[derive(Clone, Debug)]
-pub struct Snapshots(Arc<RwLock<Arc<Snapshot>>>);
+#[derive(Clone)]
+pub struct Snapshots {
+    latest: Arc<RwLock<Arc<Snapshot>>>,
+    listener: Arc<OnceLock<Listener>>,
+}
+
+/// A function that is called after each publication.
+type Listener = Box<dyn Fn() + Send + Sync>;
+
+impl fmt::Debug for Snapshots {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Snapshots").field("latest", &self.latest).finish_non_exhaustive()
+    }
+}
 
 impl Snapshots {
     pub(crate) fn new(snapshot: Snapshot) -> Snapshots {
-        Snapshots(Arc::new(RwLock::new(Arc::new(snapshot))))
+        Snapshots { latest: Arc::new(RwLock::new(Arc::new(snapshot))), listener: Arc::default() }
     }
 
     /// Returns the latest snapshot.
     pub fn latest(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.latest.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls `listener` after each publication, on the thread of the engine: it must not wait. There is one listener;
+    /// a second one is ignored.
+    pub fn listen(&self, listener: impl Fn() + Send + Sync + 'static) {
+        let _ = self.listener.set(Box::new(listener));
     }
 
     /// Replaces the snapshot. The lock is held for the exchange of two pointers.
     fn publish(&self, snapshot: Snapshot) {
         let snapshot = Arc::new(snapshot);
         let before = {
-            let mut latest = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *latest, snapshot)
         };
         drop(before);
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
     }
 }
 
@@ -92,6 +116,7 @@ impl Snapshot {
     /// Returns the state of an engine that has not loaded any.
     pub(crate) fn empty(setup: &Arc<Setup>, info: &Arc<DaemonInfo>) -> Snapshot {
         Snapshot {
+            journal: 0,
             jobs: RecordMap::default(),
             unrecorded: Arc::default(),
             setup: Arc::clone(setup),
@@ -134,6 +159,11 @@ impl Snapshot {
             DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
             _ => Err(Problem::new(ProblemCode::Internal, "a request that changes jobs reached a reader")),
         }
+    }
+
+    /// Returns the number of the last commit. A later snapshot of a changed state has a higher one, also across restarts.
+    pub fn journal(&self) -> i64 {
+        self.journal
     }
 
     /// Returns whether a job has not finished, also if it has no usable record.
@@ -183,6 +213,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             QueueSnapshot::new(driver.ledger(), self.jobs.count_in(&setup.name), state)
         };
         Snapshot {
+            journal: self.journal.last_commit(),
             jobs: self.jobs.all().clone(),
             unrecorded: Arc::clone(&self.unrecorded),
             setup: Arc::clone(&self.setup),

@@ -74,6 +74,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             request_ids: RequestIds::default(),
             reads: VecDeque::new(),
             snapshots,
+            start_observer: None,
         };
         engine.load()?;
         engine.publish();

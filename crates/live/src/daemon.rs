@@ -24,9 +24,11 @@ use crate::claim::Claim;
 use crate::clock::{BootClock, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
+use crate::events::Events;
 use crate::forecasts::ForecastThread;
 use crate::hotplug::Hotplug;
 use crate::launcher_parts::LauncherParts;
+use crate::metrics::Metrics;
 use crate::process::{LauncherNotes, Processes, UnknownAttempts};
 use crate::recover;
 use crate::request_rate::RequestRate;
@@ -160,6 +162,10 @@ async fn daemon(
     let plan = options.configuration.shadows();
     let (shadowing, shadows) = ShadowThread::start(folder, plan, engine.snapshots(), clock)
         .map_err(system("cannot start a thread for shadows"))?;
+    let events = Events::new(engine.snapshots(), ended.clone(), clock, forecasts.clone(), notes.clone());
+    let metrics = Metrics::default();
+    let starts = metrics.clone();
+    engine.observe_starts(Box::new(move |start| starts.start(start)));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
@@ -169,6 +175,8 @@ async fn daemon(
             ended,
             forecasts,
             shadows,
+            events,
+            metrics: metrics.clone(),
             simulating: Arc::new(Semaphore::new(1)),
             clock,
             claim: claim.clone(),
@@ -198,7 +206,7 @@ async fn daemon(
         groups: &groups,
         executor: &executor,
     };
-    let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again).await;
+    let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again, &metrics).await;
     if ended.is_err() {
         // Whether its last requests are on disk is not known. Their connections end without a reply.
         std::mem::forget(engine);
@@ -314,6 +322,7 @@ async fn process_inputs(
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     again: Rereading<'_, impl Fn() -> Result<Configuration, String>>,
+    metrics: &Metrics,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -359,7 +368,9 @@ async fn process_inputs(
             online = Some(there.clone());
             batch.push(Input::Online(there));
         }
+        let begin = BootTime::now();
         engine.process_batch(clock.read(), batch)?;
+        metrics.batch(BootTime::now().since(begin));
     }
 }
 

@@ -16,10 +16,12 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::claim::Claim;
 use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
+use crate::events::{EventReader, Events};
 use crate::forecasts::Forecasts;
+use crate::metrics::Metrics;
 use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
-use crate::server::{Client, Service};
+use crate::server::{Client, ConnectionCounts, Service};
 use crate::shadow::Shadows;
 use crate::store::{Damage, DamageSite, Readers, StateCheck};
 use crate::{process, users};
@@ -42,6 +44,8 @@ pub(crate) struct EngineHandle {
     pub(crate) groups: JobGroups,
     pub(crate) forecasts: Forecasts,
     pub(crate) shadows: Shadows,
+    pub(crate) events: Events,
+    pub(crate) metrics: Metrics,
     /// One simulation on request at a time, whoever asks.
     pub(crate) simulating: Arc<Semaphore>,
     /// Seals submissions, if jobs run as their users.
@@ -83,8 +87,30 @@ impl Sealer {
 }
 
 impl Service for EngineHandle {
+    type Events = EventReader;
+
     fn needs_connections(&self) -> bool {
         self.sealer.is_some()
+    }
+
+    async fn events(&self, client: Client, after: Option<i64>) -> Result<EventReader, Problem> {
+        self.rate.count(client.caller.uid)?;
+        let caller = self.with_needed_account(client.caller).await;
+        self.events.open(caller, after).await
+    }
+
+    async fn metrics(&self, client: Client, connections: ConnectionCounts) -> Result<String, Problem> {
+        self.rate.count(client.caller.uid)?;
+        let handle = self.clone();
+        let text = move || {
+            // The snapshot first: no event of it is later than now.
+            let snapshot = handle.snapshots.latest();
+            let state = snapshot.metrics(handle.clock.read());
+            handle.metrics.text(&state, handle.forecasts.record(), connections)
+        };
+        tokio::task::spawn_blocking(text).await.unwrap_or_else(|error| {
+            Err(Problem::new(ProblemCode::Internal, format!("the metrics could not be made: {error}")))
+        })
     }
 
     async fn handle(&self, client: Client, request: DaemonRequest) -> Result<DaemonReply, Problem> {
@@ -102,11 +128,7 @@ impl Service for EngineHandle {
                 }
             }
             DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) => with_account(caller).await?,
-            // It may be an operator. If nobody can tell now, it is none.
-            _ if self.snapshots.latest().needs_account(&caller) => {
-                with_account(caller.clone()).await.unwrap_or(caller)
-            }
-            _ => caller,
+            _ => self.with_needed_account(caller).await,
         };
         if self.is_read(&request) {
             return self.read(caller, request).await;
@@ -120,6 +142,14 @@ impl Service for EngineHandle {
 }
 
 impl EngineHandle {
+    /// Returns a caller with the account if the rights depend on it: it may be an operator. If nobody can tell now, it is none.
+    async fn with_needed_account(&self, caller: Caller) -> Caller {
+        if self.snapshots.latest().needs_account(&caller) {
+            return with_account(caller.clone()).await.unwrap_or(caller);
+        }
+        caller
+    }
+
     /// Returns whether a request is answered from a snapshot. The end of an unfinished job is not in one.
     fn is_read(&self, request: &DaemonRequest) -> bool {
         match request {
@@ -136,17 +166,6 @@ impl EngineHandle {
         status.launcher = self.notes.sentences();
         status.pressure = pressure(&self.groups);
         status.forecasts = self.forecasts.record();
-    }
-
-    /// Adds to a job what the engine does not know: its forecast, and that it is parked because memory is short.
-    fn complete_job(&self, job: &mut JobView) {
-        self.forecasts.add_to(job);
-        if let Phase::Opportunistic { parked, .. } = &mut job.phase
-            && self.notes.is_parked(job.number)
-        {
-            *parked = true;
-            job.reasons.push(WaitReason::MemoryShort);
-        }
     }
 
     /// Answers a request from the latest snapshot, on a thread of its own.
@@ -183,8 +202,10 @@ impl EngineHandle {
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {
                 DaemonReply::Status(status) => handle.complete(status),
-                DaemonReply::Job(job) => handle.complete_job(job),
-                DaemonReply::Jobs(jobs) => jobs.iter_mut().for_each(|job| handle.complete_job(job)),
+                DaemonReply::Job(job) => complete_job(&handle.forecasts, &handle.notes, job),
+                DaemonReply::Jobs(jobs) => {
+                    jobs.iter_mut().for_each(|job| complete_job(&handle.forecasts, &handle.notes, job));
+                }
                 _ => {}
             }
             Ok(reply)
@@ -192,6 +213,17 @@ impl EngineHandle {
         tokio::task::spawn_blocking(answer).await.unwrap_or_else(|error| {
             Err(Problem::new(ProblemCode::Internal, format!("the request could not be answered: {error}")))
         })
+    }
+}
+
+/// Adds to a job what the engine does not know: its forecast, and that it is parked because memory is short.
+pub(crate) fn complete_job(forecasts: &Forecasts, notes: &LauncherNotes, job: &mut JobView) {
+    forecasts.add_to(job);
+    if let Phase::Opportunistic { parked, .. } = &mut job.phase
+        && notes.is_parked(job.number)
+    {
+        *parked = true;
+        job.reasons.push(WaitReason::MemoryShort);
     }
 }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{
-    ForecastRecord, ForecastView, JobView, KilledBy, Phase, Problem, ProblemCode, Quote, WhatIfAnswer,
-    WhatIfDifference, WhatIfJob,
+    ForecastRecord, ForecastView, ForecastsEvent, JobForecast, JobView, KilledBy, Phase, Problem,
+    ProblemCode, Quote, WhatIfAnswer, WhatIfDifference, WhatIfJob,
 };
 use miserly_core::{Request, Resources, Span, Time};
 use miserly_engine::{
@@ -24,6 +24,7 @@ use miserly_engine::{
 use miserly_forecast::{Compared, Differences, Forecaster, Given, LiveQueue, SystemCopy};
 use miserly_launch::BootTime;
 use miserly_units::span_of_seconds;
+use tokio::sync::watch;
 
 use crate::clock::BootClock;
 use crate::forecast_store::{ForecastStore, StoredForecast};
@@ -57,6 +58,8 @@ pub(crate) struct Forecasts {
     published: Arc<RwLock<Published>>,
     /// Simulations use it for seconds, without the lock.
     forecaster: Arc<RwLock<Arc<Forecaster>>>,
+    /// Changes whenever the forecasts were made again.
+    made: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +74,17 @@ impl Forecasts {
         if job.phase == Phase::Queued {
             job.forecast = self.read(|published| published.by_job.get(&job.number).copied());
         }
+    }
+
+    /// Returns all forecasts.
+    pub(crate) fn event(&self) -> ForecastsEvent {
+        let forecast = |(&job, &forecast): (&i64, &ForecastView)| JobForecast { job, forecast };
+        ForecastsEvent { forecasts: self.read(|published| published.by_job.iter().map(forecast).collect()) }
+    }
+
+    /// Returns a receiver that changes whenever the forecasts were made again.
+    pub(crate) fn made(&self) -> watch::Receiver<()> {
+        self.made.subscribe()
     }
 
     /// Returns the likely start of a job on a copy of its queue.
@@ -343,6 +357,7 @@ impl Follower {
         let made = now.wall;
         let by_job = given.iter().map(|given| (given.job, view(made, given))).collect();
         self.published.change(|published| published.by_job = by_job);
+        self.published.made.send_replace(());
         let waits = |given: &Given| self.jobs.get(&given.job) == Some(&true);
         let first = |given: &Given| {
             waits(given) && !self.open.contains_key(&given.job) && !self.settled.contains(&given.job)

@@ -38,6 +38,10 @@ mod engine_handle;
 
 mod forecasts;
 
+mod events;
+
+mod metrics;
+
 mod forecast_store;
 
 pub mod shadow;

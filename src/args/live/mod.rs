@@ -158,6 +158,16 @@ pub(crate) struct AskArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// The number of the last known event (its journal): prints the changes after it, without a snapshot if the daemon remembers them
+    #[arg(long, value_name = "N", value_parser = value_parser!(i64).range(0..))]
+    pub(crate) after: Option<i64>,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DrainArgs {
     /// Accepts jobs again
     #[arg(long)]
@@ -181,6 +191,7 @@ impl Command {
             Command::Cancel(args) => args.jobs.json,
             Command::Pools(args) | Command::Status(args) => args.json,
             Command::Drain(args) => args.ask.json,
+            Command::Events(args) => args.ask.json,
             _ => false,
         }
     }

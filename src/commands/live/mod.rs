@@ -39,6 +39,10 @@ mod pools;
 
 mod status;
 
+mod events;
+
+mod metrics;
+
 mod drain;
 
 mod signals;
@@ -53,10 +57,12 @@ use miserly_live::config::default_state;
 use serde::Serialize;
 
 pub(crate) use self::drain::run as drain;
+pub(crate) use self::events::run as events;
 pub(crate) use self::extend::run as extend;
 pub(crate) use self::forecast::run as forecast;
 pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
+pub(crate) use self::metrics::run as metrics;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;

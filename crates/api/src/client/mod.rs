@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,8 @@ use crate::model::{
 };
 
 mod find;
+
+mod events;
 
 pub use find::{DaemonSocket, NoSocket, find, named_socket};
 
@@ -287,6 +289,15 @@ impl Client {
         self.get("/v1/status")
     }
 
+    /// Returns the metrics of the daemon, as OpenMetrics text.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn metrics(&self) -> Reply<String> {
+        let text = self.answer(self.request(Method::GET, "/v1/metrics", Bytes::new())?, self.reply_within)?;
+        String::from_utf8(text.into()).map_err(|error| self.unexpected(error))
+    }
+
     /// Lets the daemon reject new jobs, or accept them again.
     ///
     /// # Errors
@@ -330,20 +341,18 @@ impl Client {
         body: Bytes,
         within: Duration,
     ) -> Reply<T> {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "miserly")
-            .header("content-type", "application/json")
-            .body(Full::new(body))
-            .map_err(|error| self.unexpected(error))?;
+        let request = self.request(method, path, body)?;
+        let answer = self.answer(request, within)?;
+        serde_json::from_slice(&answer).map_err(|error| self.unexpected(error))
+    }
+
+    /// Returns the body of a successful reply.
+    fn answer(&self, request: Request<Full<Bytes>>, within: Duration) -> Reply<Bytes> {
         let (status, answer) = self.runtime.block_on(self.limited(within, self.send(request)))?;
         if status.is_success() {
-            serde_json::from_slice(&answer).map_err(|error| self.unexpected(error))
+            Ok(answer)
         } else {
-            let problem: Problem = serde_json::from_slice(&answer)
-                .map_err(|_| self.unexpected(format!("status {status} without a reason")))?;
-            Err(problem.into())
+            Err(problem(status, &answer).unwrap_or_else(|reason| self.unexpected(reason)))
         }
     }
 
@@ -365,26 +374,48 @@ impl Client {
         Err(ClientError::Untrusted { socket: self.socket.clone(), uid })
     }
 
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Reply<Request<Full<Bytes>>> {
+        Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "miserly")
+            .header("content-type", "application/json")
+            .body(Full::new(body))
+            .map_err(|error| self.unexpected(error))
+    }
+
     async fn send(&self, request: Request<Full<Bytes>>) -> Reply<(StatusCode, Bytes)> {
+        let answer = self.begin(request).await?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.map_err(|error| self.gone(&error))?;
+        Ok((status, body.to_bytes()))
+    }
+
+    /// Returns a reply whose body may be on its way.
+    async fn begin(&self, request: Request<Full<Bytes>>) -> Reply<Response<Incoming>> {
         let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
-        let gone = |error: hyper::Error| ClientError::Gone {
-            socket: self.socket.clone(),
-            reason: error.to_string(),
-        };
         let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
         self.check_server(&stream)?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.gone(&error))?;
         // It ends with the reply, which also reports its failure.
         tokio::spawn(connection);
-        let answer = sender.send_request(request).await.map_err(gone)?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await.map_err(gone)?;
-        Ok((status, body.to_bytes()))
+        sender.send_request(request).await.map_err(|error| self.gone(&error))
+    }
+
+    fn gone(&self, error: &hyper::Error) -> ClientError {
+        ClientError::Gone { socket: self.socket.clone(), reason: error.to_string() }
     }
 
     fn unexpected(&self, reason: impl Into<Box<dyn std::error::Error>>) -> ClientError {
         ClientError::Unexpected { socket: self.socket.clone(), reason: reason.into().to_string() }
     }
+}
+
+/// Returns the error of a reply with this status, or why it has none.
+fn problem(status: StatusCode, answer: &[u8]) -> Result<ClientError, String> {
+    let problem: Result<Problem, _> = serde_json::from_slice(answer);
+    problem.map(ClientError::from).map_err(|_| format!("status {status} without a reason"))
 }
 
 /// Returns 128 random bits as text.

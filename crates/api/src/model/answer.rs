@@ -161,7 +161,7 @@ pub struct Status {
 }
 
 /// What became of forecasts: the first one of each job that waited, against its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ForecastRecord {
     /// Jobs with a forecast that have started.

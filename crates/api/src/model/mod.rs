@@ -13,6 +13,8 @@ mod job;
 
 mod answer;
 
+mod event;
+
 mod request;
 
 mod usage;
@@ -23,6 +25,7 @@ pub use answer::{
     Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Pressure, PressureOn, Problem,
     ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
 };
+pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
     Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,

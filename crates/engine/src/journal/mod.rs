@@ -51,6 +51,9 @@ pub trait Journal {
     /// As [`live_jobs`](Journal::live_jobs).
     fn highest_job(&self) -> Result<i64, JournalError>;
 
+    /// Returns the number of the last change of the state. Each commit increases it, also across restarts.
+    fn last_commit(&self) -> i64;
+
     /// Returns a named value.
     ///
     /// # Errors

@@ -121,6 +121,10 @@ impl Journal for MemoryJournal {
         Ok(self.0.borrow().rows.keys().next_back().copied().unwrap_or(0))
     }
 
+    fn last_commit(&self) -> i64 {
+        i64::try_from(self.0.borrow().commits).expect("few commits")
+    }
+
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
         Ok(self.0.borrow().values.get(key).cloned())
     }

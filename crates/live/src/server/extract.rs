@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use axum::{Json, RequestPartsExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use miserly_api::model::ProblemCode;
 use miserly_engine::{DaemonReply, DaemonRequest};
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 
+use super::event_stream;
 use super::response::{ErrorResponse, ReplyBody};
 use super::seats::Seat;
 use super::service::{Client, Service};
@@ -32,6 +35,8 @@ pub(super) struct Connection {
     pub(super) body: usize,
     /// The time limit for receiving a body.
     pub(super) timeout: Duration,
+    /// Whether the server ends.
+    pub(super) stopping: watch::Receiver<bool>,
 }
 
 /// A JSON body. A missing body counts as an empty object.
@@ -42,6 +47,7 @@ pub(super) struct Dispatcher<S> {
     service: S,
     client: Client,
     seat: Seat,
+    stopping: watch::Receiver<bool>,
 }
 
 /// The number of a job, in the path.
@@ -117,6 +123,11 @@ fn too_many_wait() -> ErrorResponse {
     ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, ProblemCode::Unavailable, message)
 }
 
+fn too_many_streams() -> ErrorResponse {
+    let message = "you have too many streams of events; close one of them first";
+    ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, ProblemCode::Unavailable, message)
+}
+
 fn connection(extensions: &axum::http::Extensions) -> Result<&Connection, ErrorResponse> {
     let missing = || {
         let message = "the caller is unknown; this is a defect of the daemon";
@@ -133,6 +144,7 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
             service: service.clone(),
             client: connection.client.clone(),
             seat: connection.seat.clone(),
+            stopping: connection.stopping.clone(),
         })
     }
 }
@@ -159,6 +171,24 @@ impl<S: Service> Dispatcher<S> {
             }
             reply => Ok(ReplyBody::Value(reply)),
         }
+    }
+}
+
+impl<S: Service> Dispatcher<S> {
+    /// Returns a stream of events.
+    pub(super) async fn events(self, headers: &HeaderMap) -> Result<Response, ErrorResponse> {
+        let streaming = self.seat.stream().ok_or_else(too_many_streams)?;
+        // A snapshot takes as long as a list. The turn ends when it is text.
+        let turn = self.seat.turn().await;
+        let source = self.service.events(self.client, event_stream::last_event(headers)).await?;
+        drop(turn);
+        Ok(event_stream::response(source, streaming, self.stopping))
+    }
+
+    /// Returns the metrics.
+    pub(super) async fn metrics(self) -> Result<String, ErrorResponse> {
+        let _turn = self.seat.turn().await;
+        Ok(self.service.metrics(self.client, self.seat.counts()).await?)
     }
 }
 

@@ -20,9 +20,13 @@ mod extract;
 
 mod response;
 
+mod event_stream;
+
 mod write_timeout;
 
+pub use event_stream::EventSource;
 pub(crate) use routes::openapi_document;
+pub use seats::ConnectionCounts;
 pub use serve::{Limits, serve, serve_within};
 pub use service::{Client, Service};
 pub use socket::{Access, BindError, Bound, bind};

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
-    ShadowFilter, ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem,
+    ProblemCode, Quote, ShadowFilter, ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf,
+    WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -33,6 +34,8 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_extend, _>(extend::<S>)
         .with::<__path_pools, _>(pools::<S>)
         .with::<__path_status, _>(status::<S>)
+        .with::<__path_events, _>(events::<S>)
+        .with::<__path_metrics, _>(metrics::<S>)
         .with::<__path_drain, _>(drain::<S>)
         .with::<__path_openapi, _>(openapi)
         .build();
@@ -193,6 +196,44 @@ operation! {
     /// Makes the daemon reject new jobs, or accept them again.
     drain(JsonBody(DrainRequest { on }) => JsonBody<DrainRequest>) -> DaemonRequest::Drain(on);
     post "/v1/drain" (request_body = DrainRequest,) 200 "done" JobIds
+}
+
+/// Sends the unfinished jobs, and then each change of a job, as server-sent events. The stream lasts until one side ends it.
+///
+/// The name of an event is its kind, and its number is that of the commit. With `Last-Event-ID` the stream begins with the
+/// changes after that event, if the daemon remembers them, and without a snapshot.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    params(("Last-Event-ID" = Option<i64>, Header, description = "the number of the last event that the client has")),
+    responses(
+        (status = 200, description = "events; the data of each is this without its kind", body = DaemonEvent,
+         content_type = "text/event-stream"),
+        (status = "default", description = "the problem; there is no stream", body = Problem)
+    )
+)]
+async fn events<S: Service>(
+    dispatcher: Dispatcher<S>,
+    headers: HeaderMap,
+) -> Result<Response, ErrorResponse> {
+    dispatcher.events(&headers).await
+}
+
+/// The media type of metrics.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Returns the metrics of the daemon, as OpenMetrics text. They name queues, and no user and no job.
+#[utoipa::path(
+    get,
+    path = "/v1/metrics",
+    responses(
+        (status = 200, description = "the metrics", body = String, content_type = "application/openmetrics-text"),
+        (status = "default", description = "the problem; there are no metrics", body = Problem)
+    )
+)]
+async fn metrics<S: Service>(dispatcher: Dispatcher<S>) -> Result<Response, ErrorResponse> {
+    let text = dispatcher.metrics().await?;
+    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
 /// Returns this document.

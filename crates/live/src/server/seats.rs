@@ -1,5 +1,5 @@
-//! Seats: the connections that are open at once, the requests that wait for the end of a job, and
-//! the turns of each user for requests that take long.
+//! Seats: the connections that are open at once, the requests that wait for the end of a job, the
+//! streams of events, and the turns of each user for requests that take long.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,19 @@ pub(super) struct Seats {
 struct Taken {
     connections: usize,
     waiting: usize,
+    streams: usize,
     turns: Turns,
+}
+
+/// The numbers of connections of all users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    /// The connections of requests that are short, and the idle ones.
+    pub open: usize,
+    /// The requests that wait for the ends of jobs.
+    pub waiting: usize,
+    /// The streams of events.
+    pub streams: usize,
 }
 
 /// The turns of one user. Those of other users are not waited for.
@@ -43,11 +55,11 @@ impl Taken {
             long: Arc::new(Semaphore::new(limits.long_of_user)),
             quotes: Arc::new(Semaphore::new(1)),
         };
-        Taken { connections: 0, waiting: 0, turns }
+        Taken { connections: 0, waiting: 0, streams: 0, turns }
     }
 
     fn is_empty(&self) -> bool {
-        self.connections == 0 && self.waiting == 0
+        self.connections == 0 && self.waiting == 0 && self.streams == 0
     }
 }
 
@@ -68,6 +80,10 @@ struct OwnedSeat {
 /// A connection that waits for the end of a job, and needs no seat meanwhile.
 #[derive(Debug)]
 pub(super) struct Waiting(Arc<OwnedSeat>);
+
+/// A connection with a stream of events, which needs no seat.
+#[derive(Debug)]
+pub(super) struct Streaming(Arc<OwnedSeat>);
 
 impl Seats {
     pub(super) fn new(limits: Limits) -> Seats {
@@ -107,6 +123,17 @@ impl Seats {
         }
     }
 
+    /// Returns the numbers of connections.
+    fn counts(&self) -> ConnectionCounts {
+        let taken = self.lock();
+        let sum = |of: fn(&Taken) -> usize| taken.values().map(of).sum();
+        ConnectionCounts {
+            open: sum(|taken| taken.connections),
+            waiting: sum(|taken| taken.waiting),
+            streams: sum(|taken| taken.streams),
+        }
+    }
+
     /// The tasks of the connections lock it for a few instructions.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Taken>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,6 +166,27 @@ impl Seat {
     }
 }
 
+impl Seat {
+    /// Leaves the seat until the result is dropped. Returns `None` if the user has too many streams.
+    pub(super) fn stream(&self) -> Option<Streaming> {
+        let OwnedSeat { uid, seats, .. } = &*self.owned;
+        let most = seats.limits.streams_of_user;
+        let mut taken = seats.lock();
+        let own = taken.entry(*uid).or_insert_with(|| Taken::new(&seats.limits));
+        if own.streams >= most {
+            return None;
+        }
+        own.connections = own.connections.saturating_sub(1);
+        own.streams += 1;
+        Some(Streaming(Arc::clone(&self.owned)))
+    }
+
+    /// Returns the numbers of connections of all users.
+    pub(super) fn counts(&self) -> ConnectionCounts {
+        self.owned.seats.counts()
+    }
+}
+
 impl Turn {
     async fn of(turns: &Arc<Semaphore>) -> Turn {
         // Nobody closes the semaphores.
@@ -151,6 +199,15 @@ impl Drop for Waiting {
         // It has its seat again, even if there are none left: it is about to reply.
         self.0.seats.count(self.0.uid, |own| {
             own.waiting -= 1;
+            own.connections += 1;
+        });
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.seats.count(self.0.uid, |own| {
+            own.streams -= 1;
             own.connections += 1;
         });
     }
@@ -181,6 +238,7 @@ mod tests {
             connections_of_user: 2,
             reserved: 2,
             waiting_of_user: 1,
+            streams_of_user: 1,
             long_of_user: 1,
             ..Limits::default()
         };
@@ -212,6 +270,19 @@ mod tests {
         drop((bob.turn().await, first.quote_turn().await));
         drop(turn);
         drop(next.await);
+    }
+
+    #[test]
+    fn a_stream_has_no_seat() {
+        let seats = seats();
+        let (first, second) = (seats.take(ANN).expect("a seat"), seats.take(ANN).expect("a seat"));
+        let stream = first.stream().expect("the first stream");
+        assert!(second.stream().is_none(), "one stream at a time");
+        assert!(second.wait().is_some(), "waiting requests have another limit");
+        assert_eq!(first.counts(), ConnectionCounts { open: 1, waiting: 0, streams: 1 });
+        drop(stream);
+        drop((first, second));
+        assert!(seats.lock().is_empty());
     }
 
     #[test]

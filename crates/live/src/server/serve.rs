@@ -39,6 +39,8 @@ pub struct Limits {
     pub reserved: usize,
     /// The most requests of one user that wait for the ends of jobs. Their connections do not count.
     pub waiting_of_user: usize,
+    /// The most streams of events of one user. Their connections do not count.
+    pub streams_of_user: usize,
     /// The most requests of one user that take long and are processed at once: lists, other reads, and
     /// large bodies. The others wait. Of quotes it is one.
     pub long_of_user: usize,
@@ -58,6 +60,7 @@ impl Default for Limits {
             connections_of_user: 32,
             reserved: 64,
             waiting_of_user: 1024,
+            streams_of_user: 1024,
             long_of_user: 2,
             body: 4 << 20,
             timeout: Duration::from_secs(10),
@@ -143,9 +146,9 @@ impl Clients {
             Err(error) => return tracing::warn!("no descriptor is left for a connection: {error}"),
         };
         let client = Client { caller: Caller::new(uid), connection };
-        let connection = Connection { client, seat, body, timeout };
-        let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        tasks.spawn(serve_connection(stream, connection, router, stopping));
+        let stopping = self.stopping.clone();
+        let connection = Connection { client, seat, body, timeout, stopping: stopping.clone() };
+        tasks.spawn(serve_connection(stream, connection, self.router.clone(), stopping));
     }
 }
 

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use miserly_api::model::Problem;
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
 
+use super::event_stream::EventSource;
+use super::seats::ConnectionCounts;
+
 /// The client of a request.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -18,6 +21,9 @@ pub struct Client {
 
 /// A service that replies to requests.
 pub trait Service: Clone + Send + Sync + 'static {
+    /// The events of a stream.
+    type Events: EventSource;
+
     /// Returns whether requests have the connection of their client. Each connection then is one descriptor more.
     fn needs_connections(&self) -> bool {
         false
@@ -29,4 +35,18 @@ pub trait Service: Clone + Send + Sync + 'static {
         client: Client,
         request: DaemonRequest,
     ) -> impl Future<Output = Result<DaemonReply, Problem>> + Send;
+
+    /// Opens a stream of events. `after` is the number of the last event that the client has.
+    fn events(
+        &self,
+        client: Client,
+        after: Option<i64>,
+    ) -> impl Future<Output = Result<Self::Events, Problem>> + Send;
+
+    /// Returns the metrics, as OpenMetrics text. The server counts the connections.
+    fn metrics(
+        &self,
+        client: Client,
+        connections: ConnectionCounts,
+    ) -> impl Future<Output = Result<String, Problem>> + Send;
 }

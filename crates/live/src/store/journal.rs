@@ -28,6 +28,10 @@ impl Journal for Store {
         Ok(Store::highest_job(self))
     }
 
+    fn last_commit(&self) -> i64 {
+        Store::last_commit(self)
+    }
+
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
         Ok(self.meta(key).map(str::to_owned))
     }

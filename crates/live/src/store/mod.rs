@@ -194,6 +194,11 @@ impl Store {
         self.mark.highest
     }
 
+    /// Returns the number of the last commit. Each commit has a higher one than those before.
+    pub fn last_commit(&self) -> i64 {
+        self.mark.commit
+    }
+
     /// Returns a named value.
     pub fn meta(&self, key: &str) -> Option<&str> {
         self.meta.get(key).map(|stored| stored.row.text.as_str())

@@ -34,6 +34,18 @@ fn body(path: &str) -> &'static str {
     }
 }
 
+/// Returns the events of a stream, each with its name in its data.
+fn events(body: &str) -> Vec<Value> {
+    let event = |text: &str| {
+        let (name, data) = text.split_once('\n').expect("two lines");
+        let name = name.strip_prefix("event: ").expect("a name");
+        let mut data: Value = serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON");
+        data["event"] = name.into();
+        data
+    };
+    body.split_terminator("\n\n").map(event).collect()
+}
+
 /// Checks that an answer fits a schema of the document.
 #[track_caller]
 fn check(document: &Value, schema: &Value, answer: &Value, place: &str) {
@@ -53,13 +65,22 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 16);
+    assert_eq!(operations.len(), 18);
     for (method, path, operation) in operations {
         let answer = server.request(&method, &path.replace("{n}", "1"), body(&path));
         let place = format!("{method} {path}");
         let documented = &operation["responses"][answer.status.to_string()];
         assert!(documented.is_object(), "{place}: {answer:?}");
-        check(&document, &documented["content"]["application/json"]["schema"], &answer.json(), &place);
+        let content = documented["content"].as_object().expect("content");
+        let (kind, content) = content.iter().next().expect("a media type");
+        let values = match &kind[..] {
+            "text/event-stream" => events(&answer.body),
+            "application/openmetrics-text" => vec![answer.body.clone().into()],
+            _ => vec![answer.json()],
+        };
+        for value in values {
+            check(&document, &content["schema"], &value, &place);
+        }
     }
 }
 

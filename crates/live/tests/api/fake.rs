@@ -1,10 +1,13 @@
 //! A service without a machine behind it.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use axum::body::Bytes;
 use miserly_api::model::{JobIds, Problem, ProblemCode, Quote, Submitted};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
-use miserly_live::server::{Client, Service};
+use miserly_live::server::{Client, ConnectionCounts, EventSource, Service};
 use tokio::sync::Notify;
 
 use crate::samples;
@@ -15,6 +18,25 @@ pub(crate) struct Fake {
     asked: Arc<Mutex<Vec<(Caller, DaemonRequest)>>>,
     /// Lets the clients that wait for job 2 continue.
     pub(crate) ended: Arc<Notify>,
+    /// The last events that clients of streams named.
+    pub(crate) after: Arc<Mutex<Vec<Option<i64>>>>,
+    /// Whether streams go on after their events.
+    pub(crate) goes_on: Arc<AtomicBool>,
+}
+
+/// Three events.
+pub(crate) struct FakeEvents {
+    events: VecDeque<Bytes>,
+    goes_on: bool,
+}
+
+impl EventSource for FakeEvents {
+    async fn next(&mut self) -> Option<Bytes> {
+        match self.events.pop_front() {
+            None if self.goes_on => std::future::pending().await,
+            event => event,
+        }
+    }
 }
 
 impl Fake {
@@ -25,6 +47,18 @@ impl Fake {
 }
 
 impl Service for Fake {
+    type Events = FakeEvents;
+
+    async fn events(&self, _: Client, after: Option<i64>) -> Result<FakeEvents, Problem> {
+        self.after.lock().expect("a lock").push(after);
+        let events = samples::events().iter().map(|(_, text)| text.clone().into()).collect();
+        Ok(FakeEvents { events, goes_on: self.goes_on.load(Ordering::Relaxed) })
+    }
+
+    async fn metrics(&self, _: Client, counts: ConnectionCounts) -> Result<String, Problem> {
+        Ok(format!("# TYPE connections gauge\nconnections {}\n# EOF\n", counts.open))
+    }
+
     async fn handle(&self, client: Client, question: DaemonRequest) -> Result<DaemonReply, Problem> {
         self.asked.lock().expect("a lock").push((client.caller, question.clone()));
         if question == DaemonRequest::Wait(2) {

@@ -16,4 +16,6 @@ mod users;
 
 mod document;
 
+mod events;
+
 mod socket;

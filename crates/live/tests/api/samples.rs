@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AttemptUsage, Exit, Failure, ForecastRecord, ForecastView, JobAllocation,
-    JobUsage, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
-    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup,
-    ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage,
-    UsageSource, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
+    ForecastsEvent, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy, LateStart, LostBy,
+    Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason,
+    PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall,
+    StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer, WhatIfDifference,
+    WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -128,6 +129,24 @@ fn bare(number: i64) -> JobView {
         usage: None,
         unenforced: Vec::new(),
     }
+}
+
+/// Returns events, with their text in a stream.
+pub(crate) fn events() -> Vec<(DaemonEvent, String)> {
+    let text = |name: &str, data: String| format!("event: {name}\ndata: {data}\n\n");
+    let jobs = JobsEvent { journal: 7, jobs: jobs() };
+    let change = JobsEvent { journal: 8, jobs: vec![bare(9)] };
+    let forecast = ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) };
+    let forecasts = ForecastsEvent { forecasts: vec![JobForecast { job: 9, forecast }] };
+    let json = |data: &dyn Fn() -> serde_json::Result<String>| data().expect("JSON");
+    vec![
+        (DaemonEvent::Snapshot(jobs.clone()), text("snapshot", json(&|| serde_json::to_string(&jobs)))),
+        (DaemonEvent::Change(change.clone()), text("change", json(&|| serde_json::to_string(&change)))),
+        (
+            DaemonEvent::Forecasts(forecasts.clone()),
+            text("forecasts", json(&|| serde_json::to_string(&forecasts))),
+        ),
+    ]
 }
 
 pub(crate) fn what_if() -> WhatIfAnswer {

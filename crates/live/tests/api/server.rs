@@ -99,6 +99,17 @@ pub(crate) fn request(method: &str, path: &str, body: &str) -> String {
     )
 }
 
+/// Returns a body that was sent in chunks.
+fn joined(mut chunks: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, rest)) = chunks.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).expect("the length of a chunk");
+        body.push_str(&rest[..length]);
+        chunks = rest[length..].trim_start_matches("\r\n");
+    }
+    body
+}
+
 /// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -113,7 +124,8 @@ impl Answer {
         let text = String::from_utf8(bytes).expect("text");
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-        Answer { status, body: body.to_owned() }
+        let chunked = head.contains("transfer-encoding: chunked");
+        Answer { status, body: if chunked { joined(body) } else { body.to_owned() } }
     }
 
     #[track_caller]

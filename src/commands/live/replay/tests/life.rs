@@ -57,6 +57,10 @@ impl Journal for Memory {
         Ok(0)
     }
 
+    fn last_commit(&self) -> i64 {
+        0
+    }
+
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
         Ok(self.0.borrow().values.get(key).cloned())
     }

@@ -1,0 +1,124 @@
+//! Streams of events: the jobs of the unfinished state, and what changes of them.
+//!
+//! Each user with an open stream has one [`Hub`]. A task waits for the engine's publications, the hub compares two
+//! snapshots, and all streams of the user share the text of an event. The engine waits for none of them.
+
+mod history;
+
+mod hub;
+
+mod reader;
+
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_engine::{Caller, Snapshots};
+use miserly_launch::BootTime;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use self::hub::{Hub, Sources, Stream};
+pub(crate) use self::reader::EventReader;
+use crate::clock::BootClock;
+use crate::forecasts::Forecasts;
+use crate::process::LauncherNotes;
+use crate::store::Readers;
+
+/// The shortest time between two looks at the state. Changes within it are one event.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The time without an event after which a comment shows that the daemon is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The time for which a hub without a stream remembers its events, for a client that connects again.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// The streams of all users.
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    sources: Sources,
+    published: watch::Receiver<()>,
+    /// The hub of each user. Locked for a few instructions.
+    hubs: Arc<Mutex<BTreeMap<u32, Arc<Hub>>>>,
+}
+
+impl Events {
+    /// Returns the streams over these snapshots.
+    pub(crate) fn new(
+        snapshots: Snapshots,
+        ended: Readers,
+        clock: BootClock,
+        forecasts: Forecasts,
+        notes: LauncherNotes,
+    ) -> Events {
+        let (publish, published) = watch::channel(());
+        snapshots.listen(move || publish.send_replace(()));
+        let sources = Sources { snapshots, ended, clock, forecasts, notes };
+        Events { sources, published, hubs: Arc::default() }
+    }
+
+    /// Opens a stream for a user. `after` is the last event that the client has.
+    pub(crate) async fn open(&self, caller: Caller, after: Option<i64>) -> Result<EventReader, Problem> {
+        let stream = self.stream(caller);
+        let begun = spawn_blocking(move || EventReader::begin(stream, after)).await;
+        begun.map_err(|error| {
+            Problem::new(ProblemCode::Internal, format!("the stream could not be opened: {error}"))
+        })
+    }
+
+    /// Returns a stream of the user's hub. The first one makes the hub, with the rights that the user has then.
+    fn stream(&self, caller: Caller) -> Stream {
+        let mut hubs = self.lock();
+        let uid = caller.uid;
+        let hub = hubs.entry(uid).or_insert_with(|| {
+            let hub = Arc::new(Hub::new(self.sources.clone(), caller));
+            tokio::spawn(self.clone().follow(uid, Arc::clone(&hub)));
+            hub
+        });
+        Stream::new(hub)
+    }
+
+    /// Lets a hub look at the state after each publication, until it has no stream.
+    async fn follow(self, uid: u32, hub: Arc<Hub>) {
+        let (mut published, mut forecasts) = (self.published.clone(), self.sources.forecasts.made());
+        let (mut spoke, mut used) = (BootTime::now(), BootTime::now());
+        // The first snapshot is from before these receivers saw anything.
+        published.mark_changed();
+        loop {
+            let forecast = tokio::select! {
+                Ok(()) = published.changed() => false,
+                Ok(()) = forecasts.changed() => true,
+                () = tokio::time::sleep(KEEP_ALIVE.saturating_sub(BootTime::now().since(spoke)).min(LINGER)) => false,
+            };
+            let looking = Arc::clone(&hub);
+            let sent = spawn_blocking(move || looking.advance() | (forecast && looking.forecast())).await;
+            let now = BootTime::now();
+            if sent.unwrap_or_default() {
+                spoke = now;
+            } else if now.since(spoke) >= KEEP_ALIVE {
+                hub.keep_alive();
+                spoke = now;
+            }
+            if hub.has_streams() {
+                used = now;
+            } else if now.since(used) >= LINGER && self.remove(uid, &hub) {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Removes a hub, unless a stream was opened meanwhile.
+    fn remove(&self, uid: u32, hub: &Hub) -> bool {
+        let mut hubs = self.lock();
+        !hub.has_streams() && hubs.remove(&uid).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Hub>>> {
+        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
