@@ -144,7 +144,7 @@ pub(crate) enum Command {
     /// It runs until the daemon ends.
     Events(EventsArgs),
 
-    /// Prints the metrics of the daemon as OpenMetrics text
+    /// Prints the metrics of the daemon for Prometheus
     ///
     /// They name queues, and no users and no jobs.
     Metrics(DaemonArgs),

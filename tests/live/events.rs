@@ -114,9 +114,9 @@ fn a_daemon_that_is_killed_ends_a_stream_with_an_error_and_one_that_ends_does_no
         });
         assert!(begun.recv().expect("a snapshot"));
         if killed {
-            daemon.kill()
+            daemon.kill();
         } else {
-            daemon.stop()
+            daemon.stop();
         }
         let ended = stream.join().expect("a thread that ends");
         assert_eq!(matches!(ended, Err(ClientError::Gone { .. })), killed, "{ended:?}");

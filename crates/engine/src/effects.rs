@@ -26,7 +26,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Resumed { .. } => self.resume(at, number),
             Effect::Requeued { .. } => self.displace(number),
             Effect::OpportunisticProcs { procs, .. } => {
-                self.run_opportunistically(now, at, number, procs.get())
+                self.run_opportunistically(now, at, number, procs.get());
             }
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),

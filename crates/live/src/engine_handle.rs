@@ -204,7 +204,9 @@ impl EngineHandle {
                 DaemonReply::Status(status) => handle.complete(status),
                 DaemonReply::Job(job) => complete_job(&handle.forecasts, &handle.notes, job),
                 DaemonReply::Jobs(jobs) => {
-                    jobs.iter_mut().for_each(|job| complete_job(&handle.forecasts, &handle.notes, job));
+                    for job in jobs {
+                        complete_job(&handle.forecasts, &handle.notes, job);
+                    }
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! `miserly metrics`: the metrics of the daemon, as OpenMetrics text.
+//! `miserly metrics`: the metrics of the daemon, as `OpenMetrics` text.
 
 use std::process::ExitCode;
 

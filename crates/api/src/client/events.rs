@@ -98,28 +98,29 @@ impl Parser {
             self.line.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
             let line = std::mem::take(&mut self.line);
-            events.extend(self.line(String::from_utf8_lossy(&line).trim_end_matches('\r'))?);
+            self.line(String::from_utf8_lossy(&line).trim_end_matches('\r'), &mut events)?;
         }
         self.line.extend_from_slice(bytes);
         Ok(events)
     }
 
-    /// Takes a whole line. Returns the event that it completes, or that it is a comment.
-    fn line(&mut self, line: &str) -> serde_json::Result<Option<Option<DaemonEvent>>> {
+    /// Takes a whole line. Adds the event that it completes, or `None` for a comment.
+    fn line(&mut self, line: &str, events: &mut Events) -> serde_json::Result<()> {
         if line.is_empty() {
             let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
-            return Ok(event(&name, &data)?.map(Some));
+            events.extend(event(&name, &data)?.map(Some));
+            return Ok(());
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
-            "" => return Ok(Some(None)),
+            "" => events.push(None),
             "event" => value.clone_into(&mut self.name),
             // JSON on several lines is the same JSON.
             "data" => self.data.push_str(value),
             _ => {}
         }
-        Ok(None)
+        Ok(())
     }
 }
 

@@ -289,7 +289,7 @@ impl Client {
         self.get("/v1/status")
     }
 
-    /// Returns the metrics of the daemon, as OpenMetrics text.
+    /// Returns the metrics of the daemon, as `OpenMetrics` text.
     ///
     /// # Errors
     /// As [`Client::submit`].

@@ -77,7 +77,7 @@ mod tests {
         for commit in 1..=1000 {
             history.add(commit, Some(text(commit)));
         }
-        let oldest = 1000 - MOST as i64;
+        let oldest = 1000 - i64::try_from(MOST).expect("a small number");
         assert_eq!(history.after(oldest - 1), None);
         assert_eq!(history.after(oldest).map(|events| events.len()), Some(MOST));
         history.add(1001, Some(vec![0; MOST_BYTES + 1].into()));

@@ -121,7 +121,9 @@ impl Hub {
         let event = (!jobs.is_empty()).then(|| text::change(&self.event(journal, jobs)));
         state.history.add(journal, event.clone());
         let changed = event.is_some();
-        event.into_iter().for_each(|event| self.send(event));
+        if let Some(event) = event {
+            self.send(event);
+        }
         changed
     }
 
@@ -153,7 +155,9 @@ impl Hub {
     }
 
     fn event(&self, journal: i64, mut jobs: Vec<JobView>) -> JobsEvent {
-        jobs.iter_mut().for_each(|job| complete_job(&self.sources.forecasts, &self.sources.notes, job));
+        for job in &mut jobs {
+            complete_job(&self.sources.forecasts, &self.sources.notes, job);
+        }
         JobsEvent { journal, jobs }
     }
 

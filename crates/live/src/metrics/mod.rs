@@ -1,4 +1,4 @@
-//! Metrics of the daemon, as OpenMetrics text.
+//! Metrics of the daemon, as `OpenMetrics` text.
 //!
 //! Gauges and counters are made from the latest snapshot on request. Histograms are filled while the daemon runs, and begin
 //! empty with it. No metric names a user or a job.
@@ -51,7 +51,9 @@ impl Metrics {
     /// Adds the start of a job.
     pub(crate) fn start(&self, start: JobStart) {
         let observe = |histogram: &Histogram, span: Option<Span>| {
-            span.into_iter().for_each(|span| histogram.observe(span.as_secs_f64()));
+            if let Some(span) = span {
+                histogram.observe(span.as_secs_f64());
+            }
         };
         observe(&self.waits, start.wait);
         observe(&self.slack, start.slack);

@@ -43,7 +43,7 @@ pub trait Service: Clone + Send + Sync + 'static {
         after: Option<i64>,
     ) -> impl Future<Output = Result<Self::Events, Problem>> + Send;
 
-    /// Returns the metrics, as OpenMetrics text. The server counts the connections.
+    /// Returns the metrics, as `OpenMetrics` text. The server counts the connections.
     fn metrics(
         &self,
         client: Client,
