@@ -1,32 +1,36 @@
 //! A daemon that is followed.
 
-use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
-use miserly_api::model::{Filter, Status};
-use miserly_view::{DaemonFacts, Facts, Job, State, job_of};
+use miserly_api::model::DaemonEvent;
 
 use crate::Board;
+use crate::mirror::Mirror;
 
-/// The time between two looks at a daemon.
-const EVERY: Duration = Duration::from_secs(1);
+/// The shortest time between two changes of the board. Events in between are merged.
+const POSTS_EVERY: Duration = Duration::from_millis(100);
 
-/// The most ended jobs that are read at the start.
-const ENDED_MOST: u32 = 10_000;
+/// The time after which the board gets the present instant, if no event came.
+const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 
-/// A daemon that is followed on a thread, until this is dropped.
+/// The time before a broken stream is opened again.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// What the stream of a daemon tells.
+type Told = Result<DaemonEvent, ClientError>;
+
+/// A daemon that is followed on threads, until this is dropped.
 #[derive(Debug)]
 pub struct Following {
     board: Board,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Following {
@@ -37,13 +41,9 @@ impl Following {
 }
 
 impl Drop for Following {
+    /// The threads end within a second. Nothing waits for them.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A panic was reported by itself.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -53,71 +53,66 @@ impl Drop for Following {
 /// If the daemon does not answer the first time. Later failures are posted on the board, and it is tried again.
 pub fn follow(socket: DaemonSocket) -> Result<Following, ClientError> {
     let path = socket.path.clone();
-    let system = move |error: io::Error| ClientError::NoDaemon { socket: path.clone(), error };
-    let client = Client::of(socket).map_err(&system)?;
+    let system = |error: io::Error| ClientError::NoDaemon { socket: path.clone(), error };
+    let client = Client::of(socket.clone()).map_err(system)?;
+    let reader = Client::of(socket).map_err(system)?;
     let mut mirror = Mirror::read(&client)?;
-    let board = Board::new(mirror.facts(&client)?);
+    let board = Board::new(mirror.facts());
     let stop = Arc::new(AtomicBool::new(false));
-    let (posted, stopped) = (board.clone(), Arc::clone(&stop));
-    let thread = std::thread::Builder::new()
+    let (sender, receiver) = channel();
+    let stopped = Arc::clone(&stop);
+    thread::Builder::new()
+        .name("events".to_owned())
+        .spawn(move || read_events(&reader, &sender, &stopped))
+        .map_err(system)?;
+    let posted = board.clone();
+    thread::Builder::new()
         .name("follow".to_owned())
-        .spawn(move || {
-            while !stopped.load(Ordering::Relaxed) {
-                std::thread::park_timeout(EVERY);
-                match mirror.refresh(&client).and_then(|()| mirror.facts(&client)) {
-                    Ok(facts) => posted.post(facts),
-                    Err(error) => posted.fail(&error.to_string()),
+        .spawn(move || keep(&client, &mut mirror, &posted, &receiver))
+        .map_err(system)?;
+    Ok(Following { board, stop })
+}
+
+/// Passes on the events of the daemon. Opens the stream again after a failure, at the last event that is known.
+fn read_events(client: &Client, told: &Sender<Told>, stopped: &AtomicBool) {
+    let mut after = None;
+    loop {
+        let read = client.events(after, |event| {
+            if let Some(event) = event {
+                if let DaemonEvent::Snapshot(jobs) | DaemonEvent::Change(jobs) = &event {
+                    after = Some(jobs.journal);
+                }
+                if told.send(Ok(event)).is_err() {
+                    return ControlFlow::Break(());
                 }
             }
-        })
-        .map_err(system)?;
-    Ok(Following { board, stop, thread: Some(thread) })
+            if stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let gone = read.err().is_some_and(|error| told.send(Err(error)).is_err());
+        if gone || stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        thread::sleep(AGAIN_AFTER);
+    }
 }
 
-/// What is known of a daemon.
-struct Mirror {
-    status: Status,
-    jobs: BTreeMap<i64, Job>,
-    machine: String,
-}
-
-impl Mirror {
-    fn read(client: &Client) -> Result<Mirror, ClientError> {
-        let status = client.status()?;
-        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let mut mirror = Mirror { status, jobs: BTreeMap::new(), machine };
-        let ended = Filter { all: true, limit: Some(ENDED_MOST), ..Filter::default() };
-        for job in client.all_jobs(&ended)? {
-            mirror.jobs.extend(job_of(&job, &mirror.status.queues).map(|known| (job.number, known)));
+/// Keeps a board up to date, until the events end.
+fn keep(client: &Client, mirror: &mut Mirror, board: &Board, events: &Receiver<Told>) {
+    let mut limit = AT_LEAST_EVERY;
+    loop {
+        let first = match events.recv_timeout(limit) {
+            Ok(first) => Some(first),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let told = first.into_iter().chain(std::iter::from_fn(|| events.try_recv().ok()));
+        let taken = told.map(|told| mirror.take(client, told?)).collect::<Result<Vec<()>, _>>();
+        let refreshed = taken.and_then(|_| mirror.refresh(client));
+        limit = if refreshed.is_ok() { AT_LEAST_EVERY } else { AGAIN_AFTER };
+        match refreshed {
+            Ok(()) => board.post(mirror.facts()),
+            Err(error) => board.fail(&error.to_string()),
         }
-        mirror.refresh(client)?;
-        Ok(mirror)
-    }
-
-    fn refresh(&mut self, client: &Client) -> Result<(), ClientError> {
-        self.status = client.status()?;
-        let unfinished = client.all_jobs(&Filter::default())?;
-        let mut gone: Vec<i64> =
-            self.jobs.values().filter(|job| job.state != State::Ended).map(|job| job.number).collect();
-        gone.retain(|number| unfinished.binary_search_by_key(number, |job| job.number).is_err());
-        let ended = gone.into_iter().map(|number| client.job(number));
-        for job in unfinished.into_iter().map(Ok).chain(ended) {
-            let job = job?;
-            self.jobs.extend(job_of(&job, &self.status.queues).map(|known| (job.number, known)));
-        }
-        Ok(())
-    }
-
-    fn facts(&mut self, client: &Client) -> Result<Facts, ClientError> {
-        let pools = client.pools()?;
-        Ok(Facts::from(DaemonFacts {
-            status: &self.status,
-            pools: &pools,
-            jobs: self.jobs.values().cloned().collect(),
-            now: Timestamp::now(),
-            zone: TimeZone::system(),
-            uid: rustix::process::geteuid().as_raw(),
-            machine: &self.machine,
-        }))
+        thread::sleep(POSTS_EVERY);
     }
 }

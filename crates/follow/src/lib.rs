@@ -6,5 +6,7 @@ mod board;
 
 mod daemon;
 
+mod mirror;
+
 pub use board::{Board, Posted};
 pub use daemon::{Following, follow};

@@ -48,6 +48,14 @@ export class Chart {
     this.draw();
   }
 
+  /** Moves the line of the present. */
+  pass(now) {
+    if (this.x(now) - this.x(this.now) < 0.5) return;
+    if (this.follow) this.from += now - this.now;
+    this.now = this.present = now;
+    this.draw();
+  }
+
   /** Shows the present: a quarter of the width is the past. */
   goLive(keepScale) {
     const ahead = Math.min(Math.max(1.1 * (this.range[1] - this.present), 1800e3), 86400e3);

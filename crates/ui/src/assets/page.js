@@ -232,6 +232,12 @@ function take(next) {
   if (chosen !== null && !$('result')?.childNodes.length) choose(chosen);
 }
 
+// Time goes by between two states, too.
+setInterval(() => {
+  if (!state?.moment.live || instant !== null || document.hidden || state.problem) return;
+  chart.pass(state.moment.now + performance.now() - globalThis.shownAt);
+}, 1000);
+
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
   fit: () => chart.fit(), live: () => { $('slider').value = $('slider').max; move(); chart.goLive(); } })) $(id).addEventListener('click', act);
 $('slider').addEventListener('input', () => state && move().catch(error => problem(error.message)));
