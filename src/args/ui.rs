@@ -17,6 +17,10 @@ pub(crate) struct UiArgs {
     #[arg(long)]
     pub(crate) read_only: bool,
 
+    /// Admits requests of a reverse proxy that have the first line of this file in the header X-Miserly-Proxy
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proxy_secret: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 

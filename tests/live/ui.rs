@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -139,6 +140,27 @@ fn requests_of_other_sites_are_refused() {
     let tunnel = format!("POST /api/jobs/{job} HTTP/1.1\r\nhost: localhost:9999\r\n{bearer}\r\n{json}");
     assert_eq!(ui.send(&format!("{tunnel}\r\norigin: http://localhost:9999"), body).0, 204);
     daemon.wait(job);
+}
+
+#[test]
+fn a_proxy_with_the_secret_is_admitted() {
+    let daemon = Daemon::of_policy("conservative");
+    let file = daemon.path("secret");
+    std::fs::write(&file, "0123456789abcdef\n").expect("a file");
+    let file = file.display().to_string();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("a mode");
+    let socket = daemon.socket.display().to_string();
+    let refused = miserly(&["ui", "--socket", &socket, "--proxy-secret", &file]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("chmod 600"), "{told}");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    let mut ui = Ui::of(&daemon, &["--proxy-secret", &file]);
+    ui.link();
+    let state = |secret: &str| {
+        let head = format!("GET /api/state HTTP/1.1\r\nhost: jobs.example\r\nx-miserly-proxy: {secret}");
+        ui.send(&head, "").0
+    };
+    assert_eq!((state("0123456789abcdef"), state("0123456789abcdeg"), state("")), (200, 403, 403));
 }
 
 #[test]

@@ -11,13 +11,20 @@ use axum::response::{IntoResponse, Response};
 use crate::answer::{Refusal, with_headers};
 use crate::key::Keys;
 
-/// A reverse proxy that admits users itself.
+/// The header of a reverse proxy.
+const PROXY_HEADER: HeaderName = HeaderName::from_static("x-miserly-proxy");
+
+/// A reverse proxy that admits users itself. Each of its requests has the header `X-Miserly-Proxy` with a secret.
 #[derive(Clone, Debug)]
 pub struct Proxy {
-    /// The header that each of its requests has.
-    pub header: HeaderName,
-    /// The secret in it.
-    pub secret: HeaderValue,
+    secret: HeaderValue,
+}
+
+impl Proxy {
+    /// Returns a proxy with this secret; `None` if a header cannot have it.
+    pub fn with_secret(secret: &str) -> Option<Proxy> {
+        HeaderValue::from_str(secret).ok().map(|secret| Proxy { secret })
+    }
 }
 
 /// What a request has to show.
@@ -63,7 +70,7 @@ impl Guard {
         let has = |proxy: &Proxy| {
             use sha2::{Digest, Sha256};
             let sum = |value: &HeaderValue| Sha256::digest(value.as_bytes());
-            headers.get(&proxy.header).is_some_and(|value| sum(value) == sum(&proxy.secret))
+            headers.get(PROXY_HEADER).is_some_and(|value| sum(value) == sum(&proxy.secret))
         };
         self.proxy.as_ref().is_some_and(has)
     }

@@ -2,18 +2,22 @@
 
 mod run;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use miserly_api::client::find;
 use miserly_follow::{Board, follow};
-use miserly_ui::{Options, Server};
+use miserly_ui::{Options, Proxy, Server};
 
 use crate::args::UiArgs;
 use crate::output::print;
 
 pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
-    let mut options = Options { port: args.port, read_only: args.read_only, ..Options::default() };
+    let proxy = args.proxy_secret.as_deref().map(proxy).transpose()?;
+    let mut options = Options { port: args.port, read_only: args.read_only, proxy, ..Options::default() };
     let Some(log) = &args.run_log else {
         ensure!(args.policy.is_empty(), "--policy: needs --run and a log");
         let socket = find(args.daemon.socket.as_deref())?;
@@ -27,6 +31,24 @@ pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
     let facts = run::simulated(log, args)?;
     serve(server, &Board::new(facts), args)
 }
+
+/// Returns the reverse proxy with the secret in a file, which only its owner may read.
+fn proxy(path: &Path) -> anyhow::Result<Proxy> {
+    let of_file = || format!("--proxy-secret {}", path.display());
+    let mode = fs::metadata(path).with_context(of_file)?.permissions().mode();
+    ensure!(mode & 0o077 == 0, "{}: others may read it; run chmod 600 on it", of_file());
+    let text = fs::read_to_string(path).with_context(of_file)?;
+    let secret = text.lines().next().unwrap_or_default().trim();
+    ensure!(
+        secret.len() >= SECRET_LEAST,
+        "{}: the first line has fewer than {SECRET_LEAST} characters",
+        of_file()
+    );
+    Proxy::with_secret(secret).with_context(|| format!("{}: a header cannot have this text", of_file()))
+}
+
+/// The shortest secret of a proxy, characters.
+const SECRET_LEAST: usize = 16;
 
 /// Serves until a signal ends the process.
 fn serve(server: Server, board: &Board, args: &UiArgs) -> anyhow::Result<ExitCode> {
