@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use miserly_policies::PolicySpec;
 
+use super::slurm::ClusterArgs;
 use super::{DaemonArgs, RunArgs};
 
 #[derive(Debug, Args)]
@@ -31,6 +32,13 @@ pub(crate) struct UiArgs {
     /// A policy of the run, such as easy; repeatable, one chart for each
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<PolicySpec>,
+
+    /// Shows the Slurm cluster of this machine in place of a daemon; nothing can be changed
+    #[arg(long, conflicts_with_all = ["socket", "run_log", "policy"])]
+    pub(crate) slurm: bool,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -220,4 +220,11 @@ pub enum Cause {
     Reserved,
     /// The machine is short of memory.
     MemoryShort,
+    /// Another scheduler gives a reason.
+    Stated {
+        /// The scheduler.
+        by: String,
+        /// Its word.
+        reason: String,
+    },
 }

@@ -98,6 +98,7 @@ impl<'a> Teller<'a> {
             Cause::Memory { missing } => format!("waits for {} of memory", memory(*missing)),
             Cause::Slots => "waits for a place in a slot".to_owned(),
             Cause::Reserved => self.reserved(job),
+            Cause::Stated { by, reason } => format!("{by} gives the reason {reason}"),
             Cause::MemoryShort => "stopped because the memory of the machine is short".to_owned(),
         }
     }

@@ -2,6 +2,8 @@
 
 mod run;
 
+mod slurm;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,6 +20,10 @@ use crate::output::print;
 pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
     let proxy = args.proxy_secret.as_deref().map(proxy).transpose()?;
     let mut options = Options { port: args.port, read_only: args.read_only, proxy, ..Options::default() };
+    if args.slurm {
+        let server = Server::bind(options)?;
+        return serve(server, &slurm::follow(args.cluster.slurm())?, args);
+    }
     let Some(log) = &args.run_log else {
         ensure!(args.policy.is_empty(), "--policy: needs --run and a log");
         let socket = find(args.daemon.socket.as_deref())?;
@@ -36,7 +42,7 @@ pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
 fn proxy(path: &Path) -> anyhow::Result<Proxy> {
     let of_file = || format!("--proxy-secret {}", path.display());
     let mode = fs::metadata(path).with_context(of_file)?.permissions().mode();
-    ensure!(mode & 0o077 == 0, "{}: others may read it; run chmod 600 on it", of_file());
+    ensure!(mode.trailing_zeros() >= 6, "{}: others may read it; run chmod 600 on it", of_file());
     let text = fs::read_to_string(path).with_context(of_file)?;
     let secret = text.lines().next().unwrap_or_default().trim();
     ensure!(
