@@ -59,7 +59,7 @@ impl Client {
         Err(problem(status, &body.to_bytes()).unwrap_or_else(|reason| self.unexpected(reason)))
     }
 
-    /// Returns what the next piece of a stream completes; `None` at the end of the stream.
+    /// Returns the events that the next piece of a stream completes; `None` at the end of the stream.
     async fn next_events(&self, body: &mut Incoming, parser: &mut Parser) -> Reply<Option<Events>> {
         match next(body).await {
             None => Ok(Some(vec![None])),
