@@ -33,6 +33,10 @@ pub(crate) struct UiArgs {
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<PolicySpec>,
 
+    /// Shows the finished jobs in this state folder of a daemon, which need not run
+    #[arg(long, value_name = "STATE", conflicts_with_all = ["socket", "run_log", "policy", "slurm"])]
+    pub(crate) journal: Option<PathBuf>,
+
     /// Shows the Slurm cluster of this machine in place of a daemon; nothing can be changed
     #[arg(long, conflicts_with_all = ["socket", "run_log", "policy"])]
     pub(crate) slurm: bool,

@@ -112,6 +112,11 @@ fn tail(path: &Path) -> Result<Tail, String> {
     Ok(Tail { text: lines.collect::<Vec<_>>().join("\n"), size, cut: from > 0 })
 }
 
+/// Returns the metrics of the daemon.
+pub(crate) async fn metrics(socket: DaemonSocket) -> Result<String, Refusal> {
+    ask(socket, |client| Ok(client.metrics()?)).await
+}
+
 /// Returns the promise that a job would get now.
 pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<Quote, Refusal> {
     let submission = Submission {

@@ -59,6 +59,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/moment", get(moment))
         .route("/api/tile", get(tile))
         .route("/api/quote", post(quote))
+        .route("/metrics", get(metrics))
         .route("/api/jobs/{job}", get(job).post(change))
         .route("/api/jobs/{job}/log", get(log))
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
@@ -169,6 +170,11 @@ async fn job(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response,
 
 async fn log(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {
     Ok(Json(actions::log(site.daemon()?, job).await?).into_response())
+}
+
+async fn metrics(State(site): State<Site>) -> Result<Response, Refusal> {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], actions::metrics(site.daemon()?).await?).into_response())
 }
 
 async fn quote(State(site): State<Site>, Json(question): Json<Question>) -> Result<Response, Refusal> {

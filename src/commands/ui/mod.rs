@@ -1,5 +1,7 @@
 //! `miserly ui`: the live page of a daemon, or the page of simulated runs.
 
+mod journal;
+
 mod run;
 
 mod slurm;
@@ -20,6 +22,10 @@ use crate::output::print;
 pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
     let proxy = args.proxy_secret.as_deref().map(proxy).transpose()?;
     let mut options = Options { port: args.port, read_only: args.read_only, proxy, ..Options::default() };
+    if let Some(state) = &args.journal {
+        let server = Server::bind(options)?;
+        return serve(server, &Board::new(journal::stored(state)?), args);
+    }
     if args.slurm {
         let server = Server::bind(options)?;
         return serve(server, &slurm::follow(args.cluster.slurm())?, args);

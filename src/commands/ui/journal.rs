@@ -1,0 +1,61 @@
+//! The facts of a daemon's stored history.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use jiff::tz::TimeZone;
+use miserly_live::history::{FinishedJob, finished_jobs, procs};
+use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain};
+use nix::unistd::{Uid, User};
+
+/// Returns the finished jobs in the state of a daemon, which need not run.
+pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
+    let finished = finished_jobs(folder)?;
+    ensure!(!finished.is_empty(), "{}: no job has finished in this state", folder.display());
+    let cpus = procs(folder)?.unwrap_or(1);
+    let mut queues: Vec<&str> = finished.iter().map(|job| &*job.queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    let pool = |queue: &&str| PoolFacts {
+        name: plain(queue),
+        policy: "of the state".to_owned(),
+        promises: "unknown".to_owned(),
+        cpus,
+        ..PoolFacts::default()
+    };
+    let jobs: Vec<Job> = finished.iter().filter_map(|finished| job(finished, &queues)).collect();
+    Ok(Facts {
+        now: jobs.iter().filter_map(|job| job.end).max().unwrap_or(0),
+        clock: Clock::Wall(TimeZone::system()),
+        title: folder.display().to_string(),
+        live: false,
+        uid: Some(rustix::process::geteuid().as_raw()),
+        pools: queues.iter().map(pool).collect(),
+        jobs,
+        account: Account::default(),
+    })
+}
+
+fn job(job: &FinishedJob, queues: &[&str]) -> Option<Job> {
+    let pool = queues.binary_search(&&*job.queue).ok()?;
+    let user = User::from_uid(Uid::from_raw(job.uid)).ok().flatten();
+    Some(Job {
+        number: job.number,
+        label: job
+            .array
+            .map_or_else(|| job.number.to_string(), |array| format!("{}[{}]", job.number, array.index)),
+        name: plain(&job.name),
+        user: user.map_or_else(|| job.uid.to_string(), |user| plain(&user.name)),
+        uid: Some(job.uid),
+        pool,
+        procs: job.cpus,
+        memory: job.memory.saturating_mul(1024),
+        limit: job.time / 1000,
+        state: State::Ended,
+        word: job.outcome.as_str().to_owned(),
+        submitted: job.submitted / 1000,
+        start: job.started.map(|started| started / 1000),
+        end: Some(job.ended / 1000),
+        ..Job::default()
+    })
+}
