@@ -44,7 +44,7 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs,
-    QueueArgs, SubmitArgs, TakeBackArgs,
+    QueueArgs, SubmitArgs, TakeBackArgs, TopArgs,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -117,6 +117,10 @@ pub(crate) enum Command {
     Submit(Box<SubmitArgs>),
     /// Lists jobs with their promises
     Queue(QueueArgs),
+    /// Shows pools, a chart and jobs on the terminal, until a key ends it
+    ///
+    /// The key ? lists the keys. Requests such as cancel tell their effect first, and wait for a confirmation.
+    Top(TopArgs),
     /// Serves a live page: past, present and promised future in one picture
     Ui(Box<UiArgs>),
     /// Shows a job: its state, its promise, and why it waits

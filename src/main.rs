@@ -97,6 +97,7 @@ fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
 fn clean_up_on_interrupt() {
     // Without the handler an interrupt only leaves a temporary file, so its failure is ignored.
     let _ = ctrlc::set_handler(|| {
+        miserly_terminal::leave();
         miserly_measured::clean_up();
         miserly_report::remove_unfinished();
         std::process::exit(130);
@@ -125,6 +126,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => commands::live::replay::run(args),
         Command::Submit(args) => commands::live::submit(args),
         Command::Queue(args) => commands::live::queue(args),
+        Command::Top(args) => commands::live::top(args),
         Command::Show(args) => commands::live::show(args),
         Command::Logs(args) => commands::live::logs(args),
         Command::Wait(args) => commands::live::wait(args),

@@ -36,6 +36,8 @@ mod flood;
 
 mod requests;
 
+mod top;
+
 mod rights;
 
 mod users;

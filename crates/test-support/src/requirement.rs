@@ -30,6 +30,8 @@ pub enum Requirement {
     Accounts,
     /// The rights of root and the programs of Slurm and `MariaDB`, for a cluster of the test's own.
     Slurm,
+    /// A `tmux`, for a terminal of the test's own.
+    Tmux,
 }
 
 /// The consequence of a requirement for one test.
@@ -42,7 +44,7 @@ enum Verdict {
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Requirement; 12] = [
+    pub const ALL: [Requirement; 13] = [
         Requirement::Traces,
         Requirement::Browser,
         Requirement::Root,
@@ -55,6 +57,7 @@ impl Requirement {
         Requirement::Cgroup,
         Requirement::Accounts,
         Requirement::Slurm,
+        Requirement::Tmux,
     ];
 
     /// Returns the name of the environment variable that turns a skip into a failure where it is 1.
@@ -72,6 +75,7 @@ impl Requirement {
             Requirement::Cgroup => "MISERLY_REQUIRE_CGROUP",
             Requirement::Accounts => "MISERLY_REQUIRE_ACCOUNTS",
             Requirement::Slurm => "MISERLY_REQUIRE_SLURM",
+            Requirement::Tmux => "MISERLY_REQUIRE_TMUX",
         }
     }
 

@@ -168,6 +168,24 @@ pub(crate) struct EventsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Prints one frame as text and ends, as it does where the output is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// Draws with ASCII characters, as it does in a locale without UTF-8
+    #[arg(long)]
+    pub(crate) ascii: bool,
+
+    /// Prints the state as JSON and ends
+    #[arg(long, conflicts_with_all = ["once", "ascii"])]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DrainArgs {
     /// Accepts jobs again
     #[arg(long)]
@@ -190,6 +208,7 @@ impl Command {
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.jobs.json,
             Command::Pools(args) | Command::Status(args) => args.json,
+            Command::Top(args) => args.json,
             Command::Drain(args) => args.ask.json,
             Command::Events(args) => args.ask.json,
             _ => false,

@@ -25,6 +25,8 @@ mod shadow;
 
 mod queue;
 
+mod top;
+
 mod show;
 
 mod logs;
@@ -72,6 +74,7 @@ pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::text::{counted, local, table};
+pub(crate) use self::top::run as top;
 pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
 use crate::args::DaemonArgs;

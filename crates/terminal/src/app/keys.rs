@@ -1,0 +1,252 @@
+//! The keys.
+
+use miserly_api::submit::length_of_time;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{Action, App, Mode, Tab};
+use crate::{Detail, Request, What};
+
+/// The lines that a page of help or detail moves by.
+const PAGE: usize = 10;
+
+impl App {
+    /// Takes a key. Returns the action for the program, if the key needs more than another frame.
+    pub fn key(&mut self, key: KeyEvent) -> Option<Action> {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Some(Action::Quit),
+                KeyCode::Char('l') => Some(Action::Redraw),
+                _ => None,
+            };
+        }
+        self.notice = None;
+        let action = match std::mem::replace(&mut self.mode, Mode::List) {
+            Mode::List => self.list_key(key.code),
+            Mode::Help(top) => self.help_key(key.code, top),
+            Mode::Search(before, text) => self.search_key(key.code, before, text),
+            Mode::Extend(text) => self.extend_key(key.code, text),
+            Mode::Confirm(request) => self.confirm_key(key.code, request),
+            Mode::Detail(detail, below) => self.detail_key(key.code, detail, below),
+        };
+        self.settle();
+        action
+    }
+
+    fn list_key(&mut self, code: KeyCode) -> Option<Action> {
+        match code {
+            KeyCode::Char('q') | KeyCode::Esc | KeyCode::F(10) => return Some(Action::Quit),
+            KeyCode::Char('?') | KeyCode::F(1) => self.mode = Mode::Help(0),
+            KeyCode::Char('l') | KeyCode::Enter => return self.open_detail(),
+            KeyCode::Char('c') => self.confirm(What::Cancel),
+            KeyCode::Char('h') => self.confirm(What::Hold),
+            KeyCode::Char('r') => self.confirm(What::Release),
+            KeyCode::Char('e') => self.ask_time(),
+            _ => self.move_key(code),
+        }
+        None
+    }
+
+    /// Takes a key that sends no request.
+    fn move_key(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Up | KeyCode::Char('k') => self.list.step(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.list.step(1),
+            KeyCode::PageUp => self.list.turn(-1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.list.turn(1),
+            KeyCode::Home | KeyCode::Char('g') => self.list.select(0),
+            KeyCode::End | KeyCode::Char('G') => self.list.select(usize::MAX),
+            KeyCode::Tab => self.turn_tab(1),
+            KeyCode::BackTab => self.turn_tab(Tab::ALL.len() - 1),
+            KeyCode::F(number @ 2..=5) => self.list.tab = Tab::ALL[usize::from(number) - 2],
+            KeyCode::Char(number @ '1'..='4') => self.list.tab = Tab::ALL[number as usize - '1' as usize],
+            KeyCode::Char('m') => self.list.mine = !self.list.mine,
+            KeyCode::Char('s') => self.list.sort_next(),
+            KeyCode::Char('S') => self.list.reversed = !self.list.reversed,
+            KeyCode::Char('/') | KeyCode::F(7) => {
+                self.mode = Mode::Search(self.list.selected(), String::new());
+            }
+            KeyCode::Char('n') => self.find_next(false),
+            KeyCode::Char('N') => self.find_next(true),
+            _ => self.time_key(code),
+        }
+    }
+
+    /// Takes a key that changes the time that is shown.
+    fn time_key(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Left if self.is_past() => self.move_past(-1),
+            KeyCode::Right if self.is_past() => self.move_past(1),
+            KeyCode::Left => self.span.scroll(-1),
+            KeyCode::Right => self.span.scroll(1),
+            KeyCode::Char('+' | '=') => self.span.zoom_in(),
+            KeyCode::Char('-') => self.span.zoom_out(),
+            KeyCode::Char('t') => self.pause(),
+            KeyCode::Char('f') => self.follow(),
+            _ => {}
+        }
+    }
+
+    fn turn_tab(&mut self, by: usize) {
+        let at = Tab::ALL.iter().position(|tab| *tab == self.list.tab).unwrap_or(0);
+        self.list.tab = Tab::ALL[(at + by) % Tab::ALL.len()];
+    }
+
+    fn find_next(&mut self, backward: bool) {
+        if self.list.needle.is_empty() {
+            self.tell("nothing is searched; / starts a search", true);
+        } else if !self.list.find(&self.view.lines, backward, false) {
+            self.tell(format!("no job has \"{}\"", self.list.needle), true);
+        }
+    }
+
+    /// Stops at the present, from where the keys lead into the past.
+    fn pause(&mut self) {
+        if self.is_past() {
+            return self.follow();
+        }
+        self.past = Some(self.live.facts.now);
+        self.span.reset_shift();
+        self.show();
+    }
+
+    /// Moves the instant, at most up to the present.
+    fn move_past(&mut self, steps: i64) {
+        let by = steps * self.span.step() / 4;
+        self.past = self.past.map(|past| past.saturating_add(by).min(self.live.facts.now));
+        self.show();
+    }
+
+    fn follow(&mut self) {
+        self.past = None;
+        self.span.reset_shift();
+        self.show();
+    }
+
+    fn open_detail(&mut self) -> Option<Action> {
+        let number = self.list.selected()?;
+        self.mode = Mode::Detail(Detail { number, ..Detail::default() }, 0);
+        Some(Action::Detail(number))
+    }
+
+    /// Asks for the confirmation of a request on the selected job.
+    fn confirm(&mut self, what: What) {
+        if let Some(reason) = self.obstacle() {
+            return self.tell(reason, true);
+        }
+        let Some(line) = self.selected() else { return };
+        match Request::new(&line.job, what) {
+            Ok(request) => self.mode = Mode::Confirm(request),
+            Err(reason) => self.tell(reason, true),
+        }
+    }
+
+    fn ask_time(&mut self) {
+        self.confirm(What::Extend(0));
+        if matches!(self.mode, Mode::Confirm(_)) {
+            self.mode = Mode::Extend(String::new());
+        }
+    }
+
+    /// Returns why no request is possible.
+    fn obstacle(&self) -> Option<&'static str> {
+        match self.selected() {
+            _ if self.size.height < 3 => Some("the terminal is too low"),
+            _ if self.is_past() => Some("this is the past; f leads back to the present"),
+            None => Some("no job is selected"),
+            Some(_) => None,
+        }
+    }
+
+    fn extend_key(&mut self, code: KeyCode, text: String) -> Option<Action> {
+        match code {
+            KeyCode::Esc => {}
+            KeyCode::Enter => match length_of_time(&text) {
+                Ok(secs) => self.confirm(What::Extend(secs)),
+                Err(error) => {
+                    self.tell(error.to_string(), true);
+                    self.mode = Mode::Extend(text);
+                }
+            },
+            _ => self.mode = Mode::Extend(typed(text, code)),
+        }
+        None
+    }
+
+    fn confirm_key(&mut self, code: KeyCode, request: Request) -> Option<Action> {
+        if matches!(code, KeyCode::Char('y' | 'Y')) {
+            self.tell("asks the daemon", false);
+            return Some(Action::Ask(request));
+        }
+        self.tell("nothing is changed", false);
+        None
+    }
+
+    /// Searches while the text is typed, from the job that was selected before.
+    fn search_key(&mut self, code: KeyCode, before: Option<i64>, text: String) -> Option<Action> {
+        match code {
+            KeyCode::Enter => {
+                if !self.list.needle.is_empty() && !self.list.find(&self.view.lines, false, true) {
+                    self.tell(format!("no job has \"{}\"", self.list.needle), true);
+                }
+                return None;
+            }
+            KeyCode::Esc => {
+                self.list.select_job(before);
+                self.list.needle.clear();
+                return None;
+            }
+            _ => {}
+        }
+        let text = typed(text, code);
+        self.list.needle.clone_from(&text);
+        self.list.select_job(before);
+        self.list.find(&self.view.lines, false, true);
+        self.mode = Mode::Search(before, text);
+        None
+    }
+
+    fn help_key(&mut self, code: KeyCode, top: usize) -> Option<Action> {
+        self.mode = match code {
+            KeyCode::Up | KeyCode::Char('k') => Mode::Help(top.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => Mode::Help(top + 1),
+            KeyCode::PageUp => Mode::Help(top.saturating_sub(PAGE)),
+            KeyCode::PageDown | KeyCode::Char(' ') => Mode::Help(top + PAGE),
+            KeyCode::Home => Mode::Help(0),
+            KeyCode::End => Mode::Help(usize::MAX),
+            _ => return None,
+        };
+        self.mode = match self.mode {
+            Mode::Help(top) => Mode::Help(top.min(crate::draw::help_end(self.size))),
+            _ => return None,
+        };
+        None
+    }
+
+    fn detail_key(&mut self, code: KeyCode, detail: Detail, below: usize) -> Option<Action> {
+        let most = detail.log.len();
+        let below = match code {
+            KeyCode::Up | KeyCode::Char('k') => below + 1,
+            KeyCode::Down | KeyCode::Char('j') => below.saturating_sub(1),
+            KeyCode::PageUp => below + PAGE,
+            KeyCode::PageDown | KeyCode::Char(' ') => below.saturating_sub(PAGE),
+            KeyCode::Home | KeyCode::Char('g') => most,
+            KeyCode::End | KeyCode::Char('G') => 0,
+            KeyCode::Char('c' | 'h' | 'r' | 'e') => return self.list_key(code),
+            KeyCode::Char('q' | 'l') | KeyCode::Esc | KeyCode::Enter => return None,
+            _ => below,
+        };
+        let room = crate::draw::output_room(self, &detail);
+        self.mode = Mode::Detail(detail, below.min(most.saturating_sub(room)));
+        None
+    }
+}
+
+/// Returns a text after a key.
+fn typed(mut text: String, code: KeyCode) -> String {
+    match code {
+        KeyCode::Backspace => drop(text.pop()),
+        KeyCode::Char(letter) if !letter.is_control() => text.push(letter),
+        _ => {}
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! The shown part of the facts.
+
+use std::sync::Arc;
+
+use miserly_view::{Bars, Facts, Line, Moment, PoolFacts};
+
+use super::likely::for_chart;
+
+/// A minute, milliseconds.
+const MINUTE: i64 = 60_000;
+
+/// The state at an instant, ready to be drawn.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) facts: Arc<Facts>,
+    /// The moment, without its jobs.
+    pub(crate) moment: Moment,
+    /// The jobs of the moment: waiting, running, ended.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bars: Bars,
+}
+
+impl View {
+    /// Returns the shown part of these facts.
+    pub(crate) fn of(facts: &Arc<Facts>) -> View {
+        let mut moment = Moment::of(facts);
+        let mut lines = std::mem::take(&mut moment.waiting);
+        lines.append(&mut moment.running);
+        lines.append(&mut moment.ended);
+        View { facts: Arc::clone(facts), bars: Bars::of(&for_chart(facts)), moment, lines }
+    }
+}
+
+/// Returns whether two facts are shown in the same way.
+pub(crate) fn is_same(one: &Facts, other: &Facts) -> bool {
+    is_same_minute(one.now, other.now)
+        && one.account == other.account
+        && one.pools.len() == other.pools.len()
+        && one.pools.iter().zip(&other.pools).all(|(one, other)| is_same_pool(one, other))
+        && one.jobs == other.jobs
+}
+
+pub(crate) fn is_same_minute(one: i64, other: i64) -> bool {
+    one.div_euclid(MINUTE) == other.div_euclid(MINUTE)
+}
+
+/// Returns whether two pools are the same. The begin of the first slice is the present, which does not count.
+fn is_same_pool(one: &PoolFacts, other: &PoolFacts) -> bool {
+    let free = |pool: &PoolFacts| pool.slices.first().map(|first| (first.cpus, first.cpus_free));
+    let later = |pool: &PoolFacts| pool.slices.get(1..).unwrap_or_default().to_vec();
+    free(one) == free(other)
+        && later(one) == later(other)
+        && PoolFacts { slices: vec![], ..one.clone() } == PoolFacts { slices: vec![], ..other.clone() }
+}

@@ -1,0 +1,44 @@
+//! The thread that sends requests to the daemon, so that the view does not wait for answers.
+
+use std::sync::mpsc::Receiver;
+
+use miserly_api::client::{Client, ClientError};
+
+use crate::{Action, Detail, Request, What};
+
+/// An answer of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The request was carried out.
+    Done(String),
+    /// It was not: the reason.
+    Refused(String),
+    /// The detail of a job.
+    Detail(Detail),
+}
+
+/// Sends requests until the sender of actions is gone, and passes the answers on.
+pub(crate) fn serve(client: &Client, actions: &Receiver<Action>, mut answer: impl FnMut(Answer)) {
+    for action in actions {
+        answer(match action {
+            Action::Quit | Action::Redraw => continue,
+            Action::Ask(request) => match send(client, &request) {
+                Ok(()) => Answer::Done(request.done()),
+                Err(error) => Answer::Refused(error.to_string()),
+            },
+            Action::Detail(number) => match client.job(number) {
+                Ok(job) => Answer::Detail(Detail::of(&job)),
+                Err(error) => Answer::Refused(error.to_string()),
+            },
+        });
+    }
+}
+
+fn send(client: &Client, request: &Request) -> Result<(), ClientError> {
+    match request.what {
+        What::Cancel => client.cancel(request.job, false).map(drop),
+        What::Hold => client.hold(request.job, false).map(drop),
+        What::Release => client.release(request.job).map(drop),
+        What::Extend(secs) => client.extend(request.job, secs as f64).map(drop),
+    }
+}

@@ -1,0 +1,142 @@
+//! The chart: the jobs in their time and their rows.
+
+use miserly_view::{Group, Kind, TileRequest};
+use ratatui::layout::Rect;
+
+use super::axis::times;
+use super::cells::Cells;
+use super::pen::{Pen, width};
+use crate::App;
+use crate::look::Role;
+
+/// The most columns, and the most rows of a group.
+const CELLS_MOST: u16 = 1024;
+
+/// The part of the time that is drawn.
+#[derive(Clone, Copy)]
+struct Scale {
+    from: i64,
+    column: i64,
+    columns: usize,
+}
+
+pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
+    if area.height < 2 {
+        return;
+    }
+    let gutter = gutter(app, area.width);
+    let inner = Rect { x: area.x + gutter, width: (area.width - gutter).min(CELLS_MOST), ..area };
+    let now = app.view.facts.now;
+    let columns = usize::from(inner.width.max(1));
+    let (from, column) = app.span.columns(now, columns);
+    let scale = Scale { from, column, columns };
+    for (place, text) in times(&app.view.facts, from, column, columns) {
+        pen.write(inner, 0, to_u16(place), &text, Role::Dim);
+    }
+    let mut line = 1;
+    for (place, (group, height)) in app.view.bars.groups.iter().zip(heights(app, area.height - 1)).enumerate()
+    {
+        let rows = Rect { y: inner.y + line, height, ..inner };
+        pen.write(Rect { width: gutter.saturating_sub(1), ..area }, line, 0, &group.name, Role::Title);
+        draw_group(pen, rows, app, (place, group), scale);
+        line += height;
+    }
+}
+
+/// Returns the columns of the names.
+fn gutter(app: &App, most: u16) -> u16 {
+    let name = app.view.bars.groups.iter().map(|group| width(&group.name)).max().unwrap_or(0);
+    (to_u16(name) + 1).min(most / 6).min(17)
+}
+
+/// Divides the rows of the chart among the groups: each has one, and the others go to the group with the most processors for a row.
+fn heights(app: &App, rows: u16) -> Vec<u16> {
+    let groups = &app.view.bars.groups;
+    let mut heights: Vec<u16> = groups.iter().zip(0..rows).map(|_| 1).collect();
+    let mut left = rows.saturating_sub(to_u16(heights.len()));
+    while left > 0 {
+        let crowded = |at: &usize| groups[*at].rows > u32::from(heights[*at]);
+        let density = |at: &usize| u64::from(groups[*at].rows) * 1024 / u64::from(heights[*at]);
+        let Some(most) = (0..heights.len()).filter(crowded).max_by_key(density) else { break };
+        heights[most] += 1;
+        left -= 1;
+    }
+    heights
+}
+
+fn draw_group(pen: &mut Pen<'_>, area: Rect, app: &App, (place, group): (usize, &Group), scale: Scale) {
+    let Scale { from, column, columns } = scale;
+    let bands = usize::from(area.height);
+    let request = TileRequest { group: place, from, column, columns, bands };
+    let Some(tile) = app.view.bars.tile(&request) else { return };
+    let cells = Cells::of(&tile, &request, group.rows, app.view.facts.now);
+    let selected = app.list.selected();
+    for band in 0..bands {
+        let line = to_u16(bands - 1 - band);
+        for column in 0..columns {
+            let cell = cells.at(column, band);
+            if let Some((kind, most)) = cell.kind() {
+                let chosen = selected == Some(cell.job());
+                let (glyph, role) = if chosen { ("▚", Role::Own) } else { glyph(kind, most) };
+                pen.write(area, line, to_u16(column), glyph, role);
+            }
+        }
+    }
+    let now = scale.column_of(app.view.facts.now);
+    draw_now(pen, area, now);
+    for (from, _, job, ..) in &tile.bars {
+        label(pen, area, &cells, *job, (from - scale.from).div_euclid(scale.column), now);
+    }
+}
+
+/// Returns the character of a kind: a lighter one if less than half of the cell is taken.
+fn glyph(kind: Kind, most: bool) -> (&'static str, Role) {
+    match (kind, most) {
+        (Kind::Ran, true) => ("█", Role::Ran),
+        (Kind::Ran, false) => ("▄", Role::Ran),
+        (Kind::Running, true) => ("▓", Role::Running),
+        (Kind::Running, false) => ("▄", Role::Running),
+        (Kind::Promised, true) => ("░", Role::Promised),
+        (Kind::Planned | Kind::Likely, true) => ("░", Role::Planned),
+        (Kind::Promised, false) => ("·", Role::Promised),
+        (Kind::Planned | Kind::Likely, false) => ("·", Role::Planned),
+        (Kind::Idle, _) => ("▒", Role::Idle),
+    }
+}
+
+/// Writes the number of a job at the begin of its bar, beside the line of the present, if the bar has room there.
+fn label(pen: &mut Pen<'_>, area: Rect, cells: &Cells, job: i64, begin: i64, now: Option<usize>) {
+    let text = job.to_string();
+    let first = usize::try_from(begin.saturating_add(1)).unwrap_or(0);
+    let first = match now {
+        Some(now) if (first..first + text.len()).contains(&now) => now + 1,
+        _ => first,
+    };
+    let last = first + text.len();
+    let has_room = |band: usize| (first..last).all(|column| cells.at(column, band).job() == job);
+    let bands: Vec<usize> = (0..cells.bands).filter(|band| last < cells.columns && has_room(*band)).collect();
+    if let Some(band) = bands.get(bands.len() / 2) {
+        pen.write(area, to_u16(cells.bands - 1 - band), to_u16(first), &text, Role::Own);
+    }
+}
+
+impl Scale {
+    /// Returns the column of an instant, if it is shown.
+    fn column_of(self, at: i64) -> Option<usize> {
+        let column = at.saturating_sub(self.from).div_euclid(self.column);
+        usize::try_from(column).ok().filter(|column| *column < self.columns)
+    }
+}
+
+/// Draws a line at the present.
+fn draw_now(pen: &mut Pen<'_>, area: Rect, now: Option<usize>) {
+    for line in 0..area.height {
+        if let Some(column) = now {
+            pen.write(area, line, to_u16(column), "│", Role::Now);
+        }
+    }
+}
+
+fn to_u16(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}

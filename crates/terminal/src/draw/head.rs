@@ -1,0 +1,48 @@
+//! The first line: the machine, the time, and the record of promises and forecasts.
+
+use miserly_view::{Account, ForecastAccount, plain};
+use ratatui::layout::Rect;
+
+use super::pen::Pen;
+use crate::App;
+use crate::look::Role;
+
+pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
+    let moment = &app.view.moment;
+    let mut parts = vec![(plain(&moment.title), Role::Title), (format!("  {}", time(app)), Role::Plain)];
+    if app.problem().is_some() {
+        parts.push((" NO ANSWER from the daemon".to_owned(), Role::Bad));
+    }
+    if app.is_past() {
+        parts.push((" PAST".to_owned(), Role::Chosen));
+    }
+    parts.extend(account(&moment.account));
+    pen.write_parts(area, 0, &parts);
+}
+
+/// Returns the instant, to the minute in the present.
+fn time(app: &App) -> &str {
+    let text = &*app.view.moment.text;
+    if app.is_past() { text } else { text.get(..text.len().saturating_sub(3)).unwrap_or(text) }
+}
+
+fn account(account: &Account) -> Vec<(String, Role)> {
+    let Account { promises, kept, broken, late, forecasts } = account;
+    let role = if *broken > 0 || *late > 0 { Role::Plain } else { Role::Good };
+    let mut parts = vec![(format!("  promises: {kept} kept of {promises}"), role)];
+    if *broken > 0 {
+        parts.push((format!(", {broken} broken"), Role::Bad));
+    }
+    if *late > 0 {
+        parts.push((format!(", {late} late"), Role::Bad));
+    }
+    parts.extend(forecasts.as_ref().filter(|forecasts| forecasts.audited > 0).map(forecast));
+    parts
+}
+
+/// Returns the share of the jobs that started by the bound of 95 %.
+fn forecast(forecasts: &ForecastAccount) -> (String, Role) {
+    let [.., kept] = forecasts.kept;
+    let share = kept.saturating_mul(100) / forecasts.audited.max(1);
+    (format!("  95 % bounds: {share} % held of {}", forecasts.audited), Role::Plain)
+}

@@ -1,0 +1,47 @@
+//! Draws the view.
+
+mod areas;
+
+mod pen;
+
+mod head;
+
+mod pools;
+
+mod axis;
+
+mod cells;
+
+mod chart;
+
+mod table;
+
+mod foot;
+
+mod pages;
+
+use ratatui::buffer::Buffer;
+
+pub(crate) use self::areas::Areas;
+pub(crate) use self::pages::{help_end, output_room};
+use self::pen::Pen;
+use crate::App;
+use crate::app::Mode;
+
+/// Draws the view into a buffer.
+pub(crate) fn draw(app: &App, buffer: &mut Buffer) {
+    let areas = Areas::of(app, app.size);
+    let mut pen = Pen { buffer, look: app.look };
+    head::draw(&mut pen, areas.head, app);
+    match &app.mode {
+        Mode::Help(top) => pages::help(&mut pen, areas.body, *top),
+        Mode::Detail(detail, below) => pages::detail(&mut pen, areas.body, app, detail, *below),
+        _ => {
+            pools::draw(&mut pen, areas.pools, app);
+            chart::draw(&mut pen, areas.chart, app);
+            table::draw(&mut pen, areas.table, app);
+            foot::sentence(&mut pen, areas.sentence, app);
+        }
+    }
+    foot::keys(&mut pen, areas.foot, app);
+}

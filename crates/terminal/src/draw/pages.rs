@@ -1,0 +1,89 @@
+//! The page of the keys, and the detail of a job.
+
+use ratatui::layout::{Rect, Size};
+
+use super::Areas;
+use super::pen::{Pen, wrapped};
+use crate::look::Role;
+use crate::{App, Detail};
+
+/// The keys and the characters of the chart.
+const HELP: [&str; 27] = [
+    "Up Down k j         select a job          PageUp PageDown  a page of jobs",
+    "Home End g G        first and last job    Tab, 1-4, F2-F5  all, waiting, running, ended",
+    "m                   only my jobs, or all  s, S             sort by the next column; reverse",
+    "/                   search name, number, user; n, N: next and previous match",
+    "l Enter             detail of the job, with the end of its output",
+    "",
+    "c                   cancel the job",
+    "h                   hold the waiting job",
+    "r                   release the held job",
+    "e                   extend the time limit of the job",
+    "                    Each tells its effect first, and waits for y.",
+    "",
+    "Left Right          move the chart        + -              a shorter or longer time",
+    "t                   stop the time; then Left and Right lead through the past",
+    "f                   back to the present",
+    "",
+    "? F1                this page             Ctrl-L           draw the terminal again",
+    "q Esc F10 Ctrl-C    end",
+    "",
+    "Pools:  █ held by jobs   ▒ free, but reserved within an hour   · free",
+    "Chart:  each row is one processor or several, from the bottom",
+    "        █ ran   ▓ runs, up to its latest end   ░ promised or planned window",
+    "        ▄ · less than half of the place   ▒ on idle processors",
+    "        ▚ the selected job   │ now",
+    "Table:  START: by = promised at the latest, plan = planned and not promised",
+    "        LIKELY: the median of the forecast   END: by = at the latest",
+    "        The last 50 ended jobs are listed.",
+];
+
+/// Returns the first line of the last part of the help, on a terminal of this size.
+pub(crate) fn help_end(size: Size) -> usize {
+    HELP.len().saturating_sub(usize::from(size.height.saturating_sub(2)))
+}
+
+/// Returns the lines of an output that the detail of a job shows at a time.
+pub(crate) fn output_room(app: &App, detail: &Detail) -> usize {
+    let body = Areas::of(app, app.size).body;
+    usize::from(body.height).saturating_sub(heading(app, detail, body.width).len() + 1)
+}
+
+pub(super) fn help(pen: &mut Pen<'_>, area: Rect, top: usize) {
+    for (line, text) in (0..area.height).zip(HELP.iter().skip(top)) {
+        pen.write(area, line, 0, text, Role::Plain);
+    }
+}
+
+pub(super) fn detail(pen: &mut Pen<'_>, area: Rect, app: &App, detail: &Detail, below: usize) {
+    let mut line = 0;
+    for (text, role) in heading(app, detail, area.width) {
+        pen.write(area, line, 0, &text, role);
+        line += 1;
+    }
+    let title =
+        if below > 0 { format!("output, up to {below} lines before its end:") } else { "output:".to_owned() };
+    pen.write(area, line, 0, &title, Role::Title);
+    line += 1;
+    let room = usize::from(area.height.saturating_sub(line));
+    let last = detail.log.len().saturating_sub(below);
+    for (text, line) in detail.log[last.saturating_sub(room)..last].iter().zip(line..area.height) {
+        pen.write(area, line, 0, text, Role::Plain);
+    }
+}
+
+/// Returns the lines above the output.
+fn heading(app: &App, detail: &Detail, width: u16) -> Vec<(String, Role)> {
+    let mut lines = vec![];
+    let found = app.view.lines.iter().find(|line| line.job.number == detail.number);
+    if let Some(line) = found {
+        let title =
+            format!("job {}  {}  {}  {}", line.job.label, line.job.name, line.job.user, line.job.word);
+        lines.push((title, Role::Title));
+        let sentence = wrapped(&line.sentence, usize::from(width));
+        lines.extend(sentence.into_iter().map(|text| (text, Role::Plain)));
+    }
+    let head = detail.head.iter().flat_map(|text| wrapped(text, usize::from(width)));
+    lines.extend(head.map(|text| (text, Role::Plain)));
+    lines
+}

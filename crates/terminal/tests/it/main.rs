@@ -1,0 +1,11 @@
+//! The view on a terminal of the test: its frames and its keys.
+
+mod support;
+
+mod drawing;
+
+mod keys;
+
+mod requests;
+
+mod robust;
