@@ -6,7 +6,8 @@ use std::sync::Arc;
 use miserly_follow::{Board, Posted};
 use miserly_view::{Bars, Change, Facts, Group, Moment, changes};
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 /// The most changes that are remembered.
 const CHANGES_MOST: usize = 100;
@@ -18,7 +19,7 @@ const LISTED_MOST: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) facts: Arc<Facts>,
-    pub(crate) bars: Bars,
+    pub(crate) bars: Arc<Bars>,
     pub(crate) state: PageState,
 }
 
@@ -68,30 +69,48 @@ pub(crate) fn shortened(mut moment: Moment) -> Moment {
     moment
 }
 
-/// Returns what the page shows, kept up to date by a task.
-pub(crate) fn show(board: &Board, actions: bool) -> watch::Receiver<Arc<Shown>> {
-    let mut source = board.subscribe();
-    let first = source.borrow_and_update().clone();
-    let shown = Arc::new(shown(&first, VecDeque::new(), actions));
-    let (sender, receiver) = watch::channel(shown);
-    tokio::spawn(async move {
-        while source.changed().await.is_ok() {
-            let posted = source.borrow_and_update().clone();
-            let before = Arc::clone(&sender.borrow());
-            let next = tokio::task::spawn_blocking(move || next(&before, &posted, actions)).await;
-            let Ok(next) = next else { return };
-            if sender.send(Arc::new(next)).is_err() {
-                return;
-            }
+/// What the page shows, made when somebody asks and the facts have changed.
+#[derive(Debug)]
+pub(crate) struct Live {
+    board: Board,
+    actions: bool,
+    /// The last one, and the instant from which on a new one may be made.
+    last: Mutex<(Arc<Shown>, Instant)>,
+}
+
+impl Live {
+    /// Returns the page of these facts.
+    pub(crate) fn new(board: &Board, actions: bool) -> Live {
+        let first = shown(&board.latest(), VecDeque::new(), actions);
+        Live { board: board.clone(), actions, last: Mutex::new((Arc::new(first), Instant::now())) }
+    }
+
+    /// Returns a receiver of changes of the facts.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Posted> {
+        self.board.subscribe()
+    }
+
+    /// Returns what is to be shown now. All that ask at once share it. The making takes a fifth of a processor at most.
+    pub(crate) async fn latest(&self) -> Arc<Shown> {
+        let mut last = self.last.lock().await;
+        if self.board.latest().version == last.0.state.version {
+            return Arc::clone(&last.0);
         }
-    });
-    receiver
+        tokio::time::sleep_until(last.1).await;
+        let (before, posted, actions) = (Arc::clone(&last.0), self.board.latest(), self.actions);
+        let begun = Instant::now();
+        let made = tokio::task::spawn_blocking(move || next(&before, &posted, actions)).await;
+        let took = begun.elapsed();
+        let shown = made.unwrap_or_else(|_| failed(&last.0));
+        *last = (Arc::new(shown), Instant::now() + 4 * took);
+        Arc::clone(&last.0)
+    }
 }
 
 fn shown(posted: &Posted, changes: VecDeque<Change>, actions: bool) -> Shown {
     let bars = Bars::of(&posted.facts);
     let state = PageState::new(posted, &bars, changes, actions);
-    Shown { facts: Arc::clone(&posted.facts), bars, state }
+    Shown { facts: Arc::clone(&posted.facts), bars: Arc::new(bars), state }
 }
 
 fn next(before: &Shown, posted: &Posted, actions: bool) -> Shown {
@@ -101,4 +120,11 @@ fn next(before: &Shown, posted: &Posted, actions: bool) -> Shown {
     }
     recent.truncate(CHANGES_MOST);
     shown(posted, recent, actions)
+}
+
+/// Returns the last page with a problem: its successor could not be made.
+fn failed(last: &Shown) -> Shown {
+    let problem = Some("a defect of miserly ui; its standard error has the details".to_owned());
+    let state = PageState { problem, ..last.state.clone() };
+    Shown { facts: Arc::clone(&last.facts), bars: Arc::clone(&last.bars), state }
 }

@@ -15,12 +15,11 @@ use futures_util::stream::{Stream, unfold};
 use miserly_api::client::DaemonSocket;
 use miserly_view::{Moment, TileRequest};
 use serde::Deserialize;
-use tokio::sync::watch;
 
 use crate::actions::{self, Action, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
-use crate::live::{Shown, shortened};
+use crate::live::{Live, shortened};
 use crate::{assets, page};
 
 /// The shortest time between two events of a stream.
@@ -30,7 +29,7 @@ const EVENTS_EVERY: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) guard: Arc<Guard>,
-    pub(crate) shown: watch::Receiver<Arc<Shown>>,
+    pub(crate) live: Arc<Live>,
     /// The daemon, if there is one.
     pub(crate) daemon: Option<DaemonSocket>,
     /// Whether jobs can be changed.
@@ -40,10 +39,6 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    fn latest(&self) -> Arc<Shown> {
-        Arc::clone(&self.shown.borrow())
-    }
-
     fn daemon(&self) -> Result<DaemonSocket, Refusal> {
         let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no daemon behind this page");
         self.daemon.clone().ok_or_else(none)
@@ -103,12 +98,14 @@ async fn index(
     let html = |body: String| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], body);
     let Some(token) = visit.token else {
         let proxied = site.guard.is_proxied(&headers);
-        return html(page::page(proxied.then(|| site.latest()).as_deref(), None)).into_response();
+        let shown = if proxied { Some(site.live.latest().await) } else { None };
+        return html(page::page(shown.as_deref(), None)).into_response();
     };
     match site.guard.keys.exchange(&token) {
         Ok(Some(key)) => {
             (site.used)();
-            html(page::page(Some(&site.latest()), Some(&key))).into_response()
+            let shown = site.live.latest().await;
+            html(page::page(Some(&shown), Some(&key))).into_response()
         }
         Ok(None) => (StatusCode::UNAUTHORIZED, html(page::used_link())).into_response(),
         Err(error) => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no random bytes: {error}"))
@@ -117,20 +114,21 @@ async fn index(
 }
 
 async fn state(State(site): State<Site>) -> Response {
-    Json(&site.latest().state).into_response()
+    Json(&site.live.latest().await.state).into_response()
 }
 
 /// A stream of states: the present one, and a new one after each change. Changes in a row are merged.
 async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let mut shown = site.shown.clone();
-    shown.mark_changed();
-    let stream = unfold(shown, |mut shown| async move {
-        shown.changed().await.ok()?;
-        let latest = Arc::clone(&shown.borrow_and_update());
+    let live = Arc::clone(&site.live);
+    let mut posted = live.subscribe();
+    posted.mark_changed();
+    let stream = unfold((live, posted), |(live, mut posted)| async move {
+        posted.changed().await.ok()?;
+        let latest = live.latest().await;
         let id = latest.state.version.to_string();
         let event = Event::default().event("state").id(id).json_data(&latest.state).unwrap_or_default();
         tokio::time::sleep(EVENTS_EVERY).await;
-        Some((Ok(event), shown))
+        Some((Ok(event), (live, posted)))
     });
     Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }
@@ -145,13 +143,13 @@ async fn moment(
     State(site): State<Site>,
     Query(Instant { at }): Query<Instant>,
 ) -> Result<Json<Moment>, Refusal> {
-    let shown = site.latest();
+    let shown = site.live.latest().await;
     let made = move || shortened(Moment::of(&shown.facts.at(at.min(shown.facts.now))));
     blocking(made).await.map(Json)
 }
 
 async fn tile(State(site): State<Site>, Query(request): Query<TileRequest>) -> Result<Response, Refusal> {
-    let shown = site.latest();
+    let shown = site.live.latest().await;
     let made = move || shown.bars.tile(&request).map(|tile| serde_json::to_vec(&tile).unwrap_or_default());
     let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the chart");
     let body = blocking(made).await?.ok_or_else(wrong)?;

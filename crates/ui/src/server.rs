@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::guard::{Guard, Proxy};
 use crate::key::Keys;
-use crate::live::show;
+use crate::live::Live;
 use crate::routes::{Site, router};
 
 /// The options of a server.
@@ -87,7 +87,7 @@ impl Server {
             let guard = Arc::clone(&self.guard);
             let site = Site {
                 guard: self.guard,
-                shown: show(board, actions),
+                live: Arc::new(Live::new(board, actions)),
                 daemon: self.options.daemon,
                 actions,
                 used: Arc::new(move || used(&link(&guard))),

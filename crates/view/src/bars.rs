@@ -97,7 +97,7 @@ impl Index {
     /// Returns the bars of a class that may have a part between two instants. O(log n + result).
     pub(crate) fn within(&self, class: usize, from: i64, to: i64) -> &[Bar] {
         let Some(bars) = self.classes.get(class) else { return &[] };
-        let longest = 1i64.checked_shl(u32::try_from(class + 1).unwrap_or(u32::MAX)).unwrap_or(i64::MAX);
+        let longest = if class < 62 { 1i64 << (class + 1) } else { i64::MAX };
         let first = bars.partition_point(|bar| bar.from < from.saturating_sub(longest));
         let last = bars.partition_point(|bar| bar.from < to);
         bars.get(first..last).unwrap_or(&[])
@@ -115,11 +115,13 @@ impl Bars {
     pub fn of(facts: &Facts) -> Bars {
         let mut bars = Bars::default();
         for (pool, known) in facts.pools.iter().enumerate() {
-            let jobs: Vec<&Job> = facts.jobs.iter().filter(|job| job.pool == pool).collect();
+            let jobs: Vec<&Job> =
+                facts.jobs.iter().map(|job| &**job).filter(|job| job.pool == pool).collect();
             let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
             let procs = known.cpus.max(most.unwrap_or(0));
-            let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
-            bars.add_group(known.name.clone(), procs, in_window.collect());
+            let mut in_window: Vec<_> = jobs.iter().filter_map(|job| bar_of(facts.now, job)).collect();
+            keep_first_likely(&mut in_window, procs);
+            bars.add_group(known.name.clone(), procs, in_window);
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
             if !idle.is_empty() {
                 bars.add_group(format!("{}, on idle processors", known.name), procs, idle);
@@ -148,6 +150,22 @@ impl Bars {
         self.groups.push(Group { name, rows: lanes.rows(), unit: lanes.unit(), procs });
         self.indexes.push(index);
     }
+}
+
+/// Of the bars that are only likely, keeps the first ones that fit side by side into their pool. Likely starts overlap, and a long
+/// queue of them would hide the other jobs.
+fn keep_first_likely(bars: &mut Vec<(Bar, &Job)>, procs: u64) {
+    bars.sort_by_key(|(bar, _)| (bar.from, bar.job));
+    let mut free = procs;
+    bars.retain(|(bar, job)| {
+        if bar.kind != Kind::Likely {
+            return true;
+        }
+        let fits = job.procs <= free;
+        // Later jobs do not pass this one.
+        free = if fits { free - job.procs } else { 0 };
+        fits
+    });
 }
 
 /// Returns the bar of a job in its window: past, present or to come.

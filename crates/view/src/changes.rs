@@ -1,6 +1,7 @@
 //! What changed between two instants.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -26,8 +27,8 @@ pub struct Change {
 
 /// Returns what changed between two facts about the same machine, by job. O(n log n) for n jobs.
 pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
-    let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, job)).collect();
-    let change = |job: &Job| {
+    let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, &**job)).collect();
+    let change = |job: &Arc<Job>| {
         let told = told(after, known.get(&job.number).copied(), job)?;
         let sentence = format!("job {} ({}, {}) {told}", job.label, job.name, job.user);
         let text = after.clock.exact(after.now);
@@ -39,31 +40,47 @@ pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
 /// Returns what became of a job, if it is worth a line.
 fn told(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
     let text = |at: i64| after.clock.instant(at, after.now);
-    let Some(before) = before else {
-        let promise = job.promised.map_or_else(String::new, |start| format!("; starts by {}", text(start)));
-        return Some(format!("was submitted{promise}"));
+    let state = match before {
+        None => Some(new(job, &text)),
+        Some(before) => (before.state != job.state).then(|| entered(before.state, job)),
     };
-    if before.state != job.state {
-        return Some(match (before.state, job.state) {
-            (_, State::Ended) => format!("ended: {}", job.word),
-            (State::Suspended, State::Running) => "was resumed".to_owned(),
-            (_, State::Running) => format!("started on {}", counted(job.procs, "processor")),
-            (_, State::Suspended) => "was suspended".to_owned(),
-            (_, State::Opportunistic) => "runs on idle processors".to_owned(),
-            (_, State::Parked) => "was stopped on idle processors".to_owned(),
-            (_, State::Held) => "was held".to_owned(),
-            (_, State::Waiting) => "waits again".to_owned(),
-        });
+    let broke = job.broken && before.is_none_or(|before| !before.broken);
+    let parts: Vec<String> =
+        state.into_iter().chain(broke.then(|| "has a broken promise".to_owned())).collect();
+    if !parts.is_empty() {
+        return Some(parts.join("; "));
     }
-    if job.broken && !before.broken {
-        return Some("has a broken promise".to_owned());
-    }
+    let before = before?;
     let (from, to) = before.promised.zip(job.promised)?;
-    if (from - to).abs() < MOVED_LEAST {
+    let moved = from.saturating_sub(to).saturating_abs();
+    if moved < MOVED_LEAST {
         return None;
     }
     let how = if to < from { "earlier" } else { "later" };
-    Some(format!("starts {} {how}: by {}", span((from - to).abs()), text(to)))
+    Some(format!("starts {} {how}: by {}", span(moved), text(to)))
+}
+
+/// Returns the words for a job that was not known before.
+fn new(job: &Job, text: &dyn Fn(i64) -> String) -> String {
+    match (job.state, job.promised) {
+        (State::Waiting, Some(start)) => format!("was submitted; starts by {}", text(start)),
+        (State::Waiting, None) => "was submitted".to_owned(),
+        _ => format!("was submitted, and {}", entered(State::Waiting, job)),
+    }
+}
+
+/// Returns the words for the state that a job entered.
+fn entered(before: State, job: &Job) -> String {
+    match (before, job.state) {
+        (_, State::Ended) => format!("ended: {}", job.word),
+        (State::Suspended, State::Running) => "was resumed".to_owned(),
+        (_, State::Running) => format!("started on {}", counted(job.procs, "processor")),
+        (_, State::Suspended) => "was suspended".to_owned(),
+        (_, State::Opportunistic) => "runs on idle processors".to_owned(),
+        (_, State::Parked) => "was stopped on idle processors".to_owned(),
+        (_, State::Held) => "was held".to_owned(),
+        (_, State::Waiting) => "waits again".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -79,7 +96,7 @@ mod tests {
             live: true,
             uid: None,
             pools: vec![],
-            jobs,
+            jobs: jobs.into_iter().map(Arc::new).collect(),
             account: Account::default(),
         }
     }
@@ -110,6 +127,7 @@ mod tests {
             job(2, State::Waiting, 0),
             job(3, State::Waiting, 599_000),
             job(4, State::Waiting, 600_000),
+            Job { broken: true, ..job(5, State::Running, 0) },
         ]);
         let sentences: Vec<String> =
             changes(&before, &after).into_iter().map(|change| change.sentence).collect();
@@ -119,6 +137,7 @@ mod tests {
                 "job 1 (sort, ann) started on 2 processors",
                 "job 2 (sort, ann) starts 10 min earlier: by 00:00",
                 "job 4 (sort, ann) was submitted; starts by 00:10",
+                "job 5 (sort, ann) was submitted, and started on 2 processors; has a broken promise",
             ]
         );
         assert_eq!(changes(&after, &after), []);

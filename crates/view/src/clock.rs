@@ -49,14 +49,15 @@ impl Clock {
 }
 
 fn zoned(zone: &TimeZone, at: i64) -> jiff::Zoned {
-    Timestamp::from_millisecond(at).unwrap_or(Timestamp::MAX).to_zoned(zone.clone())
+    let outside = if at < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_millisecond(at).unwrap_or(outside).to_zoned(zone.clone())
 }
 
 fn wall(zone: &TimeZone, at: i64, now: i64) -> String {
     let (then, now) = (zoned(zone, at), zoned(zone, now));
     let format = if then.date() == now.date() {
         "%H:%M"
-    } else if (at - now.timestamp().as_millisecond()).abs() < 6 * DAY {
+    } else if at.saturating_sub(now.timestamp().as_millisecond()).saturating_abs() < 6 * DAY {
         "%a %H:%M"
     } else {
         "%Y-%m-%d %H:%M"

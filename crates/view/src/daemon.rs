@@ -1,5 +1,7 @@
 //! The facts that a daemon tells.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason};
@@ -13,8 +15,8 @@ pub struct DaemonFacts<'a> {
     pub status: &'a Status,
     /// The free capacity of its pools.
     pub pools: &'a Pools,
-    /// The jobs, each made by [`job_of`].
-    pub jobs: Vec<Job>,
+    /// The jobs, each made by [`job_of`]. Jobs in no queue are in the pool after those of the queues.
+    pub jobs: Vec<Arc<Job>>,
     /// The instant.
     pub now: Timestamp,
     /// The zone in which instants are written.
@@ -28,13 +30,18 @@ pub struct DaemonFacts<'a> {
 impl From<DaemonFacts<'_>> for Facts {
     fn from(daemon: DaemonFacts<'_>) -> Facts {
         let DaemonFacts { status, pools, jobs, now, zone, uid, machine } = daemon;
+        let mut in_pools: Vec<PoolFacts> =
+            status.queues.iter().map(|queue| pool_of(queue, &pools.pools)).collect();
+        if jobs.iter().any(|job| job.pool == in_pools.len()) {
+            in_pools.push(PoolFacts { name: "in no queue".to_owned(), ..PoolFacts::default() });
+        }
         Facts {
             now: now.as_millisecond(),
             clock: Clock::Wall(zone),
             title: machine.to_owned(),
             live: true,
             uid: Some(uid),
-            pools: status.queues.iter().map(|queue| pool_of(queue, &pools.pools)).collect(),
+            pools: in_pools,
             jobs,
             account: Account::of(status),
         }
@@ -56,15 +63,14 @@ fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
     }
 }
 
-/// Returns a job of a daemon with these queues. Returns `None` if it is in none of them.
-pub fn job_of(job: &JobView, queues: &[QueueStatus]) -> Option<Job> {
-    let pool = queues.iter().position(|queue| queue.name == job.queue)?;
+/// Returns a job of a daemon, in this pool.
+pub fn job_of(job: &JobView, pool: usize) -> Job {
     let promise = job.promise.as_ref();
     let window = promise.and_then(|promise| promise.now);
     let Course { state, start, end, cpus } = course(&job.phase);
     #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
     let limit = (job.time * 1000.0) as i64;
-    Some(Job {
+    Job {
         number: job.number,
         label: job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number)),
         name: plain(&job.name),
@@ -85,10 +91,11 @@ pub fn job_of(job: &JobView, queues: &[QueueStatus]) -> Option<Job> {
         planned: job.planned.map(Timestamp::as_millisecond),
         likely: job
             .forecast
+            .filter(|_| state.is_before_start())
             .map(|likely| [likely.median, likely.by_80, likely.by_95].map(Timestamp::as_millisecond)),
         cpus: ranges(cpus),
         causes: job.reasons.iter().map(cause).collect(),
-    })
+    }
 }
 
 /// The state of a job and its times.

@@ -1,5 +1,7 @@
 //! The facts about a machine and its jobs at an instant.
 
+use std::sync::Arc;
+
 use miserly_api::model::Slice;
 use serde::Serialize;
 
@@ -25,7 +27,7 @@ pub struct Facts {
     /// The pools.
     pub pools: Vec<PoolFacts>,
     /// The unfinished jobs, and those that ended, as far as they are known.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<Arc<Job>>,
     /// What became of promises and forecasts.
     pub account: Account,
 }
@@ -132,8 +134,11 @@ impl Facts {
             .map(|pool| PoolFacts { held: 0, memory_held: 0, slices: vec![], ..pool.clone() })
             .collect();
         // Of the jobs that had ended, those of the last day count for what is shown.
-        let counts = |job: &&Job| job.state != State::Ended || job.end.is_none_or(|end| end > now - DAY);
-        let jobs: Vec<Job> = self.jobs.iter().filter(counts).filter_map(|job| job.at(now)).collect();
+        let day_before = now.saturating_sub(DAY);
+        let counts =
+            |job: &&Arc<Job>| job.state != State::Ended || job.end.is_none_or(|end| end > day_before);
+        let jobs: Vec<Arc<Job>> =
+            self.jobs.iter().filter(counts).filter_map(|job| Job::at(job, now)).collect();
         for job in jobs.iter().filter(|job| job.state == State::Running) {
             if let Some(pool) = pools.get_mut(job.pool) {
                 pool.held += job.procs;
@@ -159,20 +164,22 @@ impl Facts {
 
 impl Job {
     /// Returns the job as it was at an earlier instant; `None` before its submission.
-    fn at(&self, now: i64) -> Option<Job> {
-        if self.submitted > now {
+    fn at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
+        if job.submitted > now {
             return None;
         }
-        let started = self.start.filter(|start| *start <= now);
-        let ended = self.end.filter(|end| self.state == State::Ended && *end <= now);
-        let (state, word) = match (started, ended) {
-            (_, Some(_)) => return Some(self.clone()),
-            (Some(_), None) => (State::Running, "running"),
-            (None, None) => (State::Waiting, "queued"),
+        let started = job.start.filter(|start| *start <= now);
+        let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
+        let (state, word) = match (started, ended, job.state) {
+            (_, Some(_), _) => return Some(Arc::clone(job)),
+            (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
+            (Some(_), None, _) => (State::Running, "running"),
+            (None, None, State::Held) => (State::Held, "held"),
+            (None, None, _) => (State::Waiting, "queued"),
         };
-        let end = started.map(|start| start.saturating_add(self.limit));
-        let job = self.clone();
-        Some(Job { state, word: word.to_owned(), start: started, end, causes: vec![], likely: None, ..job })
+        let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
+        let (word, start, job) = (word.to_owned(), started, Job::clone(job));
+        Some(Arc::new(Job { state, word, start, end, causes: vec![], likely: None, ..job }))
     }
 }
 

@@ -3,15 +3,24 @@
 /// The most rows of a pool. On a larger machine a row stands for several processors.
 const ROWS_MOST: u64 = 1024;
 
+/// The rows that may be added to a small pool.
+const EXTRA_LEAST: usize = 16;
+
+/// The longest overlap of two bars in a row, milliseconds: an end and the next start are seen by different clocks.
+const OVERLAP: i64 = 1000;
+
 /// The rows of a pool, and until when each is taken.
 ///
 /// A row is a place on the chart and not a processor: jobs whose processors are not known get the lowest free rows, side by side if
-/// possible. If too few are free, as with time slices, rows are added above the pool.
+/// possible. If too few are free, as with time slices, rows are added above the pool, up to a limit; further jobs share the rows
+/// that are free first.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
     taken_until: Vec<i64>,
     /// The processors of a row.
     unit: u64,
+    /// The most rows.
+    most: usize,
 }
 
 impl Lanes {
@@ -19,7 +28,7 @@ impl Lanes {
     pub(crate) fn new(procs: u64) -> Lanes {
         let unit = procs.div_ceil(ROWS_MOST).max(1);
         let rows = usize::try_from(procs.div_ceil(unit)).unwrap_or(0);
-        Lanes { taken_until: vec![i64::MIN; rows], unit }
+        Lanes { taken_until: vec![i64::MIN; rows], unit, most: (2 * rows).max(rows + EXTRA_LEAST) }
     }
 
     /// Returns the number of rows.
@@ -35,11 +44,12 @@ impl Lanes {
     /// Takes rows for a job that starts now, in the order of starts. Returns them as ranges, ends excluded.
     pub(crate) fn take(&mut self, start: i64, end: i64, procs: u64) -> Vec<(u32, u32)> {
         let need = usize::try_from(procs.div_ceil(self.unit).max(1)).unwrap_or(usize::MAX);
-        let need = need.min(4 * self.taken_until.len().max(1));
+        let need = need.min(self.most);
+        let free_until = start.saturating_add(OVERLAP.min(end.saturating_sub(start) / 4));
         let mut free: Vec<usize> = vec![];
         let mut run = 0;
         for (row, taken) in self.taken_until.iter().enumerate() {
-            if *taken > start {
+            if *taken > free_until {
                 run = 0;
                 continue;
             }
@@ -51,9 +61,16 @@ impl Lanes {
                 free.push(row);
             }
         }
-        while free.len() < need {
+        while free.len() < need && self.taken_until.len() < self.most {
             free.push(self.taken_until.len());
             self.taken_until.push(i64::MIN);
+        }
+        if free.len() < need {
+            let mut rows: Vec<usize> = (0..self.taken_until.len()).collect();
+            rows.sort_by_key(|row| self.taken_until[*row]);
+            rows.truncate(need);
+            rows.sort_unstable();
+            free = rows;
         }
         self.occupy(free, end)
     }
@@ -105,6 +122,16 @@ mod tests {
     }
 
     #[test]
+    fn rows_have_a_limit() {
+        let mut lanes = Lanes::new(2);
+        for start in 0..1000 {
+            assert!(!lanes.take(start, 1_000_000, 1).is_empty());
+        }
+        assert_eq!(lanes.rows(), 18);
+        assert_eq!(Lanes::new(0).take(0, 1, 5), [(0, 5)]);
+    }
+
+    #[test]
     fn a_row_of_a_large_machine_is_several_processors() {
         let mut lanes = Lanes::new(10_000);
         assert_eq!((lanes.rows(), lanes.unit()), (1000, 10));
@@ -116,7 +143,7 @@ mod tests {
         #[test]
         fn no_two_bars_overlap(mut jobs in prop::collection::vec((0i64..50, 1i64..20, 1u64..6), 1..60)) {
             jobs.sort_unstable();
-            let mut lanes = Lanes::new(8);
+            let mut lanes = Lanes { most: 1000, ..Lanes::new(8) };
             let mut bars = vec![];
             for (start, length, procs) in jobs {
                 let rows = lanes.take(start, start + length, procs);
@@ -124,7 +151,7 @@ mod tests {
                 for (end, others) in &bars {
                     let others: &Vec<(u32, u32)> = others;
                     let apart = |(low, above): &(u32, u32)| others.iter().all(|(l, a)| a <= low || above <= l);
-                    prop_assert!(*end <= start || rows.iter().all(apart));
+                    prop_assert!(*end <= start + length / 4 || rows.iter().all(apart));
                 }
                 bars.push((start + length, rows));
             }

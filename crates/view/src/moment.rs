@@ -1,5 +1,7 @@
 //! The state at an instant, ready to be shown.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::clock::DAY;
@@ -11,10 +13,10 @@ use crate::{Account, Facts, Job, PoolFacts, State};
 /// The quarters of an hour of a day.
 const QUARTERS: usize = 96;
 
-/// The most ended jobs that are listed.
+/// The most ended jobs of other users that are listed.
 const ENDED_MOST: usize = 50;
 
-/// The most waiting jobs that are listed, and the most running ones.
+/// The most waiting jobs of other users that are listed, and the most running ones.
 const LISTED_MOST: usize = 2000;
 
 /// An hour, milliseconds: free processors that are reserved within it are told apart.
@@ -110,15 +112,18 @@ impl Moment {
     pub fn of(facts: &Facts) -> Moment {
         let teller = Teller::new(facts);
         let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
-            facts.jobs.iter().filter(|job| of(job.state)).collect()
+            facts.jobs.iter().map(|job| &**job).filter(|job| of(job.state)).collect()
         };
         let (mut waiting, mut running, mut ended) =
             (jobs(&State::is_before_start), jobs(&State::holds), jobs(&|state| state == State::Ended));
-        waiting.sort_by_key(|job| (job.state == State::Held, window(job).unwrap_or(i64::MAX), job.number));
+        let start = |job: &Job| window(job).or(job.likely.map(|[median, ..]| median)).unwrap_or(i64::MAX);
+        waiting.sort_by_key(|job| (job.state == State::Held, start(job), job.number));
         running.sort_by_key(|job| (job.end.unwrap_or(i64::MAX), job.number));
         ended.sort_by_key(|job| std::cmp::Reverse((job.end, job.number)));
         let lines = |jobs: &[&Job], most: usize| -> Vec<Line> {
-            jobs.iter().take(most).map(|job| line(facts, &teller, job)).collect()
+            let own = |job: &Job| facts.uid.is_some() && job.uid == facts.uid;
+            let listed = (0..).zip(jobs).filter(|(place, job)| *place < most || own(job)).take(2 * most);
+            listed.map(|(_, job)| line(facts, &teller, job)).collect()
         };
         Moment {
             now: facts.now,
@@ -139,10 +144,10 @@ impl Moment {
 }
 
 /// Returns the median time from the start of a job to the latest start that was promised first.
-fn slack(jobs: &[Job]) -> Option<i64> {
-    let slack = |job: &Job| {
+fn slack(jobs: &[Arc<Job>]) -> Option<i64> {
+    let slack = |job: &Arc<Job>| {
         let start = job.start.filter(|_| !job.state.is_before_start())?;
-        Some(job.promised_first? - start)
+        Some(job.promised_first?.saturating_sub(start))
     };
     let mut all: Vec<i64> = jobs.iter().filter_map(slack).collect();
     let middle = all.len() / 2;
@@ -154,7 +159,8 @@ fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
         facts.jobs.iter().filter(|job| job.pool == place && of(job.state)).count()
     };
     let idle = pool.cpus.saturating_sub(pool.held);
-    let soon = pool.slices.iter().take_while(|slice| slice.from.as_millisecond() < facts.now + HOUR);
+    let soon =
+        pool.slices.iter().take_while(|slice| slice.from.as_millisecond() < facts.now.saturating_add(HOUR));
     let free = soon.map(|slice| slice.cpus_free).min().unwrap_or(idle).min(idle);
     PoolNow {
         name: pool.name.clone(),
@@ -176,7 +182,7 @@ fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
 
 /// Returns the use of a pool in the last day, in percent.
 fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
-    let used = use_of_pool(facts, place, facts.now - DAY, facts.now, QUARTERS);
+    let used = use_of_pool(facts, place, facts.now.saturating_sub(DAY), facts.now, QUARTERS);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
     let percent = |cpus_used: f64| (100.0 * cpus_used / cpus.max(1) as f64).round().clamp(0.0, 100.0) as u8;
     used.into_iter().map(percent).collect()

@@ -118,8 +118,9 @@ impl<'a> Shading<'a> {
             self.taken = vec![0.0; columns * bands];
         }
         self.jobs += 1;
-        let last = i64::try_from(columns).unwrap_or(i64::MAX) - 1;
-        let (begin, end) = (bar.from - from, (bar.to - from).max(bar.from - from + 1));
+        let (last, column) = (columns as i128 - 1, i128::from(column));
+        let relative = |at: i64| i128::from(at) - i128::from(from);
+        let (begin, end) = (relative(bar.from), relative(bar.to).max(relative(bar.from) + 1));
         let first = begin.div_euclid(column).clamp(0, last);
         let final_column = (end - 1).div_euclid(column).clamp(0, last);
         for cell in first..=final_column {
@@ -166,6 +167,8 @@ impl<'a> Shading<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -187,7 +190,7 @@ mod tests {
             live: false,
             uid: None,
             pools: vec![PoolFacts { cpus: 8, ..PoolFacts::default() }],
-            jobs: (1..).zip(jobs).map(job).collect(),
+            jobs: (1..).zip(jobs).map(job).map(Arc::new).collect(),
             account: Account::default(),
         })
     }
@@ -223,8 +226,12 @@ mod tests {
         ] {
             assert_eq!(bars.tile(&wrong), None);
         }
-        let far = TileRequest { from: i64::MAX - 5, column: i64::MAX, columns: 1024, ..request };
-        assert!(bars.tile(&far).is_some());
+        for from in [i64::MIN, i64::MIN + 1, i64::MAX - 5] {
+            for column in [1, 1 << 62, i64::MAX] {
+                let far = TileRequest { from, column, columns: 1024, ..request };
+                assert!(bars.tile(&far).is_some());
+            }
+        }
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use crate::{Facts, State};
 /// Only jobs that started count. O(jobs x columns) at most.
 pub fn use_of_pool(facts: &Facts, pool: usize, from: i64, to: i64, columns: usize) -> Vec<f64> {
     let mut taken = vec![0.0; columns];
-    let width = (to - from) as f64 / columns.max(1) as f64;
+    let width = to.saturating_sub(from) as f64 / columns.max(1) as f64;
     if width <= 0.0 {
         return taken;
     }
@@ -47,7 +47,7 @@ mod tests {
             live: true,
             uid: None,
             pools: vec![],
-            jobs: vec![job(State::Ended, -10, 5), job(State::Running, 35, 90)],
+            jobs: vec![job(State::Ended, -10, 5).into(), job(State::Running, 35, 90).into()],
             account: Account::default(),
         };
         let used: Vec<String> =

@@ -58,8 +58,8 @@ impl<'a> Teller<'a> {
             State::Held | State::Waiting | State::Opportunistic | State::Parked => self.waiting(job),
             State::Running => self.running(job),
             State::Suspended => format!(
-                "{} suspended for another job{}",
-                self.since(job),
+                "suspended{}{}",
+                self.at(job.start).map_or_else(String::new, |start| format!("; started at {start}")),
                 self.at(job.end).map_or_else(String::new, |end| format!("; ends by {end}"))
             ),
             State::Ended => self.ended(job),
@@ -84,7 +84,7 @@ impl<'a> Teller<'a> {
         }
         parts.extend(job.likely.map(|[median, ..]| format!("most likely {}", self.text(median))));
         parts.extend(job.causes.iter().map(|cause| self.cause(job, cause)));
-        parts.join("; ")
+        if parts.is_empty() { job.word.clone() } else { parts.join("; ") }
     }
 
     fn cause(&self, job: &Job, cause: &Cause) -> String {
@@ -108,7 +108,11 @@ impl<'a> Teller<'a> {
         let Some(pool) = self.pools.get(job.pool) else { return String::new() };
         let last = pool.running.partition_point(|(_, up_to)| *up_to < missing);
         let Some((ending, _)) = pool.running.get(last) else { return String::new() };
-        let until = self.at(ending.end).map_or_else(String::new, |end| format!(" until {end}"));
+        let until = match ending.end {
+            Some(end) if end < self.facts.now => ", and should have ended".to_owned(),
+            Some(end) => format!(" until {}", self.text(end)),
+            None => String::new(),
+        };
         let until = until + &ahead(pool, job, ending);
         let label = |(job, _): &(&Job, u64)| job.label.clone();
         match last {
@@ -122,8 +126,9 @@ impl<'a> Teller<'a> {
     }
 
     fn reserved(&self, job: &Job) -> String {
-        let next = self.pools.get(job.pool).and_then(|pool| pool.windows.first());
-        match next.filter(|(_, next)| next.number != job.number) {
+        let pool = self.pools.get(job.pool);
+        let next = pool.and_then(|pool| pool.windows.iter().find(|(_, next)| next.number != job.number));
+        match next {
             Some((start, next)) => format!(
                 "free processors are reserved for other jobs, first for job {} by {}",
                 next.label,
@@ -154,8 +159,8 @@ impl<'a> Teller<'a> {
                 job.word,
                 self.text(start),
                 self.text(end),
-                span(end - start),
-                span(start - job.submitted),
+                span(end.saturating_sub(start)),
+                span(start.saturating_sub(job.submitted)),
                 kept(job)
             ),
             None => format!("{} at {}", job.word, self.text(end)),
@@ -232,7 +237,7 @@ mod tests {
             live: true,
             uid: None,
             pools: vec![PoolFacts { cpus: 8, ..PoolFacts::default() }],
-            jobs,
+            jobs: jobs.into_iter().map(Into::into).collect(),
             account: Account::default(),
         }
     }

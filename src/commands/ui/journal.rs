@@ -1,6 +1,7 @@
 //! The facts of a daemon's stored history.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::ensure;
 use jiff::tz::TimeZone;
@@ -23,7 +24,8 @@ pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
         cpus,
         ..PoolFacts::default()
     };
-    let jobs: Vec<Job> = finished.iter().filter_map(|finished| job(finished, &queues)).collect();
+    let jobs: Vec<Arc<Job>> =
+        finished.iter().filter_map(|finished| job(finished, &queues).map(Arc::new)).collect();
     Ok(Facts {
         now: jobs.iter().filter_map(|job| job.end).max().unwrap_or(0),
         clock: Clock::Wall(TimeZone::system()),

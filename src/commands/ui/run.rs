@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::ensure;
 use miserly_core::{Kind, Span, Time};
@@ -68,7 +69,7 @@ struct Ended {
     pool: usize,
     /// The start of the log, milliseconds.
     start: i64,
-    jobs: Vec<Job>,
+    jobs: Vec<Arc<Job>>,
     account: Account,
 }
 
@@ -89,7 +90,7 @@ impl Observer for Ended {
             self.account.broken += u64::from(job.broken);
         }
         let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
-        self.jobs.push(Job {
+        self.jobs.push(Arc::new(Job {
             number: request.number + RUN_NUMBERS * i64::try_from(self.pool).unwrap_or(0),
             label: request.number.to_string(),
             name: job.reason_word().to_owned(),
@@ -109,7 +110,7 @@ impl Observer for Ended {
             broken: job.broken,
             cpus: if job.allocations.is_empty() { ranges } else { vec![] },
             ..Job::default()
-        });
+        }));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The facts of a Slurm cluster, one pool for each partition.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 
 use jiff::tz::TimeZone;
@@ -71,7 +72,7 @@ impl Mirror {
             live: true,
             uid: Some(rustix::process::geteuid().as_raw()),
             pools: cluster.partitions.iter().map(|(name, with)| pool(cluster, name, with)).collect(),
-            jobs: self.jobs.values().cloned().collect(),
+            jobs: self.jobs.values().cloned().map(Arc::new).collect(),
             account: Account::default(),
         }
     }

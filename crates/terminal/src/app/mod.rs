@@ -2,8 +2,6 @@
 
 mod keys;
 
-mod likely;
-
 mod list;
 
 mod span;

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use miserly_view::{Bars, Facts, Line, Moment, PoolFacts};
 
-use super::likely::for_chart;
-
 /// A minute, milliseconds.
 const MINUTE: i64 = 60_000;
 
@@ -27,7 +25,7 @@ impl View {
         let mut lines = std::mem::take(&mut moment.waiting);
         lines.append(&mut moment.running);
         lines.append(&mut moment.ended);
-        View { facts: Arc::clone(facts), bars: Bars::of(&for_chart(facts)), moment, lines }
+        View { facts: Arc::clone(facts), bars: Bars::of(facts), moment, lines }
     }
 }
 

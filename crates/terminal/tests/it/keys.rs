@@ -71,7 +71,7 @@ fn pages_of_many_jobs() {
 #[test]
 fn tabs_and_the_own_jobs() {
     let mut others = usual();
-    others.jobs.push(job(9, "foreign", false));
+    others.jobs.push(job(9, "foreign", false).into());
     let mut app = App::new(posted(others), PLAIN);
     let listed = |app: &mut App| {
         let shown = text(app);

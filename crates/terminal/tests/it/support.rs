@@ -66,7 +66,7 @@ pub(crate) fn facts(jobs: Vec<Job>) -> Facts {
             memory: 8 << 30,
             ..PoolFacts::default()
         }],
-        jobs,
+        jobs: jobs.into_iter().map(Into::into).collect(),
         account: Account { promises: 12, kept: 11, broken: 1, late: 0, forecasts },
     }
 }
