@@ -32,7 +32,7 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// The time before a broken stream is opened again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// What the stream of a daemon tells: an event, that it is alive again, or its failure.
+/// A message of the thread that reads the stream: an event, a sign of life after a failure, or a failure.
 type Told = Result<Option<DaemonEvent>, ClientError>;
 
 /// A daemon that is followed on threads, until this is dropped.
@@ -145,7 +145,7 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Takes what was told. Returns the time until the next look, or the problem and the time until the next try.
+    /// Takes messages. Returns the time until the next look, or the problem and the time until the next try.
     ///
     /// The queues are looked at with the first event after a pause, then at most once a second, and when it is quiet again.
     fn take(

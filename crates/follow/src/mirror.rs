@@ -1,4 +1,4 @@
-//! What is known of a daemon.
+//! The known state of a daemon.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl Mirror {
         }
     }
 
-    /// Reads the queues and what is free in their pools.
+    /// Reads the queues and the free capacity of their pools.
     pub(crate) fn refresh(&mut self, client: &Client) -> Result<(), ClientError> {
         let status = client.status()?;
         let names =

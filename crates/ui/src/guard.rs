@@ -27,7 +27,7 @@ impl Proxy {
     }
 }
 
-/// What a request has to show.
+/// The conditions of a request.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// The address on which the server listens.

@@ -16,7 +16,7 @@ pub(crate) struct Keys(Mutex<Known>);
 #[derive(Debug)]
 struct Known {
     token: String,
-    /// The checksums of the keys, so that a comparison tells nothing about a key.
+    /// The checksums of the keys, so that the time of a comparison depends on no key.
     keys: Vec<[u8; 32]>,
 }
 

@@ -1,4 +1,4 @@
-//! What the page shows now, made once for all its readers.
+//! The content of the page now, made once for all its readers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const CHANGES_MOST: usize = 100;
 /// The most jobs of each list on the page.
 const LISTED_MOST: usize = 200;
 
-/// What the page shows at one change of the facts.
+/// The content of the page at one change of the facts.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) facts: Arc<Facts>,
@@ -69,7 +69,7 @@ pub(crate) fn shortened(mut moment: Moment) -> Moment {
     moment
 }
 
-/// What the page shows, made when somebody asks and the facts have changed.
+/// The content of the page, made again at a request after a change of the facts.
 #[derive(Debug)]
 pub(crate) struct Live {
     board: Board,
@@ -90,7 +90,7 @@ impl Live {
         self.board.subscribe()
     }
 
-    /// Returns what is to be shown now. All that ask at once share it. The making takes a fifth of a processor at most.
+    /// Returns the present content. Requests at the same time share it. The making takes a fifth of a processor at most.
     pub(crate) async fn latest(&self) -> Arc<Shown> {
         let mut last = self.last.lock().await;
         if self.board.latest().version == last.0.state.version {

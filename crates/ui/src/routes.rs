@@ -25,7 +25,7 @@ use crate::{assets, page};
 /// The shortest time between two events of a stream.
 const EVENTS_EVERY: Duration = Duration::from_millis(100);
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) guard: Arc<Guard>,

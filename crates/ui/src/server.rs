@@ -75,7 +75,7 @@ impl Server {
         link(&self.guard)
     }
 
-    /// Answers until the process ends, with what is on the board. `used` is called with the next link when one was used.
+    /// Answers until the process ends, with the facts of the board. `used` is called with the next link when one was used.
     ///
     /// # Errors
     /// If the system fails.

@@ -1,4 +1,4 @@
-//! What became of promises and forecasts.
+//! Promises and forecasts so far: kept and broken ones.
 
 use miserly_api::model::Status;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct Account {
     pub broken: u64,
     /// Those that started later than promised.
     pub late: u64,
-    /// What became of forecasts; absent if none was audited.
+    /// The audit of forecasts; absent if none was audited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forecasts: Option<ForecastAccount>,
 }

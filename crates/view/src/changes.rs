@@ -1,4 +1,4 @@
-//! What changed between two instants.
+//! The changes between two instants.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::clock::span;
 use crate::words::counted;
 use crate::{Facts, Job, State};
 
-/// The shortest move of a promise that is told: a minute, milliseconds.
+/// The shortest move of a promise that is listed: a minute, milliseconds.
 const MOVED_LEAST: i64 = 60_000;
 
 /// A change of a job.
@@ -25,20 +25,20 @@ pub struct Change {
     pub sentence: String,
 }
 
-/// Returns what changed between two facts about the same machine, by job. O(n log n) for n jobs.
+/// Returns the changes between two facts about the same machine, by job. O(n log n) for n jobs.
 pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
     let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, &**job)).collect();
     let change = |job: &Arc<Job>| {
-        let told = told(after, known.get(&job.number).copied(), job)?;
-        let sentence = format!("job {} ({}, {}) {told}", job.label, job.name, job.user);
+        let words = in_words(after, known.get(&job.number).copied(), job)?;
+        let sentence = format!("job {} ({}, {}) {words}", job.label, job.name, job.user);
         let text = after.clock.exact(after.now);
         Some(Change { at: after.now, text, job: job.number, sentence })
     };
     after.jobs.iter().filter_map(change).collect()
 }
 
-/// Returns what became of a job, if it is worth a line.
-fn told(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
+/// Returns the change of a job in words, if it is worth a line.
+fn in_words(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
     let text = |at: i64| after.clock.instant(at, after.now);
     let state = match before {
         None => Some(new(job, &text)),

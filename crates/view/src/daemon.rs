@@ -1,4 +1,4 @@
-//! The facts that a daemon tells.
+//! The facts about a daemon.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct DaemonFacts<'a> {
     pub now: Timestamp,
     /// The zone in which instants are written.
     pub zone: TimeZone,
-    /// The user who asks, by number.
+    /// The calling user, by number.
     pub uid: u32,
     /// The name of the machine.
     pub machine: &'a str,

@@ -28,7 +28,7 @@ pub struct Facts {
     pub pools: Vec<PoolFacts>,
     /// The unfinished jobs, and those that ended, as far as they are known.
     pub jobs: Vec<Arc<Job>>,
-    /// What became of promises and forecasts.
+    /// Promises and forecasts so far.
     pub account: Account,
 }
 
@@ -51,7 +51,7 @@ pub struct PoolFacts {
     pub memory: u64,
     /// The memory of jobs in their windows, bytes.
     pub memory_held: u64,
-    /// What is free from now on; empty if that is not known.
+    /// The free capacity from now on; empty if that is not known.
     pub slices: Vec<Slice>,
 }
 
@@ -124,8 +124,9 @@ pub enum State {
 }
 
 impl Facts {
-    /// Returns the facts at an earlier instant, as far as these tell them: jobs with the states that they had, without forecasts,
-    /// without reasons, and without what was free from then on.
+    /// Returns the facts at an earlier instant, as far as they follow from these: jobs with the states that they had then.
+    ///
+    /// Forecasts, reasons and the free capacity of that time are not known. Promises are the last ones.
     #[must_use]
     pub fn at(&self, now: i64) -> Facts {
         let mut pools: Vec<PoolFacts> = self
@@ -223,7 +224,7 @@ pub enum Cause {
     },
     /// No slot has room for it.
     Slots,
-    /// What is free is reserved for other jobs.
+    /// The free resources are reserved for other jobs.
     Reserved,
     /// The machine is short of memory.
     MemoryShort,

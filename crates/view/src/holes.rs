@@ -1,4 +1,4 @@
-//! What starts now: for each width, the longest time.
+//! The jobs that would start now: for each width, the longest time.
 
 use miserly_api::model::Slice;
 use serde::Serialize;

@@ -11,7 +11,7 @@ const OVERLAP: i64 = 1000;
 
 /// The rows of a pool, and until when each is taken.
 ///
-/// A row is a place on the chart and not a processor: jobs whose processors are not known get the lowest free rows, side by side if
+/// A row is a place on the chart and not a processor: jobs without known processors get the lowest free rows, side by side if
 /// possible. If too few are free, as with time slices, rows are added above the pool, up to a limit; further jobs share the rows
 /// that are free first.
 #[derive(Clone, Debug)]

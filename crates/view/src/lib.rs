@@ -1,8 +1,8 @@
 //! The past, the present and the promised future of a machine, as data.
 //!
-//! A source of facts (a daemon, a simulated run, a log) gives a [`Facts`]. Everything that a page or a terminal shows is a pure
-//! function of it: the state at an instant ([`Moment`]), one sentence for each job ([`sentence`]), and the bars of a chart at any
-//! level of detail ([`Bars`], [`Tile`]).
+//! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
+//! an instant ([`Moment`]), a sentence for each job ([`sentence`]), the changes ([`changes`]), and the bars of a chart at any level
+//! of detail ([`Bars`], [`Tile`]).
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
 
@@ -43,4 +43,4 @@ pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
 pub use use_of_pool::use_of_pool;
-pub use words::{Teller, sentence};
+pub use words::{Sentences, sentence};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::clock::DAY;
 use crate::holes::{Hole, holes};
 use crate::use_of_pool::use_of_pool;
-use crate::words::{Teller, window};
+use crate::words::{Sentences, window};
 use crate::{Account, Facts, Job, PoolFacts, State};
 
 /// The quarters of an hour of a day.
@@ -19,7 +19,7 @@ const ENDED_MOST: usize = 50;
 /// The most waiting jobs of other users that are listed, and the most running ones.
 const LISTED_MOST: usize = 2000;
 
-/// An hour, milliseconds: free processors that are reserved within it are told apart.
+/// An hour, milliseconds: free processors that are reserved within it are counted apart.
 const HOUR: i64 = 3_600_000;
 
 /// The machine at an instant.
@@ -47,7 +47,7 @@ pub struct Moment {
     pub waiting_count: usize,
     /// The number of all running and suspended jobs.
     pub running_count: usize,
-    /// What became of promises and forecasts.
+    /// Promises and forecasts so far.
     pub account: Account,
     /// The median time by which jobs started before their first promises, milliseconds, of the jobs that are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub struct Line {
 impl Moment {
     /// Returns the state of a machine at the instant of these facts. O(n log n) for n jobs.
     pub fn of(facts: &Facts) -> Moment {
-        let teller = Teller::new(facts);
+        let sentences = Sentences::new(facts);
         let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
             facts.jobs.iter().map(|job| &**job).filter(|job| of(job.state)).collect()
         };
@@ -123,7 +123,7 @@ impl Moment {
         let lines = |jobs: &[&Job], most: usize| -> Vec<Line> {
             let own = |job: &Job| facts.uid.is_some() && job.uid == facts.uid;
             let listed = (0..).zip(jobs).filter(|(place, job)| *place < most || own(job)).take(2 * most);
-            listed.map(|(_, job)| line(facts, &teller, job)).collect()
+            listed.map(|(_, job)| line(facts, &sentences, job)).collect()
         };
         Moment {
             now: facts.now,
@@ -188,7 +188,7 @@ fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
     used.into_iter().map(percent).collect()
 }
 
-fn line(facts: &Facts, teller: &Teller<'_>, job: &Job) -> Line {
+fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
     let text = |at: i64| facts.clock.instant(at, facts.now);
     let by = |at: i64| format!("by {}", text(at));
     let start = if job.state.is_before_start() { None } else { job.start };
@@ -208,7 +208,7 @@ fn line(facts: &Facts, teller: &Teller<'_>, job: &Job) -> Line {
         start_text,
         likely_text: job.likely.map(|[median, _, last]| [text(median), text(last)]),
         end_text,
-        sentence: teller.sentence(job),
+        sentence: sentences.sentence(job),
         job: job.clone(),
     }
 }

@@ -77,7 +77,7 @@ fn shown(index: &Index, class: usize, from: i64, to: i64) -> impl Iterator<Item 
     index.within(class, from, to).iter().filter(move |bar| bar.to > from || bar.from >= from)
 }
 
-/// Returns the shortest class whose bars are drawn one by one: they are wider than a column, and not too many.
+/// Returns the shortest class of bars that are drawn one by one: they are wider than a column, and not too many.
 fn least_class(index: &Index, column: i64, from: i64, to: i64) -> usize {
     let wide = column.unsigned_abs().ilog2() as usize;
     let mut count = 0;

@@ -1,20 +1,20 @@
-//! One sentence for each job: when it starts, and for what it waits.
+//! One sentence for each job: its start, and the reason of its wait.
 
 use miserly_units::memory;
 
 use crate::clock::span;
 use crate::{Cause, Facts, Job, State};
 
-/// Returns a sentence on a job: its promise, its likely start, and for what it waits; or its course.
+/// Returns a sentence on a job: its promise, its likely start, and the reason of its wait; or its course.
 ///
-/// It costs O(jobs). For all jobs use [`Teller`].
+/// It costs O(jobs). For all jobs use [`Sentences`].
 pub fn sentence(facts: &Facts, job: &Job) -> String {
-    Teller::new(facts).sentence(job)
+    Sentences::new(facts).sentence(job)
 }
 
 /// The holders of the resources of each pool, for the sentences of many jobs.
 #[derive(Debug)]
-pub struct Teller<'a> {
+pub struct Sentences<'a> {
     facts: &'a Facts,
     pools: Vec<Holders<'a>>,
 }
@@ -28,9 +28,9 @@ struct Holders<'a> {
     windows: Vec<(i64, &'a Job)>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> Sentences<'a> {
     /// Collects the holders. O(n log n) for n jobs.
-    pub fn new(facts: &'a Facts) -> Teller<'a> {
+    pub fn new(facts: &'a Facts) -> Sentences<'a> {
         let mut pools: Vec<Holders<'a>> = facts.pools.iter().map(|_| Holders::default()).collect();
         for job in &facts.jobs {
             let Some(pool) = pools.get_mut(job.pool) else { continue };
@@ -49,7 +49,7 @@ impl<'a> Teller<'a> {
                 *up_to = sum;
             }
         }
-        Teller { facts, pools }
+        Sentences { facts, pools }
     }
 
     /// Returns the sentence on a job.
