@@ -34,8 +34,10 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     input type="range" id="slider" min="0" max="1000" value="1000" step="1";
                     output id="instant" for="slider" { "now" }
                 }
-                canvas id="chart" tabindex="0" role="img"
-                    aria-label="Jobs over time. Arrow keys move, plus and minus zoom, 0 goes to now. The tables below have the same jobs." {}
+                // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.
+                // Nothing is lost by it: the buttons do the same, and the tables have the same jobs.
+                canvas id="chart" tabindex="0" role="application" aria-roledescription="chart"
+                    aria-label="Jobs over time" aria-describedby="chart-keys" {}
                 ul id="legend" {
                     li { span class="key ran" {} "ran" }
                     li { span class="key running" {} "runs, at most to the end of the bar" }
@@ -44,22 +46,24 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     li { span class="key likely" {} "likely start, to the bound of 95 %" }
                     li { span class="key idle" {} "on idle processors" }
                 }
+                p id="chart-keys" class="muted" {
+                    "Drag to move; Ctrl and the wheel, or two fingers, zoom. Keys: arrows move, plus and minus zoom, 0 goes to now. "
+                    "The tables below have the same jobs."
+                }
             }
-            section id="detail" aria-live="polite" aria-label="The chosen job" hidden {}
+            (chosen_job())
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
                 div id="filters" {
-                    label { "Find " input type="search" id="find" placeholder="number, name, user"; }
+                    label { "Find " input type="search" id="find" placeholder="number, name, user" aria-describedby="find-note"; }
                     label { input type="checkbox" id="own"; " mine only" }
+                    span id="find-note" class="muted" {}
                 }
                 (jobs_table("waiting", "Waiting, in the order of their starts", state.map(|state| &*state.moment.waiting)))
                 (jobs_table("running", "Running", state.map(|state| &*state.moment.running)))
                 (jobs_table("ended", "Ended last", state.map(|state| &*state.moment.ended)))
             }
-            section id="holes-section" aria-labelledby="holes-title" {
-                h2 id="holes-title" { "What starts now" }
-                div id="holes" {}
-            }
+            (starts_now())
             section id="changes-section" aria-labelledby="changes-title" {
                 h2 id="changes-title" { "Changes" }
                 ol id="changes" {}
@@ -68,6 +72,37 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
         noscript { p { "The chart, and the updates of this page, need scripts." } }
     };
     document(title, key, state, &body)
+}
+
+/// The box of the chosen job. The script fills it: only its sentence is read aloud when it changes.
+fn chosen_job() -> Markup {
+    html! {
+        section id="detail" aria-label="The chosen job" hidden {
+            h2 id="detail-title" {}
+            p id="sentence" aria-live="polite" {}
+            p id="detail-facts" class="muted" {}
+            div id="detail-tools" class="tools" {}
+            div id="result" {}
+        }
+    }
+}
+
+/// What starts now, and the question on a job. The script shows it if there is a daemon to answer.
+fn starts_now() -> Markup {
+    html! {
+        section id="holes-section" aria-labelledby="holes-title" hidden {
+            h2 id="holes-title" { "What starts now" }
+            div id="holes" {}
+            p id="no-holes" class="muted" hidden {}
+            form id="ask" {
+                label { "Processors " input type="number" id="ask-procs" min="1" value="1"; } " "
+                label { "Minutes " input type="number" id="ask-minutes" min="1" value="60"; } " "
+                label { "Queue " select id="ask-queue" {} } " "
+                button { "When?" }
+                p id="quoted" role="status" {}
+            }
+        }
+    }
 }
 
 /// Returns the page for a link that is used up or wrong.

@@ -1,7 +1,7 @@
 // The page: takes states from the server, and shows them. A new state replaces the old one as a whole.
 
-import { Chart } from './chart.js';
-import { account, changes, counted, element, jobs, memory, pools, span } from './tables.js';
+import { Chart, RUN_NUMBERS } from './chart.js';
+import { account, arrange, changes, counted, element, jobs, memory, pools, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
 const stored = { get: () => sessionStorage.getItem('key'), set: key => sessionStorage.setItem('key', key) };
@@ -13,7 +13,14 @@ if (given) {
   history.replaceState(null, '', '/');
 }
 
+// The server sends a comment each 15 s, so a longer silence is a broken connection.
+const SILENCE_MOST = 45e3;
+// The most jobs that have ended and are listed.
+const ENDED_MOST = 50;
+
 let state = null, moment = null, chosen = null, instant = null;
+// Whether a question was answered by: there is no daemon.
+let alone = false;
 
 /** Sends a request with the key of this visit. */
 async function ask(path, options = {}) {
@@ -32,215 +39,298 @@ const chart = new Chart($('chart'), {
 // For measurements of the frames.
 globalThis.chart = chart;
 
+/** The present: the state may be half a minute old. */
+const clock = () => state.moment.live ? state.moment.now + performance.now() - globalThis.shownAt : state.moment.now;
+
+/** Whether a daemon answers questions. A page of Slurm is live, too, but promises nothing and knows nothing of what is free. */
+const asks = () => !alone && state.moment.live && (state.actions || state.moment.pools.some(pool => pool.promises !== 'nothing'));
+
 function show() {
   if (!state) return;
-  moment = instant === null || moment === null ? state.moment : moment;
   document.title = `${state.moment.title} - Miserly`;
-  $('now').textContent = moment.text + (instant === null ? '' : ' (in the past)');
-  document.querySelector('h1').textContent = state.moment.title;
+  write($('now'), moment.text + (instant === null ? '' : ' (in the past)'));
+  write(document.querySelector('h1'), state.moment.title);
   account($('account'), state.moment);
   pools($('pools'), moment);
   lists();
   changes($('changes'), state.changes);
-  for (const id of ['holes-section', 'changes-section']) $(id).hidden = !state.moment.live;
-  if (state.moment.live) holes();
+  $('changes-section').hidden = !state.moment.live;
+  $('holes-section').hidden = !asks();
+  if (asks()) holes();
   chart.chosen = chosen;
   chart.update(state, instant);
-  problem(state.problem);
+  describe();
+  problem('state', state.problem);
 }
 
 function lists() {
   const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
   const shown = line => (!own || line.own) && (!find || [line.label, line.name, line.user].some(text => text.toLowerCase().includes(find)));
+  const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
+  let cut = moment.ended.length >= ENDED_MOST;
   for (const [name, words, all] of [['waiting', 'Waiting, in the order of their starts', moment.waiting_count],
     ['running', 'Running', moment.running_count], ['ended', 'Ended last', null]]) {
     jobs($(name), moment[name], shown, chosen, choose);
-    const listed = moment[name].length, cut = all !== null && listed < all ? ` (${listed} of ${all})` : all === null ? '' : ` (${all})`;
-    $(name).caption.textContent = words + cut;
+    const listed = moment[name].length, part = all !== null && listed < all;
+    cut ||= part;
+    write($(name).caption, words + (part ? ` (${listed} of ${all})` : all === null ? '' : ` (${all})`));
   }
+  write($('find-note'), cut ? 'searches the listed jobs only' : '');
+  // A job that went to another list keeps the focus.
+  if (held && !document.activeElement.closest('tr[data-job]')) focusRow(held);
 }
 
-function problem(text) {
-  $('problem').hidden = !text;
-  $('problem').textContent = text ? `Not up to date: ${text}` : '';
+const focusRow = number => document.querySelector(`tr[data-job="${number}"] button`)?.focus({ preventScroll: true });
+
+/** Tells or ends a problem of one kind: of the connection, of the state, of the past. */
+const problems = new Map();
+function problem(kind, text) {
+  if (text) problems.set(kind, text);
+  else problems.delete(kind);
+  $('problem').hidden = !problems.size;
+  write($('problem'), problems.size ? `Not up to date: ${[...problems.values()].join('; ')}` : '');
 }
 
 const line = number => ['waiting', 'running', 'ended'].flatMap(list => moment[list]).find(line => line.number === number);
 
-/** Shows a job below the chart. */
+/** Shows a job below the chart, or none. */
 function choose(number) {
+  const before = chosen, inside = $('detail').contains(document.activeElement);
   chosen = number;
   chart.chosen = number;
   chart.draw();
   lists();
-  const found = number === null ? null : line(number), box = $('detail');
-  box.hidden = number === null;
-  if (number === null) return;
-  const close = element('button', { type: 'button', onclick: () => choose(null) }, 'Close');
-  const head = element('h2', {}, found ? `Job ${found.label}: ${found.name}` : `Job ${number}`);
-  const words = element('p', { id: 'sentence' }, found ? `${found.sentence}.` : 'It is in none of the lists below.');
-  box.replaceChildren(head, words);
-  if (found) box.append(element('p', { class: 'muted' }, `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most` +
-    (found.memory ? `, ${memory(found.memory)} of memory` : '')));
-  const tools = element('div', { class: 'tools' }, close);
-  if (found?.own && instant === null) {
-    tools.prepend(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
-    if (state.actions) tools.prepend(...changesOf(found));
-  }
-  box.append(tools, element('div', { id: 'result' }));
+  describe();
+  if (number === null && inside) focusRow(before);
 }
 
-/** Returns the buttons that change a job. */
-function changesOf(found) {
-  const button = (text, effect, body) => element('button', { type: 'button', onclick: () => confirm(found.number, effect, body) }, text);
-  const promise = found.promised ? `; it loses its promise (${found.start_text})` : '';
-  if (found.state === 'held') return [button('Release', `Job ${found.label} gets a new window.`, { do: 'release' }),
-    button('Cancel', `Job ${found.label} is withdrawn.`, { do: 'cancel' })];
-  if (found.state === 'running' || found.state === 'suspended') {
-    const cancel = button('Cancel', `Job ${found.label} ends now, and ${counted(found.procs, 'processor')} become free.`, { do: 'cancel' });
-    return [cancel, button('Extend by 30 min', `Job ${found.label} may run 30 min longer, if no promise breaks.`, { do: 'extend', by: 1800 })];
-  }
-  if (found.state === 'ended') return [];
-  return [button('Hold', `Job ${found.label} is held${promise}.`, { do: 'hold' }),
-    button('Cancel', `Job ${found.label} is withdrawn${promise}.`, { do: 'cancel' })];
+/** Updates the texts on the chosen job in place, so that the focus, a question and an output stay. */
+function describe() {
+  const box = $('detail');
+  box.hidden = chosen === null;
+  if (chosen === null) return;
+  if (box.dataset.job !== String(chosen)) $('result').replaceChildren();
+  box.dataset.job = chosen;
+  const found = line(chosen);
+  write($('detail-title'), found ? `Job ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
+  write($('sentence'), found ? `${found.sentence}.` : 'It is in none of the lists below.');
+  write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most` +
+    (found.memory ? `, ${memory(found.memory)} of memory` : '') : '');
+  tools(found);
+}
+
+/** Makes the buttons of the chosen job anew if its state or the rights have changed. */
+function tools(found) {
+  const into = $('detail-tools'), number = chosen, own = instant === null && found?.own === true && asks();
+  const key = JSON.stringify([number, own, state.actions, found?.state]), same = into.dataset.job === String(number);
+  if (into.dataset.key === key) return;
+  Object.assign(into.dataset, { key, job: number });
+  const held = into.contains(document.activeElement) ? document.activeElement.textContent : null;
+  const made = own && state.actions ? changesOf(found) : [];
+  if (own) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
+  made.push(element('button', { type: 'button', onclick: () => choose(null) }, 'Close'));
+  into.replaceChildren(...made);
+  if (held !== null) (made.find(button => button.textContent === held) ?? made.at(-1)).focus({ preventScroll: true });
+  if (same && $('confirm')) tell('The job has changed, so nothing was done.', 'bad');
+}
+
+/** Tells what became of a request, and keeps the focus that its button had. */
+function tell(text, kind) {
+  const told = element('p', { class: kind, tabindex: -1 }, text), held = $('result').contains(document.activeElement);
+  $('result').replaceChildren(told);
+  if (held) told.focus({ preventScroll: true });
+}
+
+/** Returns the buttons that change a job. What a change does is told from the state at the click. */
+function changesOf({ number, label, state: now }) {
+  const promise = () => line(number)?.promised ? `; it loses its promise (${line(number).start_text})` : '';
+  const button = (text, effect, body) => element('button', { type: 'button', onclick: event => confirm(number, effect(), body, event.currentTarget) }, text);
+  const cancel = button('Cancel', () => `Job ${label} is withdrawn${promise()}.`, { do: 'cancel' });
+  if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel];
+  if (now === 'ended') return [];
+  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held${promise()}.`, { do: 'hold' }), cancel];
+  return [button('Cancel', () => `Job ${label} ends now, and ${counted(line(number)?.procs ?? 0, 'processor')} become free.`, { do: 'cancel' }),
+    button('Extend by 30 min', () => `Job ${label} may run 30 min longer, if no promise breaks.`, { do: 'extend', by: 1800 })];
 }
 
 /** Tells the effect of a change before it is made. */
-function confirm(number, effect, body) {
+function confirm(number, effect, body, opener) {
   const result = $('result');
-  const yes = element('button', { type: 'button', id: 'confirm', onclick: async () => {
-    try {
-      await ask(`/api/jobs/${number}`, { method: 'POST', body: JSON.stringify(body) });
-      result.replaceChildren(element('p', { class: 'good' }, 'Done.'));
-    } catch (error) {
-      result.replaceChildren(element('p', { class: 'bad' }, error.message));
-    }
-  } }, 'Do it');
-  const no = element('button', { type: 'button', onclick: () => result.replaceChildren() }, 'No');
+  const yes = element('button', { type: 'button', id: 'confirm', onclick: () => change(number, body) }, 'Do it');
+  const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); opener.focus(); } }, 'No');
   result.replaceChildren(element('p', {}, effect), element('div', { class: 'tools' }, yes, no));
   yes.focus();
+}
+
+async function change(number, body) {
+  tell('The daemon is asked.', 'muted');
+  const [text, kind] = await ask(`/api/jobs/${number}`, { method: 'POST', body: JSON.stringify(body) })
+    .then(() => ['Done.', 'good'], error => [error.message, 'bad']);
+  if (chosen === number) tell(text, kind);
 }
 
 async function output(number) {
   const result = $('result');
   try {
     const tail = await (await ask(`/api/jobs/${number}/log`)).json();
+    if (chosen !== number) return;
     const text = element('pre', { tabindex: 0, 'aria-label': 'The end of the output' }, tail.text || '(empty)');
-    result.replaceChildren(element('p', { class: 'muted' }, tail.cut ? `the end of ${memory(tail.size)}` : memory(tail.size)), text,
-      element('button', { type: 'button', onclick: () => output(number) }, 'Read again'));
+    const again = element('button', { type: 'button', onclick: () => output(number) }, 'Read again');
+    const held = result.contains(document.activeElement);
+    result.replaceChildren(element('p', { class: 'muted' }, tail.cut ? `the end of ${memory(tail.size)}` : memory(tail.size)), text, again);
+    if (held) again.focus({ preventScroll: true });
     text.scrollTop = text.scrollHeight;
   } catch (error) {
-    result.replaceChildren(element('p', { class: 'bad' }, error.message));
+    if (chosen === number) tell(error.message, 'bad');
   }
 }
 
-/** Shows what starts now: a click fills the command line, and shows the promise as an outline in the chart. */
+/** Shows what starts now: a click fills the form, and shows the promise as an outline in the chart. */
 function holes() {
-  const found = moment.pools.flatMap((pool, place) => pool.holes.map(hole => ({ ...hole, pool, place })));
-  const key = JSON.stringify(found.map(hole => [hole.place, hole.procs, hole.until && Math.round(hole.until / 60e3)]));
-  if ($('holes').dataset.key === key) return;
-  $('holes').dataset.key = key;
-  const time = hole => hole.until === null ? 'any time' : `at most ${span(hole.until - moment.now)}`;
-  const buttons = found.map(hole => element('button', { type: 'button', onclick: () => fill(hole) },
-    `${counted(hole.procs, 'processor')} of ${hole.pool.name} for ${time(hole)}`));
-  $('holes').replaceChildren(...(buttons.length ? buttons : [element('p', { class: 'muted' }, instant === null
-    ? 'Nothing starts now; what would be promised is told by the line below.' : 'Known for the present only.')]), asking());
+  const found = moment.pools.flatMap(pool => pool.holes.map(hole => ({ ...hole, queue: pool.name }))), list = $('holes');
+  const made = new Map([...list.children].map(button => [button.dataset.key, button]));
+  const time = hole => hole.until === null ? 'any time' : `at most ${span(Math.max(hole.until - moment.now, 0))}`;
+  arrange(list, found.map(hole => {
+    const key = `${hole.procs} ${hole.queue}`;
+    const button = made.get(key) ?? element('button', { type: 'button', 'data-key': key, onclick: event => fill(event.currentTarget.hole) });
+    button.hole = hole;
+    write(button, `${counted(hole.procs, 'processor')} of ${hole.queue} for ${time(hole)}`);
+    return button;
+  }));
+  $('no-holes').hidden = found.length > 0;
+  write($('no-holes'), instant === null ? 'Nothing starts now; what would be promised is told by the line below.' : 'Known for the present only.');
+  queues($('ask-queue'), state.moment.pools.map(pool => pool.name));
 }
 
-function asking() {
-  const field = (id, label, value, more) => element('label', {}, `${label} `, element('input', { id, type: 'number', min: 1, value, ...more }));
-  return element('form', { id: 'ask', onsubmit: event => { event.preventDefault(); quote(); } },
-    field('ask-procs', 'Processors', 1), ' ', field('ask-minutes', 'Minutes', 60), ' ',
-    element('label', {}, 'Queue ', element('select', { id: 'ask-queue' }, ...state.moment.pools.map(pool => element('option', {}, pool.name)))), ' ',
-    element('button', {}, 'When?'), element('p', { id: 'quoted', role: 'status' }));
+/** Offers the queues. The chosen one stays. */
+function queues(select, names) {
+  if (JSON.stringify(names) === JSON.stringify([...select.options].map(option => option.value))) return;
+  const before = select.value;
+  select.replaceChildren(...names.map(name => element('option', {}, name)));
+  if (names.includes(before)) select.value = before;
 }
 
 function fill(hole) {
-  const minutes = hole.until === null ? 60 : Math.max(1, Math.floor((hole.until - moment.now) / 60e3));
   $('ask-procs').value = hole.procs;
-  $('ask-minutes').value = minutes;
-  $('ask-queue').value = hole.pool.name;
+  $('ask-minutes').value = hole.until === null ? 60 : Math.max(1, Math.floor((hole.until - clock()) / 60e3));
+  $('ask-queue').value = hole.queue;
   quote();
 }
 
 async function quote() {
   const [cpus, minutes, queue] = [+$('ask-procs').value, +$('ask-minutes').value, $('ask-queue').value];
-  const place = state.moment.pools.findIndex(pool => pool.name === queue);
   try {
-    const { windows: [window], forecast } = await (await ask('/api/quote', { method: 'POST', body: JSON.stringify({ cpus, time: 60 * minutes, queue }) })).json();
+    const response = await ask('/api/quote', { method: 'POST', body: JSON.stringify({ cpus, time: 60 * minutes, queue }) });
+    const { windows: [window], forecast } = await response.json();
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
-    const when = start === null ? 'no start would be promised' : start <= state.moment.now + 1000 ? 'starts at once'
+    // The head of the answer has the time of the server, in whole seconds.
+    const soon = Math.max(clock(), Date.parse(response.headers.get('date')) || 0) + 2000;
+    const when = start === null ? 'no start would be promised' : start <= soon ? 'starts at once'
       : `${window ? 'would be promised a start by' : 'would likely start at'} ${chart.label(start, 60e3)}`;
     $('quoted').replaceChildren(`Such a job ${when}: `, element('code', {}, `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`));
-    const group = state.groups.findIndex(group => group.name === queue);
-    chart.ghost = start === null ? null : { group: group < 0 ? place : group, from: start, to: start + 60e3 * minutes, procs: cpus };
+    chart.ghost = start === null ? null : { group: queue, from: start, to: start + 60e3 * minutes, procs: cpus };
   } catch (error) {
     $('quoted').replaceChildren(element('span', { class: 'bad' }, error.message));
     chart.ghost = null;
+    alone = error.status === 404 && !state.actions;
+    $('holes-section').hidden = !asks();
   }
   chart.draw();
 }
 
-/** Moves to an instant of the past, or back to the present. */
-let moving = 0;
+/** Moves to the instant of the slider, or back to the present. What is shown changes with the answer, and stays if there is none. */
+let moving = null, place = null;
 async function move() {
-  const [from] = state.range ?? [state.moment.now], slider = $('slider'), turn = ++moving;
-  const last = slider.value === slider.max;
-  instant = last ? null : Math.round(from + (state.moment.now - from) * slider.value / slider.max);
-  $('instant').textContent = last ? 'now' : chart.label(instant, 864e5) + ' ' + chart.label(instant, 60e3).slice(-5);
-  const found = last ? null : await (await ask(`/api/moment?at=${instant}`)).json();
-  if (turn !== moving) return;
-  moment = found;
-  if (instant !== null) chart.show(instant);
+  const [from] = state.range ?? [state.moment.now], slider = $('slider'), wanted = slider.value;
+  moving?.abort();
+  const turn = moving = new AbortController();
+  if (wanted === slider.max) return arrive(null, state.moment, wanted);
+  const at = Math.round(from + (state.moment.now - from) * wanted / slider.max);
+  named(at);
+  try {
+    const found = await (await ask(`/api/moment?at=${at}`, { signal: turn.signal })).json();
+    if (turn === moving) arrive(at, found, wanted);
+  } catch (error) {
+    if (turn !== moving) return;
+    slider.value = place ?? slider.max;
+    named(instant);
+    problem('past', `the instant cannot be shown: ${error.message}`);
+  }
+}
+
+function arrive(at, found, value) {
+  [instant, moment, place] = [at, found, value];
+  problem('past', null);
+  named(at);
+  if (at !== null) chart.show(at);
   show();
-  slider.setAttribute('aria-valuetext', $('instant').textContent);
+}
+
+/** Names an instant beside the slider. */
+function named(at) {
+  write($('instant'), at === null ? 'now' : chart.label(at, 864e5) + ' ' + chart.label(at, 60e3).slice(-5));
+  $('slider').setAttribute('aria-valuetext', $('instant').textContent);
 }
 
 /** Follows the states of the server. After a break it goes on by itself. */
 async function follow() {
-  let pause = 500;
-  for (;;) {
+  for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
     try {
-      const response = await ask('/api/events');
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (let rest = ''; ;) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        pause = 500;
-        rest += value;
-        const events = rest.split('\n\n');
-        rest = events.pop();
-        const last = events.flatMap(event => event.split('\n')).findLast(text => text.startsWith('data:'));
-        if (last) take(JSON.parse(last.slice(5)));
-      }
-      problem('the connection was closed; it is tried again');
+      await listen(() => { pause = 500; });
+      problem('connection', 'the connection was closed; it is tried again');
     } catch (error) {
-      if (error.status === 401) return problem(error.message);
-      problem(`${error.message}; it is tried again`);
+      if (error.status === 401) return problem('connection', error.message);
+      problem('connection', `${error.message}; it is tried again`);
     }
     await new Promise(resolve => setTimeout(resolve, pause));
-    pause = Math.min(2 * pause, 8000);
+  }
+}
+
+/** Takes states until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
+async function listen(heard) {
+  const stop = new AbortController(), silent = new Error('the server is silent');
+  let timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
+  try {
+    const response = await ask('/api/events', { signal: stop.signal });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ''; ;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
+      heard();
+      problem('connection', null);
+      const events = (rest + value).split('\n\n');
+      rest = events.pop();
+      const last = events.flatMap(event => event.split('\n')).findLast(text => text.startsWith('data:'));
+      if (last) take(JSON.parse(last.slice(5)));
+    }
+  } catch (error) {
+    throw stop.signal.aborted ? silent : error;
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
   }
 }
 
 function take(next) {
   state = next;
   if (instant === null) moment = next.moment;
+  globalThis.shownAt = performance.now();
   show();
   globalThis.shownVersion = next.version;
-  globalThis.shownAt = performance.now();
-  if (chosen !== null && !$('result')?.childNodes.length) choose(chosen);
 }
 
 // Time goes by between two states, too.
 setInterval(() => {
   if (!state?.moment.live || instant !== null || document.hidden || state.problem) return;
-  chart.pass(state.moment.now + performance.now() - globalThis.shownAt);
+  chart.pass(clock());
 }, 1000);
 
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
-  fit: () => chart.fit(), live: () => { $('slider').value = $('slider').max; move(); chart.goLive(); } })) $(id).addEventListener('click', act);
-$('slider').addEventListener('input', () => state && move().catch(error => problem(error.message)));
+  fit: () => chart.fit(), live: () => { $('slider').value = $('slider').max; if (state) move(); chart.goLive(); } })) $(id).addEventListener('click', act);
+$('slider').addEventListener('input', () => state && move());
+$('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
 for (const id of ['find', 'own']) $(id).addEventListener('input', () => state && lists());
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && chosen !== null) choose(null);
@@ -249,5 +339,5 @@ document.addEventListener('keydown', event => {
 
 const first = $('state');
 if (first) take(JSON.parse(first.textContent));
-else if (!stored.get()) problem('this page has no key; open the link that `miserly ui` printed');
+else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed');
 follow();

@@ -11,6 +11,24 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** Sets a text if it is another one: the same text again would be read again, and would end a selection. */
+export function write(into, text) {
+  if (into.textContent !== text) into.textContent = text;
+}
+
+/** Makes these elements the children, in this order. One that has the focus is never moved, because a move would end the focus. */
+export function arrange(into, wanted) {
+  const kept = new Set(wanted);
+  for (const node of [...into.children]) if (!kept.has(node)) node.remove();
+  const still = wanted.findIndex(node => node.contains(document.activeElement)), first = still < 0 ? wanted.length : still;
+  const put = (node, next) => { if (node.parentNode !== into || node.nextElementSibling !== next) into.insertBefore(node, next); };
+  for (let place = first - 1; place >= 0; place--) put(wanted[place], wanted[place + 1] ?? null);
+  for (let place = first + 1; place < wanted.length; place++) {
+    const node = wanted[place], next = wanted[place - 1].nextElementSibling;
+    if (node !== next) into.insertBefore(node, next);
+  }
+}
+
 export const memory = bytes => {
   for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
     if (bytes >= size) return `${+(bytes / size).toFixed(1)} ${unit}`;
@@ -18,6 +36,7 @@ export const memory = bytes => {
 };
 
 export const span = millis => {
+  if (millis < 0) return `-${span(-millis)}`;
   const minutes = Math.floor(millis / 60e3), hours = Math.floor(minutes / 60);
   if (hours >= 48) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
   return hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min` : `${Math.floor(millis / 1000)} s`;
@@ -81,21 +100,20 @@ export function jobs(table, lines, shown, chosen, choose) {
         ...text.map((_, place) => element('td', { class: place === 2 ? 'number' : place === 7 ? 'sentence' : null })));
     }
     row.className = line.own ? 'own' : '';
-    row.toggleAttribute('aria-current', line.number === chosen);
-    text.forEach((value, place) => {
-      const cell = row.cells[place + 1], wanted = String(value ?? '');
-      if (cell.textContent !== wanted) cell.textContent = wanted;
-    });
+    // The empty value, which a toggle would set, means false.
+    if (line.number === chosen) row.setAttribute('aria-current', 'true');
+    else row.removeAttribute('aria-current');
+    text.forEach((value, place) => write(row.cells[place + 1], String(value ?? '')));
     return row;
   });
-  if (rows.length !== body.rows.length || rows.some((row, place) => row !== body.rows[place])) body.replaceChildren(...rows);
+  arrange(body, rows);
   table.hidden = !lines.length;
 }
 
 const likely = line => line.likely_text ? `${line.likely_text[0]} to ${line.likely_text[1]}` : '-';
 
 /** Shows the last changes. */
-export function changes(list, found, choose) {
+export function changes(list, found) {
   list.replaceChildren(...found.slice(0, 20).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
   if (!found.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
 }
@@ -103,10 +121,10 @@ export function changes(list, found, choose) {
 /** Shows promises and forecasts. */
 export function account(into, { account: { promises, kept, broken, late, forecasts }, slack }) {
   const parts = [`promises: ${kept} of ${promises} kept so far, ${broken} broken, ${late} late`];
-  if (slack != null) parts.push(`half of the jobs start ${span(slack)} or more before their first promise`);
+  if (slack != null) parts.push(`half of the jobs start ${slack < 0 ? `at most ${span(-slack)} after` : `${span(slack)} or more before`} their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
     parts.push(`${forecasts.audited} forecasts audited: ${half} % within 50 %, ${most} % within 80 %, ${nearly} % within 95 %`);
   }
-  into.textContent = promises || forecasts ? parts.join('; ') : '';
+  write(into, promises || forecasts ? parts.join('; ') : '');
 }
