@@ -1,8 +1,15 @@
 // The chart: jobs over time, in parts that the server draws at the level of detail that is shown.
 
-const AXIS = 22, NAMES = 20, COLUMNS = 512, BANDS = 128, TILES_MOST = 400;
+const AXIS = 22, NAMES = 20, COLUMNS = 512, BANDS = 128, TILES_LEAST = 400;
+// A larger canvas is not painted by every browser: css pixels, and pixels of the device.
+const HIGH_MOST = 8000, DEVICE_MOST = 16000;
+// Milliseconds per pixel.
+const CLOSEST = 1, WIDEST = 1e9;
+const YEAR = 31536e6;
+// Pauses before a part is asked for again that did not come.
+const RETRY_FIRST = 1000, RETRY_MOST = 30e3;
 // Runs of one log have numbers of their own.
-const RUN_NUMBERS = 1e12;
+export const RUN_NUMBERS = 1e12;
 const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5 };
 const LIGHT = ['#0072b2', '#d55e00', '#008f68', '#b0568a', '#a87400', '#2f93cc', '#555b63', '#857a00'];
 const DARK = ['#56b4e9', '#ff8a4c', '#3fcf9f', '#e79ac4', '#f0b429', '#8fd0f7', '#b3bac2', '#d6c92b'];
@@ -23,12 +30,13 @@ export class Chart {
     this.from = 0;
     this.scale = 0; // milliseconds per pixel
     this.follow = true;
+    this.visible = 0; // parts that the last frame used
     this.frames = [];
     this.frame = null;
     this.pointers = new Map();
     this.dark = matchMedia('(prefers-color-scheme: dark)');
     this.dark.addEventListener('change', () => { this.patterns = null; this.draw(); });
-    new ResizeObserver(() => this.resize()).observe(canvas);
+    new ResizeObserver(() => this.places ? this.place() : this.resize()).observe(canvas);
     this.listen();
   }
 
@@ -65,9 +73,10 @@ export class Chart {
     this.draw();
   }
 
+  /** Shows all the time, but of the future a year: a job may have a limit of thousands of years. */
   fit() {
-    const [from, to] = this.range;
-    this.scale = Math.max((to - from) * 1.04 / Math.max(this.width(), 1), 1);
+    const [from, last] = this.range, to = Math.max(Math.min(last, this.present + YEAR), from + 1);
+    this.scale = bounded((to - from) * 1.04 / Math.max(this.width(), 1));
     this.from = from - (to - from) * 0.02;
     this.follow = false;
     this.draw();
@@ -83,7 +92,7 @@ export class Chart {
 
   zoom(factor, x = this.width() / 2) {
     const at = this.from + x * this.scale;
-    this.scale = Math.min(Math.max(this.scale * factor, 1), 1e9);
+    this.scale = bounded(this.scale * factor);
     this.from = at - x * this.scale;
     if (this.follow) this.follow = Math.abs(this.from + this.scale * this.width() / 4 - this.present) < 4 * this.scale;
     this.draw();
@@ -97,15 +106,17 @@ export class Chart {
 
   width() { return this.canvas.clientWidth; }
 
-  /** Gives each group its place. A row is at least a fifth of a pixel high, and at most 14 pixels. */
+  /** Gives each group its place. A row is at most 14 pixels high, and so low that the canvas is not too high. */
   place() {
-    const rows = this.groups.reduce((sum, group) => sum + group.rows, 0) || 1;
-    const room = Math.max(260, Math.min(innerHeight * 0.5, 560)) - AXIS - NAMES * this.groups.length;
-    const height = Math.min(Math.max(room / rows, 0.2), 14);
+    const rows = this.groups.reduce((sum, group) => sum + group.rows, 0) || 1, count = this.groups.length || 1;
+    const most = Math.min(HIGH_MOST, DEVICE_MOST / (devicePixelRatio || 1)) - AXIS - 10;
+    const names = Math.min(NAMES, most / 2 / count), least = Math.min(24, (most / count - names) / 2);
+    const room = Math.max(260, Math.min(innerHeight * 0.5, 560)) - AXIS - names * count;
+    const height = Math.min(Math.max(room / rows, 0.2), 14, (most - (names + least) * count) / rows);
     let top = AXIS;
     this.places = this.groups.map(group => {
-      const place = { top: top + NAMES, height: Math.max(group.rows * height, 24), row: Math.max(group.rows * height, 24) / group.rows };
-      top = place.top + place.height;
+      const own = Math.max(group.rows * height, least), place = { top: top + names, height: own, row: own / Math.max(group.rows, 1), named: names > 12 };
+      top = place.top + own;
       return place;
     });
     const wanted = `${Math.ceil(top + 6)}px`;
@@ -148,7 +159,9 @@ export class Chart {
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     this.axis();
     this.hits = [];
+    this.visible = 0;
     this.groups.forEach((group, index) => this.paintGroup(group, index));
+    this.evict();
     this.line(this.x(this.now), this.ink.now, 2);
     if (this.now !== this.present) this.line(this.x(this.present), this.ink.muted, 1);
   }
@@ -162,7 +175,9 @@ export class Chart {
   }
 
   axis() {
-    const { context } = this, step = 1000 * (STEPS.find(step => step * 1000 / this.scale >= 80) ?? STEPS.at(-1));
+    const { context } = this;
+    let step = 1000 * (STEPS.find(step => step * 1000 / this.scale >= 80) ?? STEPS.at(-1));
+    while (step / this.scale < 80) step *= 2;
     context.font = '12px system-ui, sans-serif';
     context.textBaseline = 'alphabetic';
     let end = -1;
@@ -193,7 +208,7 @@ export class Chart {
     context.fillStyle = this.ink.ink;
     context.font = '600 12px system-ui, sans-serif';
     const unit = group.unit > 1 ? `, a row is ${group.unit} processors` : '';
-    context.fillText(`${group.name}: ${group.procs} processors${unit}`, 4, place.top - 6);
+    if (place.named) context.fillText(`${group.name}: ${group.procs} processors${unit}`, 4, place.top - 6);
     context.strokeStyle = this.ink.rule;
     context.strokeRect(0.5, place.top - 0.5, this.width() - 1, place.height + 1);
     context.save();
@@ -204,46 +219,68 @@ export class Chart {
     const width = COLUMNS * 2 ** level;
     for (let tile = Math.floor(this.from / width); tile * width < this.from + this.scale * this.width(); tile++) {
       const own = this.tile(index, level, tile);
-      const part = own.data ? [own, level, tile] : this.coarser(index, level, tile);
+      const part = own.data ? [own, level, tile] : this.coarser(group.name, level, tile);
       if (part) this.paintTile(part[0].data, place, part[1], part[2], tile * width, (tile + 1) * width);
     }
     context.restore();
-    if (this.ghost?.group === index) this.paintGhost(place, group);
+    if (this.ghost?.group === group.name) this.paintGhost(place, group);
   }
 
-  key(group, level, tile) { return `${group} ${level} ${tile}`; }
+  /** The place of a group changes when another one appears above it, so a part has its name. */
+  key(name, level, tile) { return `${level} ${tile} ${name}`; }
 
   /** Returns a part, and asks for it if it is missing or old. */
   tile(group, level, index) {
-    const key = this.key(group, level, index);
-    let tile = this.tiles.get(key);
-    if (!tile) {
-      tile = { data: null, version: -1, loading: false };
-      this.tiles.set(key, tile);
-      if (this.tiles.size > TILES_MOST) this.tiles.delete(this.tiles.keys().next().value);
-    }
-    if (tile.version !== this.version && !tile.loading) {
-      tile.loading = true;
-      const version = this.version, column = 2 ** level;
-      const bands = Math.min(BANDS, Math.max(1, this.groups[group].rows));
-      this.load({ group, from: index * COLUMNS * column, column, columns: COLUMNS, bands })
-        .then(data => { tile.data = prepared(data); tile.version = version; })
-        .catch(() => { tile.version = version; })
-        .finally(() => { tile.loading = false; this.draw(); });
-    }
+    const key = this.key(this.groups[group].name, level, index);
+    const tile = this.used(key, this.tiles.get(key) ?? { data: null, version: -1, loading: false, pause: 0, next: 0 });
+    if (tile.version !== this.version && !tile.loading && performance.now() >= tile.next) this.ask(tile, group, level, index);
     return tile;
   }
 
+  ask(tile, group, level, index) {
+    tile.loading = true;
+    const version = this.version, column = 2 ** level;
+    const bands = Math.min(BANDS, Math.max(1, this.groups[group].rows));
+    this.load({ group, from: index * COLUMNS * column, column, columns: COLUMNS, bands })
+      .then(data => Object.assign(tile, { data: prepared(data), version, pause: 0, next: 0 }))
+      .catch(() => this.later(tile))
+      .finally(() => { tile.loading = false; this.draw(); });
+  }
+
+  /** Asks again after a pause: on a page that never changes, a part that failed once would stay empty. */
+  later(tile) {
+    tile.pause = Math.min(tile.pause * 2 || RETRY_FIRST, RETRY_MOST);
+    tile.next = performance.now() + tile.pause;
+    setTimeout(() => this.draw(), tile.pause + 5);
+  }
+
+  /** Puts a part behind all the others. */
+  used(key, tile) {
+    this.tiles.delete(key);
+    this.tiles.set(key, tile);
+    this.visible++;
+    return tile;
+  }
+
+  /** Forgets the parts that were not used for the longest time. Those on the screen stay, or they would be asked for without end. */
+  evict() {
+    const most = Math.max(TILES_LEAST, 2 * this.visible);
+    for (const key of this.tiles.keys()) {
+      if (this.tiles.size <= most) return;
+      this.tiles.delete(key);
+    }
+  }
+
   /** Returns the next coarser part that is here. */
-  coarser(group, level, tile) {
+  coarser(name, level, tile) {
     for (let above = level + 1; above <= level + 8; above++) {
       tile = Math.floor(tile / 2);
-      const found = this.tiles.get(this.key(group, above, tile));
-      if (found?.data) return [found, above, tile];
+      const found = this.tiles.get(this.key(name, above, tile));
+      if (found?.data) return [this.used(this.key(name, above, tile), found), above, tile];
     }
     for (let below = level - 1; below >= Math.max(0, level - 1); below--) {
-      const found = this.tiles.get(this.key(group, below, tile * 2));
-      if (found?.data) return [found, below, tile * 2];
+      const found = this.tiles.get(this.key(name, below, tile * 2));
+      if (found?.data) return [this.used(this.key(name, below, tile * 2), found), below, tile * 2];
     }
     return null;
   }
@@ -335,7 +372,8 @@ export class Chart {
     context.setLineDash([6, 4]);
     context.strokeStyle = this.ink.now;
     context.lineWidth = 2;
-    context.strokeRect(this.x(ghost.from), place.top + 1, (ghost.to - ghost.from) / this.scale, Math.max(height, 6));
+    const left = Math.max(this.x(ghost.from), -4), right = Math.min(this.x(ghost.to), this.width() + 4);
+    if (right > left) context.strokeRect(left, place.top + 1, right - left, Math.max(height, 6));
     context.setLineDash([]);
     context.fillStyle = this.ink.now;
     context.fillText('your job', this.x(ghost.from) + 4, place.top + 13);
@@ -371,8 +409,12 @@ export class Chart {
     const { canvas } = this;
     const place = event => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
     canvas.addEventListener('wheel', event => {
+      const across = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+      // Otherwise the wheel is for the page, which could not be scrolled over a high chart.
+      const mine = across || event.shiftKey || event.ctrlKey || event.metaKey || document.activeElement === canvas;
+      if (!mine) return;
       event.preventDefault();
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX);
+      if (across) this.pan(event.deltaX);
       else if (event.shiftKey) this.pan(event.deltaY);
       else this.zoom(1.0015 ** event.deltaY, place(event)[0]);
     }, { passive: false });
@@ -414,6 +456,8 @@ export class Chart {
     this.zoom(distance(before) / distance(after), (after[0] + other[0]) / 2);
   }
 }
+
+const bounded = scale => Math.min(Math.max(scale, CLOSEST), WIDEST);
 
 /** Returns a part with its shade as cells of a small picture. */
 function prepared({ bars, shade }) {
