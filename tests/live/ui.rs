@@ -214,6 +214,11 @@ fn a_person_finds_the_answers_in_a_browser() {
     assert_eq!(browser.evaluate("document.querySelector('#running tbody td').textContent"), "holder");
     browser.click("#ask button");
     browser.wait_until("document.querySelector('#quoted').textContent.includes('promised a start by')");
+    // The wheel over the chart scrolls the page.
+    let place = browser.evaluate("(() => { scrollTo(0, 0); const b = document.querySelector('#chart').getBoundingClientRect(); return [b.x + 200, b.y + 30, chart.scale]; })()");
+    browser.wheel(place[0].as_f64().expect("x"), place[1].as_f64().expect("y"), 100.0);
+    browser.wait_until("scrollY > 0");
+    assert_eq!(browser.evaluate("chart.scale"), place[2], "the chart has no focus");
     // The chart: drag, keys, a click on the running job.
     let from = "chart.from";
     let before = browser.evaluate(from).as_f64().expect("a time");
@@ -259,6 +264,96 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 2");
     daemon.wait(waiting);
     is_clean(&mut browser);
+}
+
+/// Makes requests to a path fail, or succeed again.
+fn break_requests(browser: &mut Browser, path: Option<&str>) {
+    let path = path.map_or_else(|| "null".to_owned(), |path| format!("'{path}'"));
+    browser.evaluate(&format!(
+        "(() => {{ globalThis.honest ??= fetch; const broken = {path}; globalThis.fetch = (path, ...more) => \
+         broken && path.startsWith(broken) ? Promise.reject(new Error('no route')) : honest(path, ...more); }})()"
+    ));
+}
+
+#[test]
+fn a_new_state_keeps_what_a_person_does() {
+    let Some(mut browser) = Browser::start() else { return };
+    let daemon = Daemon::of_policy("conservative");
+    let cpus = daemon.client().status().expect("a status").cpus;
+    let whole = |name: &str| Submission { cpus, no_opportunistic: true, ..named(name, "sleep 600", 900.0) };
+    let [holder, second, third] = ["holder", "second", "third"].map(|name| daemon.submit(&whole(name)));
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    browser.look(1280, "light");
+    browser.open(&link);
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 2");
+
+    // The focus, a number and an answer stay when another job comes.
+    browser.click("#waiting tbody tr:nth-child(2) button");
+    browser.wait_until("document.querySelector('#waiting tr[aria-current=\"true\"]') !== null");
+    browser.evaluate(
+        "document.querySelector('#ask-procs').value = 2; document.querySelector('#ask-minutes').value = 7",
+    );
+    browser.click("#ask button");
+    browser.wait_until("document.querySelector('#quoted').textContent.includes('--time 7min')");
+    browser.evaluate("(globalThis.held = document.querySelector('#detail .tools button')).focus()");
+    let fourth = daemon.submit(&whole("fourth"));
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 3");
+    let kept = "held === document.activeElement && held.textContent === 'Hold'";
+    assert_eq!(browser.evaluate(kept), true, "the button keeps the focus");
+    let form = "[document.querySelector('#ask-procs').value, document.querySelector('#quoted').textContent.includes('7min')]";
+    assert_eq!(browser.evaluate(form), serde_json::json!(["2", true]));
+    // A row keeps the focus when the one before it goes.
+    let row = format!("#waiting tr[data-job='{third}'] button");
+    browser.evaluate(&format!("document.querySelector(\"{row}\").focus()"));
+    daemon.client().cancel(second, false).expect("it is cancelled");
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 2");
+    assert_eq!(browser.evaluate("document.activeElement.textContent"), third.to_string());
+    // The chosen job starts: its sentence and its buttons change, and a question on the old state is withdrawn.
+    browser.click("#detail .tools button");
+    browser.wait_until("document.querySelector('#result p').textContent.includes('is held')");
+    daemon.client().cancel(holder, false).expect("it is cancelled");
+    browser.wait_until("document.querySelector('#detail .tools').textContent.includes('Extend')");
+    browser.wait_until("document.querySelector('#sentence').textContent.startsWith('runs since')");
+    browser.wait_until("document.querySelector('#result').textContent.includes('nothing was done')");
+    browser.screenshot("ui-chosen");
+
+    // A part of the chart that failed comes after a while.
+    break_requests(&mut browser, Some("/api/tile"));
+    browser.evaluate("chart.zoom(0.1)");
+    browser.wait_until("[...chart.tiles.values()].some(tile => tile.pause > 0)");
+    break_requests(&mut browser, None);
+    browser.wait_until("[...chart.tiles.values()].every(tile => tile.pause === 0)");
+    // An end in thousands of years.
+    browser.evaluate("chart.range = [chart.now, chart.now + 1e15]; chart.fit()");
+    assert_eq!(browser.evaluate("chart.scale * chart.width() < 1.1 * 31536e6"), true);
+    browser.evaluate("chart.goLive()");
+    // An instant that cannot be shown is not taken for shown.
+    let slide = "(() => { const s = document.querySelector('#slider'); s.value = 500; s.dispatchEvent(new Event('input')); })()";
+    break_requests(&mut browser, Some("/api/moment"));
+    browser.evaluate(slide);
+    browser.wait_until("document.querySelector('#problem').textContent.includes('no route')");
+    assert_eq!(browser.evaluate("document.querySelector('#now').textContent.includes('past')"), false);
+    daemon.client().cancel(fourth, false).expect("it is cancelled");
+    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 0");
+    assert_eq!(browser.evaluate("document.querySelector('#problem').hidden"), false, "it is still told");
+    break_requests(&mut browser, None);
+    browser.evaluate(slide);
+    browser.wait_until("document.querySelector('#now').textContent.includes('(in the past)')");
+    assert_eq!(browser.evaluate("document.querySelector('#problem').hidden"), true);
+    browser.click("#live");
+    browser.wait_until("!document.querySelector('#now').textContent.includes('past')");
+    is_clean(&mut browser);
+
+    // A server that is silent, as behind a frozen tunnel; the limit is shortened.
+    browser.evaluate("(() => { const real = setTimeout; globalThis.setTimeout = (act, time) => real(act, time === 45e3 ? 500 : time); })()");
+    daemon.client().cancel(third, false).expect("it is cancelled");
+    browser.wait_until("document.querySelectorAll('#running tbody tr').length === 0");
+    let process = rustix::process::Pid::from_child(&ui.process);
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).expect("a process");
+    browser.wait_until("document.querySelector('#problem').textContent.includes('the server is silent')");
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).expect("a process");
+    browser.wait_until("document.querySelector('#problem').hidden");
 }
 
 /// The reach of a page: prints the times of the first paint, of an event until it is shown, and of frames with a million jobs.

@@ -184,6 +184,12 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &arguments);
     }
 
+    /// Turns the wheel by so many pixels; a positive number is down.
+    pub fn wheel(&mut self, x: f64, y: f64, down: f64) {
+        let arguments = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down });
+        self.call("Input.dispatchMouseEvent", &arguments);
+    }
+
     /// Moves the mouse with its button pressed.
     pub fn drag(&mut self, x: f64, y: f64) {
         let arguments = json!({ "type": "mouseMoved", "x": x, "y": y, "button": "left", "buttons": 1 });

@@ -125,7 +125,10 @@ export class Chart {
   }
 
   resize() {
-    const ratio = devicePixelRatio || 1;
+    const ratio = devicePixelRatio || 1, wide = this.width();
+    // The same time is shown on another width.
+    if (this.wide && wide && this.scale) this.scale = bounded(this.scale * this.wide / wide);
+    this.wide = wide;
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight].map(size => Math.round(size * ratio));
     if (this.canvas.width !== width || this.canvas.height !== height) {
       Object.assign(this.canvas, { width, height });

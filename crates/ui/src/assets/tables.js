@@ -118,10 +118,13 @@ export function changes(list, found) {
   if (!found.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
 }
 
+/** Tells the median time before the first promise. */
+const early = slack => slack <= -1000 ? `at most ${span(-slack)} after` : slack < 1000 ? 'at or before' : `${span(slack)} or more before`;
+
 /** Shows promises and forecasts. */
 export function account(into, { account: { promises, kept, broken, late, forecasts }, slack }) {
   const parts = [`promises: ${kept} of ${promises} kept so far, ${broken} broken, ${late} late`];
-  if (slack != null) parts.push(`half of the jobs start ${slack < 0 ? `at most ${span(-slack)} after` : `${span(slack)} or more before`} their first promise`);
+  if (slack != null) parts.push(`half of the jobs start ${early(slack)} their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
     parts.push(`${forecasts.audited} forecasts audited: ${half} % within 50 %, ${most} % within 80 %, ${nearly} % within 95 %`);
