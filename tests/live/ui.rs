@@ -266,6 +266,16 @@ fn a_person_finds_the_answers_in_a_browser() {
     is_clean(&mut browser);
 }
 
+/// Returns the heights of a chart with very many rows, and of one with very many groups.
+const HEIGHTS: &str = r"
+    (() => {
+        const before = chart.groups, group = rows => ({ name: 'many', rows, unit: 1, procs: rows });
+        const height = groups => { chart.groups = groups; chart.place(); return chart.canvas.clientHeight; };
+        const found = [height([group(1e6)]), height(Array(1000).fill(group(4)))];
+        height(before);
+        return found;
+    })()";
+
 /// Makes requests to a path fail, or succeed again.
 fn break_requests(browser: &mut Browser, path: Option<&str>) {
     let path = path.map_or_else(|| "null".to_owned(), |path| format!("'{path}'"));
@@ -328,6 +338,12 @@ fn a_new_state_keeps_what_a_person_does() {
     browser.evaluate("chart.range = [chart.now, chart.now + 1e15]; chart.fit()");
     assert_eq!(browser.evaluate("chart.scale * chart.width() < 1.1 * 31536e6"), true);
     browser.evaluate("chart.goLive()");
+    // Very many rows, or groups, on a canvas that a browser can paint.
+    let heights = browser.evaluate(HEIGHTS);
+    assert!(
+        heights.as_array().expect("heights").iter().all(|height| height.as_f64() < Some(8001.0)),
+        "{heights}"
+    );
     // An instant that cannot be shown is not taken for shown.
     let slide = "(() => { const s = document.querySelector('#slider'); s.value = 500; s.dispatchEvent(new Event('input')); })()";
     break_requests(&mut browser, Some("/api/moment"));
