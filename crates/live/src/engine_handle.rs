@@ -1,5 +1,6 @@
 //! The service behind the daemon's socket.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -202,11 +203,12 @@ impl EngineHandle {
             let mut reply = snapshot.answer(now, &caller, &request, &handle.ended, &process::check)?;
             match &mut reply {
                 DaemonReply::Status(status) => handle.complete(status),
-                DaemonReply::Job(job) => complete_job(&handle.forecasts, &handle.notes, job),
+                DaemonReply::Job(job) => {
+                    complete_job(&handle.forecasts, &handle.notes.parked_jobs(), job);
+                }
                 DaemonReply::Jobs(jobs) => {
-                    for job in jobs {
-                        complete_job(&handle.forecasts, &handle.notes, job);
-                    }
+                    let parked = handle.notes.parked_jobs();
+                    jobs.iter_mut().for_each(|job| complete_job(&handle.forecasts, &parked, job));
                 }
                 _ => {}
             }
@@ -219,10 +221,11 @@ impl EngineHandle {
 }
 
 /// Adds to a job what the engine does not know: its forecast, and that it is parked because memory is short.
-pub(crate) fn complete_job(forecasts: &Forecasts, notes: &LauncherNotes, job: &mut JobView) {
+/// These are the jobs in `short`.
+pub(crate) fn complete_job(forecasts: &Forecasts, short: &BTreeSet<i64>, job: &mut JobView) {
     forecasts.add_to(job);
     if let Phase::Opportunistic { parked, .. } = &mut job.phase
-        && notes.is_parked(job.number)
+        && short.contains(&job.number)
     {
         *parked = true;
         job.reasons.push(WaitReason::MemoryShort);

@@ -76,10 +76,18 @@ impl Forecasts {
         }
     }
 
-    /// Returns all forecasts.
-    pub(crate) fn event(&self) -> ForecastsEvent {
+    /// Returns the forecasts of those jobs that wait.
+    pub(crate) fn event(&self, waits: impl Fn(i64) -> bool) -> ForecastsEvent {
         let forecast = |(&job, &forecast): (&i64, &ForecastView)| JobForecast { job, forecast };
-        ForecastsEvent { forecasts: self.read(|published| published.by_job.iter().map(forecast).collect()) }
+        let forecasts = self.read(|published| {
+            published.by_job.iter().filter(|(job, _)| waits(**job)).map(forecast).collect()
+        });
+        ForecastsEvent { forecasts }
+    }
+
+    /// Returns whether any job has a forecast.
+    pub(crate) fn any(&self) -> bool {
+        self.read(|published| !published.by_job.is_empty())
     }
 
     /// Returns a receiver that changes whenever the forecasts were made again.

@@ -149,7 +149,7 @@ mod tests {
         event: forecasts\ndata:{\"forecasts\":[]}\n\n";
 
     fn expected() -> Vec<DaemonEvent> {
-        let jobs = |journal| JobsEvent { journal, jobs: vec![] };
+        let jobs = |journal| JobsEvent { journal, jobs: vec![], gone: vec![] };
         let forecasts = ForecastsEvent { forecasts: vec![] };
         vec![DaemonEvent::Snapshot(jobs(7)), DaemonEvent::Change(jobs(9)), DaemonEvent::Forecasts(forecasts)]
     }

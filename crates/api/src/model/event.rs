@@ -25,6 +25,9 @@ pub struct JobsEvent {
     pub journal: i64,
     /// The jobs.
     pub jobs: Vec<JobView>,
+    /// The numbers of jobs that ended since the event before, and that the daemon has already forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<i64>,
 }
 
 /// The present forecasts of waiting jobs, by job number.

@@ -46,6 +46,14 @@ pub(crate) struct Events {
     hubs: Arc<Mutex<BTreeMap<u32, Arc<Hub>>>>,
 }
 
+/// The signs that something may have changed.
+struct Signs {
+    published: watch::Receiver<()>,
+    forecasts: watch::Receiver<()>,
+    /// Of the jobs that are parked because memory is short.
+    parking: watch::Receiver<()>,
+}
+
 impl Events {
     /// Returns the streams over these snapshots.
     pub(crate) fn new(
@@ -63,11 +71,8 @@ impl Events {
 
     /// Opens a stream for a user. `after` is the last event that the client has.
     pub(crate) async fn open(&self, caller: Caller, after: Option<i64>) -> Result<EventReader, Problem> {
-        let stream = self.stream(caller);
-        let begun = spawn_blocking(move || EventReader::begin(stream, after)).await;
-        begun.map_err(|error| {
-            Problem::new(ProblemCode::Internal, format!("the stream could not be opened: {error}"))
-        })
+        let failed = || Problem::new(ProblemCode::Internal, "the stream could not be opened");
+        EventReader::begin(self.stream(caller), after).await.ok_or_else(failed)
     }
 
     /// Returns a stream of the user's hub. The first one makes the hub, with the rights that the user has then.
@@ -75,23 +80,35 @@ impl Events {
         let mut hubs = self.lock();
         let uid = caller.uid;
         let hub = hubs.entry(uid).or_insert_with(|| {
+            // What changes from here on is seen, although the hub may have it already.
+            let signs = self.signs();
             let hub = Arc::new(Hub::new(self.sources.clone(), caller));
-            tokio::spawn(self.clone().follow(uid, Arc::clone(&hub)));
+            tokio::spawn(self.clone().follow(uid, Arc::clone(&hub), signs));
             hub
         });
         Stream::new(hub)
     }
 
-    /// Lets a hub look at the state after each publication, until it has no stream.
-    async fn follow(self, uid: u32, hub: Arc<Hub>) {
-        let (mut published, mut forecasts) = (self.published.clone(), self.sources.forecasts.made());
+    fn signs(&self) -> Signs {
+        let Sources { forecasts, notes, .. } = &self.sources;
+        let mut signs = Signs {
+            published: self.published.clone(),
+            forecasts: forecasts.made(),
+            parking: notes.parking(),
+        };
+        signs.published.mark_changed();
+        signs.forecasts.mark_changed();
+        signs
+    }
+
+    /// Lets a hub look at the state after each sign, until it has no stream.
+    async fn follow(self, uid: u32, hub: Arc<Hub>, mut signs: Signs) {
         let (mut spoke, mut used) = (BootTime::now(), BootTime::now());
-        // The first snapshot is from before these receivers saw anything.
-        published.mark_changed();
         loop {
             let forecast = tokio::select! {
-                Ok(()) = published.changed() => false,
-                Ok(()) = forecasts.changed() => true,
+                Ok(()) = signs.published.changed() => false,
+                Ok(()) = signs.parking.changed() => false,
+                Ok(()) = signs.forecasts.changed() => true,
                 () = tokio::time::sleep(KEEP_ALIVE.saturating_sub(BootTime::now().since(spoke)).min(LINGER)) => false,
             };
             let looking = Arc::clone(&hub);

@@ -1,12 +1,10 @@
 //! The daemon's end of one stream.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::task::spawn_blocking;
 
 use super::hub::Stream;
 use crate::server::EventSource;
@@ -14,23 +12,22 @@ use crate::server::EventSource;
 /// The events of one stream, in order.
 #[derive(Debug)]
 pub(crate) struct EventReader {
-    stream: Arc<Stream>,
+    stream: Stream,
     /// The events before those of the receiver.
     first: VecDeque<Bytes>,
     receiver: Receiver<Bytes>,
 }
 
 impl EventReader {
-    /// Returns the events after a number, or a snapshot and all events after it.
-    pub(super) fn begin(stream: Stream, after: Option<i64>) -> EventReader {
-        let (first, receiver) = stream.begin(after);
-        EventReader { stream: Arc::new(stream), first: first.into(), receiver }
+    /// Returns the events after a number, or a snapshot and all events after it. Returns `None` if they cannot be told.
+    pub(super) async fn begin(stream: Stream, after: Option<i64>) -> Option<EventReader> {
+        let (first, receiver) = stream.begin(after).await?;
+        Some(EventReader { stream, first: first.into(), receiver })
     }
 
     /// Begins again with a snapshot.
     async fn begin_again(&mut self) -> Option<Bytes> {
-        let stream = Arc::clone(&self.stream);
-        let (first, receiver) = spawn_blocking(move || stream.begin(None)).await.ok()?;
+        let (first, receiver) = self.stream.begin(None).await?;
         (self.first, self.receiver) = (first.into(), receiver);
         self.first.pop_front()
     }

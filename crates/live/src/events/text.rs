@@ -35,8 +35,13 @@ mod tests {
 
     #[test]
     fn an_event_has_its_name_its_number_and_one_line_of_data() {
-        let event = JobsEvent { journal: 7, jobs: vec![] };
+        let event = JobsEvent { journal: 7, jobs: vec![], gone: vec![] };
         assert_eq!(change(&event), "event: change\nid: 7\ndata: {\"journal\":7,\"jobs\":[]}\n\n");
+        let event = JobsEvent { gone: vec![3], ..event };
+        assert_eq!(
+            change(&event),
+            "event: change\nid: 7\ndata: {\"journal\":7,\"jobs\":[],\"gone\":[3]}\n\n"
+        );
         let none = ForecastsEvent { forecasts: vec![] };
         assert_eq!(forecasts(&none), "event: forecasts\ndata: {\"forecasts\":[]}\n\n");
     }

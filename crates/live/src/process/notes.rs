@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use miserly_engine::Attempt;
 
 use miserly_executor::NoProgram;
+use tokio::sync::watch;
 
 const UNCONFINED: &str = "other programs may run on the processors of jobs";
 
@@ -25,7 +26,9 @@ struct Notes {
     /// The groups with programs that systemd does not manage, and that were not there at the start.
     unmanaged: Mutex<Vec<String>>,
     /// The opportunistic jobs that are parked because memory is short.
-    parked: Mutex<BTreeSet<i64>>,
+    parked: Mutex<Arc<BTreeSet<i64>>>,
+    /// Changes with the set of parked jobs.
+    parking: watch::Sender<()>,
 }
 
 impl LauncherNotes {
@@ -70,15 +73,24 @@ impl LauncherNotes {
 
     /// Sets the attempts that are parked because memory is short.
     pub(super) fn set_parked(&self, attempts: &BTreeSet<Attempt>) {
-        *self.parked() = attempts.iter().map(|attempt| attempt.job).collect();
+        let jobs: BTreeSet<i64> = attempts.iter().map(|attempt| attempt.job).collect();
+        if **self.parked() != jobs {
+            *self.parked() = Arc::new(jobs);
+            self.0.parking.send_replace(());
+        }
     }
 
-    /// Returns whether a job is parked because memory is short.
-    pub(crate) fn is_parked(&self, job: i64) -> bool {
-        self.parked().contains(&job)
+    /// Returns the jobs that are parked because memory is short.
+    pub(crate) fn parked_jobs(&self) -> Arc<BTreeSet<i64>> {
+        Arc::clone(&self.parked())
     }
 
-    fn parked(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+    /// Returns a receiver that changes after each change of the parked jobs.
+    pub(crate) fn parking(&self) -> watch::Receiver<()> {
+        self.0.parking.subscribe()
+    }
+
+    fn parked(&self) -> MutexGuard<'_, Arc<BTreeSet<i64>>> {
         // A set is whole at any time.
         self.0.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,8 +142,18 @@ mod tests {
         let notes = LauncherNotes::default();
         notes.set_parked(&[3, 4].map(|job| Attempt { job, nth: 1 }).into());
         assert_eq!(notes.sentences(), ["memory is short; 2 opportunistic jobs are parked"]);
-        assert_eq!([2, 3, 4].map(|job| notes.is_parked(job)), [false, true, true]);
+        assert_eq!(*notes.parked_jobs(), [3, 4].into());
         notes.set_parked(&BTreeSet::new());
-        assert!(notes.sentences().is_empty() && !notes.is_parked(3));
+        assert!(notes.sentences().is_empty() && notes.parked_jobs().is_empty());
+    }
+
+    #[test]
+    fn a_change_of_the_parked_jobs_is_announced() {
+        let notes = LauncherNotes::default();
+        let parking = notes.parking();
+        notes.set_parked(&BTreeSet::new());
+        assert!(!parking.has_changed().unwrap());
+        notes.set_parked(&[Attempt { job: 3, nth: 1 }].into());
+        assert!(parking.has_changed().unwrap());
     }
 }

@@ -36,7 +36,11 @@ pub(super) fn response(
     };
     let body =
         EventBody { next: Some(Box::pin(next(source))), stopped: Box::pin(stopped), _streaming: streaming };
-    let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    let head = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONNECTION, "close"),
+    ];
     (head, Body::new(body)).into_response()
 }
 

@@ -19,6 +19,7 @@ use super::event_stream;
 use super::response::{ErrorResponse, ReplyBody};
 use super::seats::Seat;
 use super::service::{Client, Service};
+use super::write_timeout::Endless;
 
 /// The size of a body, in bytes, above which it is parsed on a thread of its own.
 const LARGE: usize = 64 << 10;
@@ -35,6 +36,8 @@ pub(super) struct Connection {
     pub(super) body: usize,
     /// The time limit for receiving a body.
     pub(super) timeout: Duration,
+    /// Whether its response has no end.
+    pub(super) endless: Endless,
     /// Whether the server ends.
     pub(super) stopping: watch::Receiver<bool>,
 }
@@ -47,6 +50,7 @@ pub(super) struct Dispatcher<S> {
     service: S,
     client: Client,
     seat: Seat,
+    endless: Endless,
     stopping: watch::Receiver<bool>,
 }
 
@@ -144,6 +148,7 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
             service: service.clone(),
             client: connection.client.clone(),
             seat: connection.seat.clone(),
+            endless: connection.endless.clone(),
             stopping: connection.stopping.clone(),
         })
     }
@@ -182,6 +187,7 @@ impl<S: Service> Dispatcher<S> {
         let turn = self.seat.turn().await;
         let source = self.service.events(self.client, event_stream::last_event(headers)).await?;
         drop(turn);
+        self.endless.begin();
         Ok(event_stream::response(source, streaming, self.stopping))
     }
 

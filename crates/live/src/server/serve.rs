@@ -26,7 +26,7 @@ use super::routes::router;
 use super::seats::Seats;
 use super::service::{Client, Service};
 use super::socket::Bound;
-use super::write_timeout::WriteTimeout;
+use super::write_timeout::{Endless, WriteTimeout};
 
 /// The limits of one client, and of all clients together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Limits {
     pub long_of_user: usize,
     /// The most bytes of a body.
     pub body: usize,
-    /// The time limit for receiving a head, for receiving a body, and for sending a response. It
-    /// also limits an idle connection.
+    /// The time limit for receiving a head, for receiving a body, and for sending a response, or a piece of a stream of
+    /// events. It also limits an idle connection.
     pub timeout: Duration,
     /// The time that open requests have to finish when the daemon shuts down.
     pub shutdown_grace: Duration,
@@ -147,7 +147,8 @@ impl Clients {
         };
         let client = Client { caller: Caller::new(uid), connection };
         let stopping = self.stopping.clone();
-        let connection = Connection { client, seat, body, timeout, stopping: stopping.clone() };
+        let endless = Endless::default();
+        let connection = Connection { client, seat, body, timeout, endless, stopping: stopping.clone() };
         tasks.spawn(serve_connection(stream, connection, self.router.clone(), stopping));
     }
 }
@@ -160,12 +161,13 @@ async fn serve_connection(
     mut stopping: watch::Receiver<bool>,
 ) {
     let (timeout, most) = (connection.timeout, DISCARDED * connection.body);
+    let endless = connection.endless.clone();
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection.clone());
         service.call(request)
     });
-    let io = TokioIo::new(WriteTimeout::new(stream, timeout));
+    let io = TokioIo::new(WriteTimeout::new(stream, timeout, endless));
     let mut http = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(timeout)

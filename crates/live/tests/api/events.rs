@@ -77,6 +77,30 @@ fn a_stream_outlasts_the_time_limit_of_responses_and_ends_with_the_server() {
     reading.join().unwrap().unwrap();
 }
 
+/// Returns the number of bytes of a stream that a client gets with a pause after each piece.
+fn read_slowly(server: &Server, piece: usize, pause: Duration) -> usize {
+    let mut stream = open(server);
+    let (mut buffer, mut sum) = (vec![0; piece], 0);
+    loop {
+        thread::sleep(pause);
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return sum,
+            Ok(size) => sum += size,
+        }
+    }
+}
+
+#[test]
+fn a_slow_client_gets_a_large_event_if_it_reads_steadily() {
+    let server = Server::within(Limits { timeout: SHORT, ..Limits::default() });
+    let large = 4 << 20;
+    server.fake.comment.store(large, Ordering::Relaxed);
+    // It takes several times the limit.
+    assert!(read_slowly(&server, 128 << 10, SHORT / 8) > large);
+    // A client that reads nothing for longer than the limit gets no more than what the system keeps for it.
+    assert!(read_slowly(&server, 128 << 10, SHORT * 3) < large);
+}
+
 #[test]
 fn streams_take_no_seats_and_have_a_limit() {
     let limits = Limits { connections: 1, reserved: 0, streams_of_user: 2, ..Limits::default() };

@@ -1,7 +1,7 @@
 //! A service without a machine behind it.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
@@ -22,6 +22,8 @@ pub(crate) struct Fake {
     pub(crate) after: Arc<Mutex<Vec<Option<i64>>>>,
     /// Whether streams go on after their events.
     pub(crate) goes_on: Arc<AtomicBool>,
+    /// The bytes of a comment before the events of a stream.
+    pub(crate) comment: Arc<AtomicUsize>,
 }
 
 /// Three events.
@@ -51,7 +53,10 @@ impl Service for Fake {
 
     async fn events(&self, _: Client, after: Option<i64>) -> Result<FakeEvents, Problem> {
         self.after.lock().expect("a lock").push(after);
-        let events = samples::events().iter().map(|(_, text)| text.clone().into()).collect();
+        let comment = vec![b':'; self.comment.load(Ordering::Relaxed)];
+        let events = samples::events().into_iter().map(|(_, text)| text.into());
+        let first = (!comment.is_empty()).then(|| comment.into());
+        let events = first.into_iter().chain(events).collect();
         Ok(FakeEvents { events, goes_on: self.goes_on.load(Ordering::Relaxed) })
     }
 

@@ -134,8 +134,8 @@ fn bare(number: i64) -> JobView {
 /// Returns events, with their text in a stream.
 pub(crate) fn events() -> Vec<(DaemonEvent, String)> {
     let text = |name: &str, data: String| format!("event: {name}\ndata: {data}\n\n");
-    let jobs = JobsEvent { journal: 7, jobs: jobs() };
-    let change = JobsEvent { journal: 8, jobs: vec![bare(9)] };
+    let jobs = JobsEvent { journal: 7, jobs: jobs(), gone: vec![] };
+    let change = JobsEvent { journal: 8, jobs: vec![bare(9)], gone: vec![5, 6] };
     let forecast = ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) };
     let forecasts = ForecastsEvent { forecasts: vec![JobForecast { job: 9, forecast }] };
     let json = |data: &dyn Fn() -> serde_json::Result<String>| data().expect("JSON");
