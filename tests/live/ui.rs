@@ -1,7 +1,7 @@
 //! The live page: its link, its key, and a person before a real browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -49,15 +49,7 @@ impl Ui {
 
     /// Sends a request. Returns its status and its body.
     fn send(&self, head: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
-        stream.set_read_timeout(Some(SOON)).expect("a limit");
-        let length = body.len();
-        write!(stream, "{head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
-            .expect("a request");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        (status, answer)
+        answer(TcpStream::connect(("127.0.0.1", self.port)).expect("a connection"), head, body)
     }
 
     /// Gets a path, with this line of the head in addition.
@@ -81,6 +73,18 @@ impl Drop for Ui {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Sends a request. Returns the status and the body of its answer.
+fn answer(mut stream: TcpStream, head: &str, body: &str) -> (u16, String) {
+    stream.set_read_timeout(Some(SOON)).expect("a limit");
+    let length = body.len();
+    write!(stream, "{head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+        .expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, answer)
 }
 
 fn named(name: &str, script: &str, time: f64) -> Submission {
@@ -132,6 +136,12 @@ fn requests_of_other_sites_are_refused() {
     let json = "content-type: application/json";
     let (status, _) = ui.send(&format!("{cancel}\r\n{json}\r\norigin: http://evil.example"), body);
     assert_eq!(status, 403);
+    // A page of another port of this machine, which may be another user's.
+    let other = if port == 1 { 2 } else { port - 1 };
+    for origin in [format!("127.0.0.1:{other}"), format!("localhost:{port}"), "127.0.0.1".to_owned()] {
+        let (status, _) = ui.send(&format!("{cancel}\r\n{json}\r\norigin: http://{origin}"), body);
+        assert_eq!(status, 403, "{origin}");
+    }
     // A form of another site has no JSON.
     assert_eq!(ui.send(&format!("{cancel}\r\ncontent-type: text/plain"), body).0, 415);
     assert_eq!(ui.send(&format!("{cancel}\r\n{json}"), r#"{"do": "destroy"}"#).0, 422);
@@ -161,6 +171,8 @@ fn a_proxy_with_the_secret_is_admitted() {
         ui.send(&head, "").0
     };
     assert_eq!((state("0123456789abcdef"), state("0123456789abcdeg"), state("")), (200, 403, 403));
+    let of_page = |origin: &str| state(&format!("0123456789abcdef\r\norigin: {origin}"));
+    assert_eq!((of_page("https://jobs.example"), of_page("https://evil.example")), (200, 403));
 }
 
 #[test]
@@ -180,6 +192,26 @@ fn a_read_only_page_changes_nothing_and_a_taken_port_is_told() {
     let told = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(second.status.code() == Some(2) && told.contains("give another --port"), "{told}");
     daemon.client().cancel(job, false).expect("it is cancelled");
+}
+
+#[test]
+fn nobody_else_answers_for_localhost() {
+    let Ok(taken) = TcpListener::bind("[::1]:0") else { return };
+    let daemon = Daemon::of_policy("conservative");
+    let mut ui = Ui::of(&daemon, &[]);
+    let link = ui.link();
+    let (_, token) = link.split_once("/?").expect("a token");
+    let head = format!("GET /?{token} HTTP/1.1\r\nhost: localhost:{}", ui.port);
+    let (status, page) = answer(TcpStream::connect(("::1", ui.port)).expect("a connection"), &head, "");
+    assert!(status == 200 && page.contains("name=\"key\""), "{page}");
+    let port = taken.local_addr().expect("an address").port();
+    if TcpListener::bind(("127.0.0.1", port)).is_err() {
+        return;
+    }
+    let socket = daemon.socket.display().to_string();
+    let refused = miserly(&["ui", "--socket", &socket, "--port", &port.to_string()]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains(&format!("[::1]:{port}")), "{told}");
 }
 
 /// Requires what a user sees when everything is well.

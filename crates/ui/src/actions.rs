@@ -7,6 +7,7 @@ use std::path::Path;
 use axum::http::StatusCode;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
 use miserly_api::model::{JobView, Quote, Submission};
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
@@ -97,7 +98,10 @@ pub(crate) async fn log(socket: DaemonSocket, job: i64) -> Result<Tail, Refusal>
 
 fn tail(path: &Path) -> Result<Tail, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut file = File::open(path).map_err(failed)?;
+    // A FIFO without a writer would block. What is no file is not read.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let mut file = File::from(opened);
     let known = file.metadata().map_err(failed)?;
     if !known.is_file() {
         return Err(format!("{}: it is no file, so it has no end to show", path.display()));
@@ -144,5 +148,15 @@ mod tests {
         assert!(tail.cut && tail.size == 100_009);
         assert!(tail.text.ends_with("line\n\u{fffd}[2Jlast"), "{:?}", &tail.text[tail.text.len() - 30..]);
         assert!(super::tail(Path::new("/dev/null")).unwrap_err().contains("no file"));
+    }
+
+    #[test]
+    fn a_fifo_is_no_output() {
+        use rustix::fs::{CWD, FileType, mknodat};
+        let path = std::env::temp_dir().join(format!("miserly-ui-fifo-{}", std::process::id()));
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let refused = tail(&path).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert!(refused.contains("no file"), "{refused}");
     }
 }

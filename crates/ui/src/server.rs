@@ -1,22 +1,25 @@
 //! The server: its address, its link, and its end.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use miserly_api::client::DaemonSocket;
 use miserly_follow::Board;
-use tokio::net::TcpListener;
+use rustix::io::Errno;
 
 use crate::guard::{Guard, Proxy};
 use crate::key::Keys;
 use crate::live::Live;
 use crate::routes::{Site, router};
 
+/// The most ports that are tried if any free one will do.
+const PORTS: u32 = 16;
+
 /// The options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The port on 127.0.0.1; 0 for any free one.
+    /// The port on 127.0.0.1 and `::1`; 0 for any free one.
     pub port: u16,
     /// Whether no job can be changed from the page.
     pub read_only: bool,
@@ -30,10 +33,10 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The port is taken, or not allowed.
-    #[error("cannot listen on 127.0.0.1, port {port}: {error}; give another --port, or none")]
+    #[error("cannot listen on {address}: {error}; give another --port, or none")]
     Port {
-        /// The port.
-        port: u16,
+        /// The address with the port.
+        address: SocketAddr,
         /// The error of the system.
         error: io::Error,
     },
@@ -45,7 +48,7 @@ pub enum ServerError {
 /// A server that listens.
 #[derive(Debug)]
 pub struct Server {
-    listener: std::net::TcpListener,
+    listeners: Listeners,
     guard: Arc<Guard>,
     options: Options,
 }
@@ -56,13 +59,10 @@ impl Server {
     /// # Errors
     /// If the port is taken, or the system fails.
     pub fn bind(options: Options) -> Result<Server, ServerError> {
-        let port = options.port;
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .map_err(|error| ServerError::Port { port, error })?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        let listeners = Listeners::bind(options.port)?;
+        let address = listeners.first.local_addr()?;
         let guard = Guard { address, keys: Keys::new()?, proxy: options.proxy.clone() };
-        Ok(Server { listener, guard: Arc::new(guard), options })
+        Ok(Server { listeners, guard: Arc::new(guard), options })
     }
 
     /// Returns the address.
@@ -82,7 +82,8 @@ impl Server {
     pub fn run(self, board: &Board, used: impl Fn(&str) + Send + Sync + 'static) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(async {
-            let listener = TcpListener::from_std(self.listener)?;
+            let Listeners { first, second } = self.listeners;
+            let (first, second) = (asynchronous(first)?, second.map(asynchronous).transpose()?);
             let actions = self.options.daemon.is_some() && !self.options.read_only;
             let guard = Arc::clone(&self.guard);
             let site = Site {
@@ -92,9 +93,68 @@ impl Server {
                 actions,
                 used: Arc::new(move || used(&link(&guard))),
             };
-            Ok(axum::serve(listener, router(site)).await?)
+            let router = router(site);
+            let also = router.clone();
+            let second = async move {
+                match second {
+                    Some(listener) => axum::serve(listener, also).await,
+                    None => Ok(()),
+                }
+            };
+            tokio::try_join!(axum::serve(first, router).into_future(), second)?;
+            Ok(())
         })
     }
+}
+
+/// The sockets of a server, all with one port.
+#[derive(Debug)]
+struct Listeners {
+    /// On 127.0.0.1.
+    first: TcpListener,
+    /// On `::1`, where there is IPv6: a browser may look for `localhost` there, and nobody else should answer.
+    second: Option<TcpListener>,
+}
+
+impl Listeners {
+    /// Listens on a port, or on any port that is free on both addresses.
+    fn bind(port: u16) -> Result<Listeners, ServerError> {
+        let mut tries = if port == 0 { PORTS } else { 1 };
+        loop {
+            tries -= 1;
+            match Listeners::bind_once(port) {
+                Err(ServerError::Port { error, .. })
+                    if tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn bind_once(port: u16) -> Result<Listeners, ServerError> {
+        let bind = |address: SocketAddr| {
+            TcpListener::bind(address).map_err(|error| ServerError::Port { address, error })
+        };
+        let first = bind((Ipv4Addr::LOCALHOST, port).into())?;
+        let port = first.local_addr()?.port();
+        match bind((Ipv6Addr::LOCALHOST, port).into()) {
+            Ok(second) => Ok(Listeners { first, second: Some(second) }),
+            Err(ServerError::Port { error, .. }) if is_without_ipv6(&error) => {
+                Ok(Listeners { first, second: None })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns whether an error shows that the machine has no IPv6.
+fn is_without_ipv6(error: &io::Error) -> bool {
+    let absent = [Errno::ADDRNOTAVAIL, Errno::AFNOSUPPORT, Errno::PROTONOSUPPORT];
+    error.raw_os_error().is_some_and(|code| absent.contains(&Errno::from_raw_os_error(code)))
+}
+
+fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
 }
 
 fn link(guard: &Guard) -> String {
