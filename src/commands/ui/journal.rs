@@ -1,13 +1,13 @@
 //! The facts of a daemon's stored history.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::ensure;
 use jiff::tz::TimeZone;
 use miserly_live::history::{FinishedJob, finished_jobs, procs};
 use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain};
-use nix::unistd::{Uid, User};
+
+use super::users::Users;
 
 /// Returns the finished jobs in the state of a daemon, which need not run.
 pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
@@ -24,8 +24,9 @@ pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
         cpus,
         ..PoolFacts::default()
     };
-    let jobs: Vec<Arc<Job>> =
-        finished.iter().filter_map(|finished| job(finished, &queues).map(Arc::new)).collect();
+    let mut users = Users::default();
+    let jobs: Vec<Job> =
+        finished.iter().filter_map(|finished| job(finished, &queues, users.name(finished.uid))).collect();
     Ok(Facts {
         now: jobs.iter().filter_map(|job| job.end).max().unwrap_or(0),
         clock: Clock::Wall(TimeZone::system()),
@@ -38,16 +39,15 @@ pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
     })
 }
 
-fn job(job: &FinishedJob, queues: &[&str]) -> Option<Job> {
+fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
     let pool = queues.binary_search(&&*job.queue).ok()?;
-    let user = User::from_uid(Uid::from_raw(job.uid)).ok().flatten();
     Some(Job {
         number: job.number,
         label: job
             .array
             .map_or_else(|| job.number.to_string(), |array| format!("{}[{}]", job.number, array.index)),
         name: plain(&job.name),
-        user: user.map_or_else(|| job.uid.to_string(), |user| plain(&user.name)),
+        user,
         uid: Some(job.uid),
         pool,
         procs: job.cpus,

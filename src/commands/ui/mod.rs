@@ -2,9 +2,13 @@
 
 mod journal;
 
+mod numbers;
+
 mod run;
 
 mod slurm;
+
+mod users;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

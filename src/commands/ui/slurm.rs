@@ -1,14 +1,15 @@
 //! The facts of a Slurm cluster, one pool for each partition.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::thread;
 
 use jiff::tz::TimeZone;
 use miserly_follow::Board;
 use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Partition, Poller, Slurm};
-use miserly_view::{Account, Cause, Clock, Facts, Job, PoolFacts, RUN_NUMBERS, State, plain};
-use nix::unistd::{Uid, User};
+use miserly_view::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
+
+use super::numbers::Numbers;
+use super::users::Users;
 
 /// The most ended jobs that are remembered.
 const ENDED_MOST: usize = 10_000;
@@ -35,51 +36,84 @@ pub(super) fn follow(slurm: Slurm) -> anyhow::Result<Board> {
     Ok(board)
 }
 
-/// The jobs of a cluster, those that have ended too, and the names of users.
+/// The jobs of a cluster, those that have ended too, and what is known of them.
 #[derive(Default)]
 struct Mirror {
-    jobs: BTreeMap<i64, Job>,
-    users: BTreeMap<u32, String>,
+    /// The jobs by their names.
+    jobs: BTreeMap<String, Seen>,
+    numbers: Numbers,
+    users: Users,
+}
+
+/// A job with its partition. Partitions may change while it is remembered.
+struct Seen {
+    partition: String,
+    job: Job,
 }
 
 impl Mirror {
     fn facts(&mut self, cluster: Option<&Cluster>) -> Facts {
         let empty = Cluster::default();
         let cluster = cluster.unwrap_or(&empty);
-        let now = cluster.configuration.now.saturating_mul(1000);
-        let names: Vec<&String> = cluster.partitions.keys().collect();
-        let present: BTreeMap<i64, Job> = cluster
-            .jobs
-            .values()
-            .filter_map(|job| self.job(job, &names))
-            .map(|job| (job.number, job))
-            .collect();
-        for job in self.jobs.values_mut().filter(|job| !present.contains_key(&job.number)) {
-            if job.state != State::Ended {
-                (job.state, job.word, job.end) = (State::Ended, "ended".to_owned(), Some(now));
-            }
-        }
-        self.jobs.extend(present);
-        while self.jobs.len() > ENDED_MOST + cluster.jobs.len() {
-            let oldest = self.jobs.values().filter(|job| job.state == State::Ended).min_by_key(|job| job.end);
-            let Some(oldest) = oldest.map(|job| job.number) else { break };
-            self.jobs.remove(&oldest);
-        }
+        self.follow(cluster);
         Facts {
-            now,
+            now: millis(cluster.configuration.now),
             clock: Clock::Wall(TimeZone::system()),
             title: format!("cluster {}", cluster.configuration.cluster),
             live: true,
             uid: Some(rustix::process::geteuid().as_raw()),
             pools: cluster.partitions.iter().map(|(name, with)| pool(cluster, name, with)).collect(),
-            jobs: self.jobs.values().cloned().map(Arc::new).collect(),
+            jobs: self.placed(cluster),
             account: Account::default(),
         }
     }
 
-    fn job(&mut self, job: &SlurmJob, partitions: &[&String]) -> Option<Job> {
-        let place = |name: &String| partitions.iter().position(|known| *known == name);
-        let pool = job.partitions.iter().find_map(place)?;
+    /// Takes in the present jobs, and ends those that are gone.
+    fn follow(&mut self, cluster: &Cluster) {
+        let gone = self.jobs.iter_mut().filter(|(id, _)| !cluster.jobs.contains_key(*id));
+        for Seen { job, .. } in gone.map(|(_, seen)| seen) {
+            if job.state != State::Ended {
+                let end = Some(millis(cluster.configuration.now));
+                (job.state, job.word, job.end) = (State::Ended, "ended".to_owned(), end);
+            }
+        }
+        for job in cluster.jobs.values() {
+            let Some(partition) = job.partitions.iter().find(|name| cluster.partitions.contains_key(*name))
+            else {
+                continue;
+            };
+            let seen = Seen { partition: partition.clone(), job: self.job(job) };
+            self.jobs.insert(job.id.clone(), seen);
+        }
+        self.forget(ENDED_MOST);
+    }
+
+    /// Forgets the ended jobs above this number, oldest first.
+    fn forget(&mut self, most: usize) {
+        let ended = self.jobs.iter().filter(|(_, seen)| seen.job.state == State::Ended);
+        let mut ended: Vec<(Option<i64>, String)> =
+            ended.map(|(id, seen)| (seen.job.end, id.clone())).collect();
+        let excess = ended.len().saturating_sub(most);
+        if excess == 0 {
+            return;
+        }
+        ended.sort_unstable();
+        for (_, id) in ended.drain(..excess) {
+            self.jobs.remove(&id);
+            self.numbers.remove(&id);
+        }
+    }
+
+    /// Returns the jobs whose partitions exist.
+    fn placed(&self, cluster: &Cluster) -> Vec<Job> {
+        let positions: BTreeMap<&String, usize> =
+            cluster.partitions.keys().enumerate().map(|(position, name)| (name, position)).collect();
+        let placed = |seen: &Seen| Some(Job { pool: *positions.get(&seen.partition)?, ..seen.job.clone() });
+        self.jobs.values().filter_map(placed).collect()
+    }
+
+    /// Returns a job without its place.
+    fn job(&mut self, job: &SlurmJob) -> Job {
         let state = match &job.state {
             JobState::Pending if job.priority == 0 => State::Held,
             JobState::Pending => State::Waiting,
@@ -87,57 +121,43 @@ impl Mirror {
             JobState::Running | JobState::Other(_) => State::Running,
         };
         let waits = job.state == JobState::Pending;
-        let millis = |at: Option<i64>| at.map(|at| at.saturating_mul(1000));
         let reason = job.reason.as_deref().filter(|_| waits);
-        Some(Job {
-            number: number(job),
+        Job {
+            number: self.numbers.of(job),
             label: job.id.clone(),
             name: plain(&job.name),
-            user: self.user(job.user),
+            user: self.users.name(job.user),
             uid: Some(job.user),
-            pool,
             procs: job.cpus,
             limit: job.limit.seconds().saturating_mul(1000),
             state,
-            word: match &job.state {
-                JobState::Pending if job.priority == 0 => "held".to_owned(),
-                JobState::Pending => "pending".to_owned(),
-                JobState::Running => "running".to_owned(),
-                JobState::Suspended => "suspended".to_owned(),
-                JobState::Other(word) => plain(word),
-            },
-            submitted: job.submitted.saturating_mul(1000),
-            start: millis(job.start).filter(|_| !waits),
-            end: millis(job.end).filter(|_| !waits),
-            planned: millis(job.start).filter(|_| waits),
+            word: word(job),
+            submitted: millis(job.submitted),
+            start: job.start.map(millis).filter(|_| !waits),
+            end: job.end.map(millis).filter(|_| !waits),
+            planned: job.start.map(millis).filter(|_| waits),
             causes: reason
                 .map(|reason| Cause::Stated { by: "Slurm".to_owned(), reason: plain(reason) })
                 .into_iter()
                 .collect(),
             ..Job::default()
-        })
-    }
-
-    fn user(&mut self, uid: u32) -> String {
-        let name = || {
-            User::from_uid(Uid::from_raw(uid))
-                .ok()
-                .flatten()
-                .map_or_else(|| uid.to_string(), |user| user.name)
-        };
-        plain(self.users.entry(uid).or_insert_with(name))
+        }
     }
 }
 
-/// Returns a number that only this job has. Tasks of an array have that of the array, and are told apart above it.
-fn number(job: &SlurmJob) -> i64 {
-    let signed = |number: u64| i64::try_from(number).unwrap_or(0);
-    match &job.array {
-        Some((array, task)) => {
-            signed(*array) + RUN_NUMBERS * (1 + task.parse::<i64>().unwrap_or(0).clamp(0, 1_000_000))
-        }
-        None => signed(job.number),
+/// Returns a word for the state of a job.
+fn word(job: &SlurmJob) -> String {
+    match &job.state {
+        JobState::Pending if job.priority == 0 => "held".to_owned(),
+        JobState::Pending => "pending".to_owned(),
+        JobState::Running => "running".to_owned(),
+        JobState::Suspended => "suspended".to_owned(),
+        JobState::Other(word) => plain(word),
     }
+}
+
+fn millis(seconds: i64) -> i64 {
+    seconds.saturating_mul(1000)
 }
 
 fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
@@ -153,5 +173,52 @@ fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
         memory: nodes().map(|node| node.memory).sum::<u64>() * MIB,
         memory_held: nodes().map(|node| node.memory_used).sum::<u64>() * MIB,
         slices: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(now: i64, partitions: &[&str], jobs: &[(u64, &str)]) -> Cluster {
+        let job = |(number, partition): &(u64, &str)| {
+            let partitions = vec![(*partition).to_owned()];
+            let job = SlurmJob { id: number.to_string(), number: *number, partitions, ..SlurmJob::default() };
+            (job.id.clone(), job)
+        };
+        let partition = |name: &&str| ((*name).to_owned(), Partition::default());
+        let mut cluster = Cluster {
+            partitions: partitions.iter().map(partition).collect(),
+            jobs: jobs.iter().map(job).collect(),
+            ..Cluster::default()
+        };
+        cluster.configuration.now = now;
+        cluster
+    }
+
+    /// Returns the number, the partition and the end of each job.
+    fn shown(facts: &Facts) -> Vec<(i64, &str, Option<i64>)> {
+        facts.jobs.iter().map(|job| (job.number, &*facts.pools[job.pool].name, job.end)).collect()
+    }
+
+    #[test]
+    fn an_ended_job_stays_in_its_partition() {
+        let mut mirror = Mirror::default();
+        let first = mirror.facts(Some(&cluster(10, &["long", "short"], &[(1, "short"), (2, "long")])));
+        assert_eq!(shown(&first), [(1, "short", None), (2, "long", None)]);
+        let more = mirror.facts(Some(&cluster(20, &["big", "long", "short"], &[(2, "long")])));
+        assert_eq!(shown(&more), [(1, "short", Some(20_000)), (2, "long", None)]);
+        let fewer = mirror.facts(Some(&cluster(30, &["long"], &[(2, "long")])));
+        assert_eq!(shown(&fewer), [(2, "long", None)]);
+    }
+
+    #[test]
+    fn the_oldest_ended_jobs_are_forgotten() {
+        let mut mirror = Mirror::default();
+        for now in 1..=5 {
+            mirror.facts(Some(&cluster(now, &["batch"], &[(u64::try_from(now).unwrap(), "batch")])));
+        }
+        mirror.forget(2);
+        assert_eq!(mirror.jobs.keys().collect::<Vec<_>>(), ["3", "4", "5"]);
     }
 }
