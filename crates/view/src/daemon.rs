@@ -128,7 +128,7 @@ fn course(phase: &Phase) -> Course<'_> {
 }
 
 /// Returns a word for the state of a job.
-fn word(job: &JobView) -> &'static str {
+pub fn word(job: &JobView) -> &'static str {
     match &job.phase {
         _ if job.overdue.is_some() => "overdue",
         Phase::Held => "held",
@@ -169,7 +169,7 @@ fn cause(reason: &WaitReason) -> Cause {
 }
 
 /// Returns the numbers of processors as ranges, both ends included.
-fn ranges(cpus: &[u32]) -> Vec<(u32, u32)> {
+pub fn ranges(cpus: &[u32]) -> Vec<(u32, u32)> {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();
     let mut ranges: Vec<(u32, u32)> = Vec::new();

@@ -206,7 +206,7 @@ fn kept(job: &Job) -> &'static str {
 }
 
 /// Returns a number and its word, in the plural if needed.
-pub(crate) fn counted(number: u64, word: &str) -> String {
+pub fn counted(number: u64, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 

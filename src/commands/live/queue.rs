@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView, Phase, Window};
 use miserly_units::{duration, memory, span_of_seconds};
+use miserly_view::word;
 
-use super::show::{is_time_sliced, state};
+use super::show::is_time_sliced;
 use super::text::{local, plain, table};
 use super::{client, print_answer};
 use crate::args::QueueArgs;
@@ -79,9 +80,8 @@ fn row(job: &JobView) -> Vec<String> {
 
 fn state_in_queue(job: &JobView) -> String {
     match job.overdue {
-        Some(_) => "overdue".to_owned(),
         None if is_time_sliced(job) => in_turns(job),
-        None => state(&job.phase).to_owned(),
+        _ => word(job).to_owned(),
     }
 }
 
@@ -89,7 +89,7 @@ fn state_in_queue(job: &JobView) -> String {
 /// used slots.
 fn in_turns(job: &JobView) -> String {
     let slots = job.slots.iter().map(|slots| format!(" {}/{}", slots.runs_in.len(), slots.used));
-    [state(&job.phase).to_owned()].into_iter().chain(slots).collect()
+    [word(job).to_owned()].into_iter().chain(slots).collect()
 }
 
 /// Returns a job's number, with its index in its array.
