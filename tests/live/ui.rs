@@ -196,7 +196,7 @@ fn a_read_only_page_changes_nothing_and_a_taken_port_is_told() {
 
 #[test]
 fn nobody_else_answers_for_localhost() {
-    let Ok(taken) = TcpListener::bind("[::1]:0") else { return };
+    let Ok(others) = TcpListener::bind("[::1]:0") else { return };
     let daemon = Daemon::of_policy("conservative");
     let mut ui = Ui::of(&daemon, &[]);
     let link = ui.link();
@@ -204,7 +204,7 @@ fn nobody_else_answers_for_localhost() {
     let head = format!("GET /?{token} HTTP/1.1\r\nhost: localhost:{}", ui.port);
     let (status, page) = answer(TcpStream::connect(("::1", ui.port)).expect("a connection"), &head, "");
     assert!(status == 200 && page.contains("name=\"key\""), "{page}");
-    let port = taken.local_addr().expect("an address").port();
+    let port = others.local_addr().expect("an address").port();
     if TcpListener::bind(("127.0.0.1", port)).is_err() {
         return;
     }

@@ -208,7 +208,9 @@ impl EngineHandle {
                 }
                 DaemonReply::Jobs(jobs) => {
                     let parked = handle.notes.parked_jobs();
-                    jobs.iter_mut().for_each(|job| complete_job(&handle.forecasts, &parked, job));
+                    for job in jobs {
+                        complete_job(&handle.forecasts, &parked, job);
+                    }
                 }
                 _ => {}
             }

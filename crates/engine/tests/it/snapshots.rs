@@ -2,9 +2,10 @@
 
 use miserly_api::model::{Filter, Submission};
 use miserly_core::draw;
-use miserly_engine::{DaemonReply, DaemonRequest, Snapshot};
+use miserly_engine::{Caller, DaemonReply, DaemonRequest, Snapshot};
 
 use super::life::{Life, early, job, wall};
+use crate::support::MemoryJournal;
 
 /// Submits, cancels, holds, releases, extends and ends jobs at random.
 fn disturb(life: &mut Life, seed: u64, step: i64) {
@@ -110,4 +111,27 @@ fn a_snapshot_stays_as_it_is() {
     let Ok(DaemonReply::Jobs(jobs)) = listed else { panic!("{listed:?}") };
     assert_eq!(jobs.iter().filter(|job| job.number == first).count(), 1, "it is not listed as finished, too");
     assert!(life.read(&before, 6, &DaemonRequest::Drain(true)).is_err());
+}
+
+#[test]
+fn a_change_has_the_jobs_that_ended_and_those_that_are_forgotten() {
+    let mut life = Life::of_policy("easy", 3, 4);
+    let (first, second) = (life.submit(1, job(1, 60)), life.submit(1, job(1, 60)));
+    let before = life.snapshot();
+    assert!(!before.waits(first) && before.views_of([first, 99], Life::now(2), &Caller::new(0)).len() == 1);
+    life.end(5, first);
+    let (after, root) = (life.snapshot(), Caller::new(0));
+    let changes = after.job_changes(&before, Life::now(5), &root, &life.journal).unwrap();
+    assert!(changes.views.iter().any(|view| view.number == first && view.phase.ended().is_some()));
+    assert!(changes.gone.is_empty());
+    // The finished jobs are removed before anyone looks.
+    let forgotten = MemoryJournal::default();
+    let changes = after.job_changes(&before, Life::now(5), &root, &forgotten).unwrap();
+    assert_eq!(changes.gone, [first]);
+    assert!(changes.views.iter().all(|view| view.number != first) && after.is_unfinished(second));
+    // A job that came and went since is not told.
+    let unseen = life.submit(6, job(1, 60));
+    life.end(8, unseen);
+    let changes = life.snapshot().job_changes(&after, Life::now(8), &root, &forgotten).unwrap();
+    assert!(changes.is_empty(), "{changes:?}");
 }

@@ -113,8 +113,8 @@ mod tests {
         history.add(kind, text.to_owned().into());
     }
 
-    fn texts(texts: &[&'static str]) -> Option<Vec<Bytes>> {
-        Some(texts.iter().map(|text| Bytes::from_static(text.as_bytes())).collect())
+    fn texts(texts: &[&'static str]) -> Vec<Bytes> {
+        texts.iter().map(|text| Bytes::from_static(text.as_bytes())).collect()
     }
 
     #[test]
@@ -124,11 +124,11 @@ mod tests {
         history.advance(13);
         add(&mut history, 15, Kind::Commit, "15");
         assert_eq!((history.after(9), history.after(16)), (None, None));
-        assert_eq!(history.after(10), texts(&["12", "15"]));
+        assert_eq!(history.after(10), Some(texts(&["12", "15"])));
         // Within the changes of an event: they are sent again.
-        assert_eq!(history.after(11), texts(&["12", "15"]));
-        assert_eq!(history.after(12), texts(&["15"]));
-        assert_eq!(history.after(15), texts(&[]));
+        assert_eq!(history.after(11), Some(texts(&["12", "15"])));
+        assert_eq!(history.after(12), Some(texts(&["15"])));
+        assert_eq!(history.after(15), Some(texts(&[])));
     }
 
     #[test]
@@ -138,12 +138,15 @@ mod tests {
         add(&mut history, 10, Kind::Forecasts, "old");
         add(&mut history, 11, Kind::Commit, "11");
         add(&mut history, 11, Kind::Forecasts, "new");
-        assert_eq!(history.after(10), texts(&["parked", "11", "new"]));
-        assert_eq!(history.after(11), texts(&["new"]));
-        assert_eq!((history.since(0), history.since(3)), (texts(&["parked", "11", "new"]), texts(&["new"])));
+        assert_eq!(history.after(10), Some(texts(&["parked", "11", "new"])));
+        assert_eq!(history.after(11), Some(texts(&["new"])));
+        assert_eq!(
+            (history.since(0), history.since(3)),
+            (Some(texts(&["parked", "11", "new"])), Some(texts(&["new"])))
+        );
         history.restart(12);
-        assert_eq!((history.since(3), history.since(4)), (None, texts(&[])));
-        assert_eq!((history.after(11), history.after(12)), (None, texts(&[])));
+        assert_eq!((history.since(3), history.since(4)), (None, Some(texts(&[]))));
+        assert_eq!((history.after(11), history.after(12)), (None, Some(texts(&[]))));
     }
 
     #[test]
@@ -155,10 +158,10 @@ mod tests {
         let most = i64::try_from(MOST).expect("a small number");
         assert_eq!(history.after(1000 - most - 1), None);
         assert_eq!(history.after(1000 - most).map(|events| events.len()), Some(MOST));
-        assert_eq!(history.since(1000 - most as u64 - 1), None);
+        assert_eq!(history.since(1000 - u64::try_from(MOST).expect("a small number") - 1), None);
         history.advance(1001);
         history.add(Kind::Commit, vec![0; MOST_BYTES + 1].into());
-        assert_eq!((history.after(1000), history.after(1001)), (None, texts(&[])));
+        assert_eq!((history.after(1000), history.after(1001)), (None, Some(texts(&[]))));
         add(&mut history, 1001, Kind::Aside, "x");
         history.add(Kind::Aside, vec![0; MOST_BYTES].into());
         assert_eq!(history.after(1001), None, "a client may have missed the first one");
