@@ -85,6 +85,13 @@ impl Forecasts {
         ForecastsEvent { forecasts }
     }
 
+    /// Publishes forecasts.
+    #[cfg(test)]
+    pub(crate) fn set(&self, by_job: BTreeMap<i64, ForecastView>) {
+        self.change(|published| published.by_job = by_job);
+        self.made.send_replace(());
+    }
+
     /// Returns whether any job has a forecast.
     pub(crate) fn any(&self) -> bool {
         self.read(|published| !published.by_job.is_empty())

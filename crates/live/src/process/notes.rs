@@ -72,7 +72,7 @@ impl LauncherNotes {
     }
 
     /// Sets the attempts that are parked because memory is short.
-    pub(super) fn set_parked(&self, attempts: &BTreeSet<Attempt>) {
+    pub(crate) fn set_parked(&self, attempts: &BTreeSet<Attempt>) {
         let jobs: BTreeSet<i64> = attempts.iter().map(|attempt| attempt.job).collect();
         if **self.parked() != jobs {
             *self.parked() = Arc::new(jobs);
