@@ -10,7 +10,7 @@ use super::{DaemonArgs, RunArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct UiArgs {
-    /// The port on 127.0.0.1 [default: any free one]
+    /// The port on 127.0.0.1 and ::1 [default: any free one]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
 

@@ -175,6 +175,59 @@ fn a_proxy_with_the_secret_is_admitted() {
     assert_eq!((of_page("https://jobs.example"), of_page("https://evil.example")), (200, 403));
 }
 
+/// Returns the state of a page that is not that of a daemon, and what this path has.
+fn state_of(options: &[&str], path: &str) -> [serde_json::Value; 2] {
+    let mut ui = Ui::start(Command::new(env!("CARGO_BIN_EXE_miserly")).arg("ui").args(options));
+    let link = ui.link();
+    let key = ui.visit(&link);
+    ["/api/state", path].map(|path| {
+        let (status, answer) = ui.get(path, &format!("\r\nauthorization: Bearer {key}"));
+        assert_eq!(status, 200, "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).expect("JSON")
+    })
+}
+
+#[test]
+fn a_run_has_a_chart_for_each_policy_and_its_past() {
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/L1.swf");
+    let options = ["--run", log, "--policy", "easy", "--policy", "conservative"];
+    let [state, start] = state_of(&options, "/api/moment?at=0");
+    let names: Vec<&str> = state["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .filter_map(|group| group["name"].as_str())
+        .collect();
+    assert_eq!(names, ["easy", "conservative"]);
+    assert_eq!((&state["moment"]["running_count"], &state["daemon"]), (&0.into(), &false.into()));
+    assert!(start["running_count"].as_u64() > Some(0), "{start}");
+    let [_, tile] = state_of(&options, "/api/tile?group=1&from=0&column=1000&columns=512&bands=4");
+    assert!(tile["bars"].as_array().is_some_and(|bars| !bars.is_empty()), "{tile}");
+    for (options, says) in [
+        (vec!["--policy", "easy"], "needs --run"),
+        (vec!["--run", log], "give a policy"),
+        (vec!["--run", "absent.swf", "--policy", "easy"], "absent.swf"),
+        (vec!["--journal", "/absent"], "/absent"),
+    ] {
+        let refused = miserly(&[vec!["ui"], options].concat());
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && told.contains(says), "{told}");
+    }
+}
+
+#[test]
+fn a_stored_state_has_its_finished_jobs() {
+    let mut daemon = Daemon::of_policy("conservative");
+    let job = daemon.submit(&named("stored", "true", 5.0));
+    daemon.wait(job);
+    daemon.stop();
+    let state = daemon.state().display().to_string();
+    let [state, _] = state_of(&["--journal", &state], "/api/state");
+    assert_eq!(state["moment"]["ended"][0]["name"], "stored");
+    assert_eq!(state["moment"]["ended"][0]["word"], "done");
+}
+
 #[test]
 fn a_read_only_page_changes_nothing_and_a_taken_port_is_told() {
     let daemon = Daemon::of_policy("conservative");

@@ -44,7 +44,10 @@ impl Mirror {
     pub(crate) fn take(&mut self, client: &Client, event: DaemonEvent) -> Result<(), ClientError> {
         match event {
             DaemonEvent::Snapshot(snapshot) => return self.take_snapshot(client, &snapshot),
-            DaemonEvent::Change(change) => change.jobs.iter().for_each(|job| self.set(job)),
+            DaemonEvent::Change(change) => {
+                change.jobs.iter().for_each(|job| self.set(job));
+                change.gone.into_iter().for_each(|number| self.forget_unless_ended(number));
+            }
             DaemonEvent::Forecasts(forecasts) => self.set_forecasts(&forecasts),
         }
         Ok(())

@@ -23,6 +23,15 @@ pub(crate) struct Shown {
     pub(crate) state: PageState,
 }
 
+/// The requests that a page can make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rights {
+    /// Whether jobs can be changed.
+    pub(crate) actions: bool,
+    /// Whether a daemon answers questions.
+    pub(crate) daemon: bool,
+}
+
 /// The state of the page, as its script gets it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageState {
@@ -40,10 +49,12 @@ pub(crate) struct PageState {
     pub(crate) changes: VecDeque<Change>,
     /// Whether jobs can be changed from the page.
     pub(crate) actions: bool,
+    /// Whether a daemon answers questions.
+    pub(crate) daemon: bool,
 }
 
 impl PageState {
-    fn new(posted: &Posted, bars: &Bars, changes: VecDeque<Change>, actions: bool) -> PageState {
+    fn new(posted: &Posted, bars: &Bars, changes: VecDeque<Change>, rights: Rights) -> PageState {
         PageState {
             version: posted.version,
             problem: posted.problem.clone(),
@@ -51,7 +62,8 @@ impl PageState {
             groups: bars.groups.clone(),
             range: bars.range,
             changes,
-            actions,
+            actions: rights.actions,
+            daemon: rights.daemon,
         }
     }
 }
@@ -73,16 +85,16 @@ pub(crate) fn shortened(mut moment: Moment) -> Moment {
 #[derive(Debug)]
 pub(crate) struct Live {
     board: Board,
-    actions: bool,
+    rights: Rights,
     /// The last one, and the instant from which on a new one may be made.
     last: Mutex<(Arc<Shown>, Instant)>,
 }
 
 impl Live {
     /// Returns the page of these facts.
-    pub(crate) fn new(board: &Board, actions: bool) -> Live {
-        let first = shown(&board.latest(), VecDeque::new(), actions);
-        Live { board: board.clone(), actions, last: Mutex::new((Arc::new(first), Instant::now())) }
+    pub(crate) fn new(board: &Board, rights: Rights) -> Live {
+        let first = shown(&board.latest(), VecDeque::new(), rights);
+        Live { board: board.clone(), rights, last: Mutex::new((Arc::new(first), Instant::now())) }
     }
 
     /// Returns a receiver of changes of the facts.
@@ -97,9 +109,9 @@ impl Live {
             return Arc::clone(&last.0);
         }
         tokio::time::sleep_until(last.1).await;
-        let (before, posted, actions) = (Arc::clone(&last.0), self.board.latest(), self.actions);
+        let (before, posted, rights) = (Arc::clone(&last.0), self.board.latest(), self.rights);
         let begun = Instant::now();
-        let made = tokio::task::spawn_blocking(move || next(&before, &posted, actions)).await;
+        let made = tokio::task::spawn_blocking(move || next(&before, &posted, rights)).await;
         let took = begun.elapsed();
         let shown = made.unwrap_or_else(|_| failed(&last.0));
         *last = (Arc::new(shown), Instant::now() + 4 * took);
@@ -107,19 +119,19 @@ impl Live {
     }
 }
 
-fn shown(posted: &Posted, changes: VecDeque<Change>, actions: bool) -> Shown {
+fn shown(posted: &Posted, changes: VecDeque<Change>, rights: Rights) -> Shown {
     let bars = Bars::of(&posted.facts);
-    let state = PageState::new(posted, &bars, changes, actions);
+    let state = PageState::new(posted, &bars, changes, rights);
     Shown { facts: Arc::clone(&posted.facts), bars: Arc::new(bars), state }
 }
 
-fn next(before: &Shown, posted: &Posted, actions: bool) -> Shown {
+fn next(before: &Shown, posted: &Posted, rights: Rights) -> Shown {
     let mut recent = before.state.changes.clone();
     for change in changes(&before.facts, &posted.facts) {
         recent.push_front(change);
     }
     recent.truncate(CHANGES_MOST);
-    shown(posted, recent, actions)
+    shown(posted, recent, rights)
 }
 
 /// Returns the last page with a problem: its successor could not be made.

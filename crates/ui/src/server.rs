@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::guard::{Guard, Proxy};
 use crate::key::Keys;
-use crate::live::Live;
+use crate::live::{Live, Rights};
 use crate::routes::{Site, router};
 
 /// The most ports that are tried if any free one will do.
@@ -88,7 +88,7 @@ impl Server {
             let guard = Arc::clone(&self.guard);
             let site = Site {
                 guard: self.guard,
-                live: Arc::new(Live::new(board, actions)),
+                live: Arc::new(Live::new(board, Rights { actions, daemon: self.options.daemon.is_some() })),
                 daemon: self.options.daemon,
                 actions,
                 used: Arc::new(move || used(&link(&guard))),

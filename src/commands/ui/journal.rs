@@ -1,6 +1,7 @@
 //! The facts of a daemon's stored history.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::ensure;
 use jiff::tz::TimeZone;
@@ -25,8 +26,8 @@ pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
         ..PoolFacts::default()
     };
     let mut users = Users::default();
-    let jobs: Vec<Job> =
-        finished.iter().filter_map(|finished| job(finished, &queues, users.name(finished.uid))).collect();
+    let named = |finished: &FinishedJob| job(finished, &queues, users.name(finished.uid)).map(Arc::new);
+    let jobs: Vec<Arc<Job>> = finished.iter().filter_map(named).collect();
     Ok(Facts {
         now: jobs.iter().filter_map(|job| job.end).max().unwrap_or(0),
         clock: Clock::Wall(TimeZone::system()),

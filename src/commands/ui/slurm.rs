@@ -1,6 +1,7 @@
 //! The facts of a Slurm cluster, one pool for each partition.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 
 use jiff::tz::TimeZone;
@@ -105,10 +106,13 @@ impl Mirror {
     }
 
     /// Returns the jobs whose partitions exist.
-    fn placed(&self, cluster: &Cluster) -> Vec<Job> {
+    fn placed(&self, cluster: &Cluster) -> Vec<Arc<Job>> {
         let positions: BTreeMap<&String, usize> =
             cluster.partitions.keys().enumerate().map(|(position, name)| (name, position)).collect();
-        let placed = |seen: &Seen| Some(Job { pool: *positions.get(&seen.partition)?, ..seen.job.clone() });
+        let placed = |seen: &Seen| {
+            let pool = *positions.get(&seen.partition)?;
+            Some(Arc::new(Job { pool, ..seen.job.clone() }))
+        };
         self.jobs.values().filter_map(placed).collect()
     }
 

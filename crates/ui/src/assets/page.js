@@ -20,7 +20,6 @@ const ENDED_MOST = 50;
 
 let state = null, moment = null, chosen = null, instant = null;
 // Whether a question was answered by: there is no daemon.
-let alone = false;
 
 /** Sends a request with the key of this visit. */
 async function ask(path, options = {}) {
@@ -42,8 +41,8 @@ globalThis.chart = chart;
 /** The present: the state may be half a minute old. */
 const clock = () => state.moment.live ? state.moment.now + performance.now() - globalThis.shownAt : state.moment.now;
 
-/** Whether a daemon answers questions. A page of Slurm is live, too, but promises nothing and knows nothing of what is free. */
-const asks = () => !alone && state.moment.live && (state.actions || state.moment.pools.some(pool => pool.promises !== 'nothing'));
+/** Whether a daemon answers questions. */
+const asks = () => state.daemon;
 
 function show() {
   if (!state) return;
@@ -232,8 +231,6 @@ async function quote() {
   } catch (error) {
     $('quoted').replaceChildren(element('span', { class: 'bad' }, error.message));
     chart.ghost = null;
-    alone = error.status === 404 && !state.actions;
-    $('holes-section').hidden = !asks();
   }
   chart.draw();
 }
