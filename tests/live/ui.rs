@@ -192,7 +192,7 @@ fn state_of(options: &[&str], path: &str) -> [serde_json::Value; 2] {
 fn a_run_has_a_chart_for_each_policy_and_its_past() {
     let log = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/L1.swf");
     let options = ["--run", log, "--policy", "easy", "--policy", "conservative"];
-    let [state, start] = state_of(&options, "/api/moment?at=0");
+    let [state, early] = state_of(&options, "/api/moment?at=150000");
     let names: Vec<&str> = state["groups"]
         .as_array()
         .expect("groups")
@@ -201,7 +201,7 @@ fn a_run_has_a_chart_for_each_policy_and_its_past() {
         .collect();
     assert_eq!(names, ["easy", "conservative"]);
     assert_eq!((&state["moment"]["running_count"], &state["daemon"]), (&0.into(), &false.into()));
-    assert!(start["running_count"].as_u64() > Some(0), "{start}");
+    assert_eq!((&early["running_count"], &early["waiting_count"]), (&2.into(), &4.into()), "{early}");
     let [_, tile] = state_of(&options, "/api/tile?group=1&from=0&column=1000&columns=512&bands=4");
     assert!(tile["bars"].as_array().is_some_and(|bars| !bars.is_empty()), "{tile}");
     for (options, says) in [
