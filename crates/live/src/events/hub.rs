@@ -119,9 +119,9 @@ impl Hub {
         Hub { sources, caller, streams, sender, making, state: Mutex::new(state) }
     }
 
-    /// Returns whether a stream is open.
-    pub(super) fn has_streams(&self) -> bool {
-        self.streams.load(Ordering::Relaxed) > 0
+    /// Returns the number of open streams.
+    pub(super) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
     }
 
     /// Returns the begin of a stream from what is remembered.
