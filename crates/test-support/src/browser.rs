@@ -27,6 +27,20 @@ pub struct Browser {
     profile: TempDir,
 }
 
+/// Scrolls to an element, waits until it rests for three frames, and returns its middle. Notes whether it is clicked.
+const STILL: &str = r"async selector => {
+    const found = document.querySelector(selector), place = () => JSON.stringify(found.getBoundingClientRect());
+    found.scrollIntoView({ block: 'center' });
+    for (let rested = 0, last = ''; rested < 3; rested = place() === last ? rested + 1 : 0) {
+        last = place();
+        await new Promise(requestAnimationFrame);
+    }
+    globalThis.wasClicked = false;
+    found.addEventListener('click', () => { globalThis.wasClicked = true; }, { capture: true, once: true });
+    const box = found.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+}";
+
 /// How long any one thing may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -154,19 +168,20 @@ impl Browser {
         }
     }
 
-    /// Clicks the middle of an element.
+    /// Clicks the middle of an element. If the page moved it away from under the mouse, clicks again, as a person does.
     #[track_caller]
     pub fn click(&mut self, selector: &str) {
-        let script = format!(
-            "(() => {{ const found = document.querySelector({}); found.scrollIntoView({{ block: 'center' }}); \
-             const box = found.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
-            json!(selector)
-        );
-        let place = self.evaluate(&script);
-        let (x, y) = (place[0].as_f64().expect(selector), place[1].as_f64().expect(selector));
-        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
-            self.mouse(kind, x, y);
+        for _ in 0..20 {
+            let place = self.evaluate(&format!("({STILL})({})", json!(selector)));
+            let (x, y) = (place[0].as_f64().expect(selector), place[1].as_f64().expect(selector));
+            for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
+                self.mouse(kind, x, y);
+            }
+            if self.evaluate("globalThis.wasClicked") == json!(true) {
+                return;
+            }
         }
+        panic!("{selector} was never under the mouse");
     }
 
     /// Evaluates an expression on the page and awaits a promise.
