@@ -1,7 +1,7 @@
 //! A view of a daemon on a terminal: its pools, a chart of its jobs over time, and a table of them.
 //!
 //! [`App`] is the state of the view. Keys, facts of the daemon and answers to requests change it. It reads neither a clock nor a
-//! file. [`App::draw`] draws it. [`run`] connects it with a terminal and a daemon; [`once`] prints one frame.
+//! file. [`App::draw`] draws it. [`run()`] connects it with a terminal and a daemon; [`once()`] prints one frame.
 
 mod app;
 

@@ -1,7 +1,7 @@
 //! The past, the present and the promised future of a machine, as data.
 //!
 //! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
-//! an instant ([`Moment`]), a sentence for each job ([`sentence`]), the changes ([`changes`]), and the bars of a chart at any level
+//! an instant ([`Moment`]), a sentence for each job ([`sentence`]), the changes ([`changes()`]), and the bars of a chart at any level
 //! of detail ([`Bars`], [`Tile`]).
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
