@@ -8,5 +8,8 @@ mod daemon;
 
 mod mirror;
 
+mod output;
+
 pub use board::{Board, Posted};
 pub use daemon::{Following, follow};
+pub use output::{Tail, tail};

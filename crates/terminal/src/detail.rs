@@ -1,15 +1,12 @@
 //! The detail of a job, with the end of its output.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 
 use miserly_api::model::JobView;
+use miserly_follow::Tail;
 use miserly_units::{duration, memory, span_of_seconds};
 use miserly_view::plain;
-
-/// The bytes of an output that are read, from its end.
-const TAIL: u64 = 64 << 10;
 
 /// The detail of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,19 +62,11 @@ fn log(job: &JobView) -> Vec<String> {
 
 /// Returns the last lines of a file, without control characters.
 fn tail(path: &Path) -> io::Result<Vec<String>> {
-    // To open a pipe would wait for its writer.
-    if !fs::metadata(path)?.is_file() {
+    let Some(Tail { text, cut, .. }) = miserly_follow::tail(path)? else {
         return Ok(vec!["(the output is no regular file)".to_owned()]);
-    }
-    let mut file = File::open(path)?;
-    let skipped = file.metadata()?.len().saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(skipped))?;
-    let mut bytes = vec![];
-    file.take(TAIL).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
+    };
     // The first line is a part of one.
-    let lines = text.lines().skip(usize::from(skipped > 0));
-    Ok(lines.map(shown).collect())
+    Ok(text.lines().skip(usize::from(cut)).map(shown).collect())
 }
 
 /// Returns a line as a terminal would leave it: after the last return to its begin.
@@ -93,7 +82,7 @@ mod tests {
     fn lines(text: &[u8]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         tail(&path).unwrap()
     }
 

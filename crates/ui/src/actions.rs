@@ -1,19 +1,13 @@
 //! Requests to the daemon on behalf of the user of the page.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use axum::http::StatusCode;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
-use miserly_api::model::{JobView, Quote, Submission};
-use rustix::fs::{Mode, OFlags};
+use miserly_api::model::{Quote, Submission};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
-
-/// The most bytes of an output that are shown: its end.
-const TAIL_MOST: u64 = 64 << 10;
 
 /// A change of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -81,11 +75,6 @@ pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Re
     .await
 }
 
-/// Returns a job.
-pub(crate) async fn job(socket: DaemonSocket, job: i64) -> Result<JobView, Refusal> {
-    ask(socket, move |client| Ok(client.job(job)?)).await
-}
-
 /// Returns the end of the output of a job, with the rights of this process.
 pub(crate) async fn log(socket: DaemonSocket, job: i64) -> Result<Tail, Refusal> {
     ask(socket, move |client| {
@@ -97,23 +86,11 @@ pub(crate) async fn log(socket: DaemonSocket, job: i64) -> Result<Tail, Refusal>
 }
 
 fn tail(path: &Path) -> Result<Tail, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    // A FIFO without a writer would block. What is no file is not read.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let mut file = File::from(opened);
-    let known = file.metadata().map_err(failed)?;
-    if !known.is_file() {
-        return Err(format!("{}: it is no file, so it has no end to show", path.display()));
-    }
-    let size = known.len();
-    let from = size.saturating_sub(TAIL_MOST);
-    file.seek(SeekFrom::Start(from)).map_err(failed)?;
-    let mut bytes = vec![];
-    file.take(TAIL_MOST).read_to_end(&mut bytes).map_err(failed)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let found = miserly_follow::tail(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let none = || format!("{}: it is no file, so it has no end to show", path.display());
+    let miserly_follow::Tail { text, size, cut } = found.ok_or_else(none)?;
     let lines = text.lines().map(|line| miserly_view::plain(&line.replace('\t', "        ")));
-    Ok(Tail { text: lines.collect::<Vec<_>>().join("\n"), size, cut: from > 0 })
+    Ok(Tail { text: lines.collect::<Vec<_>>().join("\n"), size, cut })
 }
 
 /// Returns the metrics of the daemon.
@@ -152,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_fifo_is_no_output() {
-        use rustix::fs::{CWD, FileType, mknodat};
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
         let path = std::env::temp_dir().join(format!("miserly-ui-fifo-{}", std::process::id()));
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let refused = tail(&path).unwrap_err();
