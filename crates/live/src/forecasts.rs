@@ -86,7 +86,6 @@ impl Forecasts {
     }
 
     /// Publishes forecasts.
-    #[cfg(test)]
     pub(crate) fn set(&self, by_job: BTreeMap<i64, ForecastView>) {
         self.change(|published| published.by_job = by_job);
         self.made.send_replace(());
@@ -371,8 +370,7 @@ impl Follower {
         }
         let made = now.wall;
         let by_job = given.iter().map(|given| (given.job, view(made, given))).collect();
-        self.published.change(|published| published.by_job = by_job);
-        self.published.made.send_replace(());
+        self.published.set(by_job);
         let waits = |given: &Given| self.jobs.get(&given.job) == Some(&true);
         let first = |given: &Given| {
             waits(given) && !self.open.contains_key(&given.job) && !self.settled.contains(&given.job)

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as HttpBody, Frame};
 use tokio::sync::watch;
 
-use super::seats::Streaming;
+use super::seats::Away;
 
 /// A source of the events of one stream, as text.
 pub trait EventSource: Send + 'static {
@@ -27,7 +27,7 @@ pub(super) fn last_event(headers: &HeaderMap) -> Option<i64> {
 /// Returns a response that passes on events until the source or the server ends.
 pub(super) fn response(
     source: impl EventSource,
-    streaming: Streaming,
+    streaming: Away,
     mut stopping: watch::Receiver<bool>,
 ) -> Response {
     let stopped = async move {
@@ -57,7 +57,7 @@ struct EventBody<S> {
     next: Option<Next<S>>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The connection needs no seat as long as the stream lasts.
-    _streaming: Streaming,
+    _streaming: Away,
 }
 
 impl<S: EventSource> HttpBody for EventBody<S> {

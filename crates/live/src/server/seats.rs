@@ -77,13 +77,12 @@ struct OwnedSeat {
     turns: Turns,
 }
 
-/// A connection that waits for the end of a job, and needs no seat meanwhile.
+/// A connection that needs no seat: it waits for the end of a job, or it is a stream of events.
 #[derive(Debug)]
-pub(super) struct Waiting(Arc<OwnedSeat>);
-
-/// A connection with a stream of events, which needs no seat.
-#[derive(Debug)]
-pub(super) struct Streaming(Arc<OwnedSeat>);
+pub(super) struct Away {
+    seat: Arc<OwnedSeat>,
+    count: fn(&mut Taken) -> &mut usize,
+}
 
 impl Seats {
     pub(super) fn new(limits: Limits) -> Seats {
@@ -152,33 +151,25 @@ impl Seat {
     }
 
     /// Leaves the seat until the result is dropped. Returns `None` if too many requests of the user wait.
-    pub(super) fn wait(&self) -> Option<Waiting> {
-        let OwnedSeat { uid, seats, .. } = &*self.owned;
-        let most = seats.limits.waiting_of_user;
-        let mut taken = seats.lock();
-        let own = taken.entry(*uid).or_insert_with(|| Taken::new(&seats.limits));
-        if own.waiting >= most {
-            return None;
-        }
-        own.connections = own.connections.saturating_sub(1);
-        own.waiting += 1;
-        Some(Waiting(Arc::clone(&self.owned)))
+    pub(super) fn wait(&self) -> Option<Away> {
+        self.leave(|own| &mut own.waiting, self.owned.seats.limits.waiting_of_user)
     }
-}
 
-impl Seat {
     /// Leaves the seat until the result is dropped. Returns `None` if the user has too many streams.
-    pub(super) fn stream(&self) -> Option<Streaming> {
+    pub(super) fn stream(&self) -> Option<Away> {
+        self.leave(|own| &mut own.streams, self.owned.seats.limits.streams_of_user)
+    }
+
+    fn leave(&self, count: fn(&mut Taken) -> &mut usize, most: usize) -> Option<Away> {
         let OwnedSeat { uid, seats, .. } = &*self.owned;
-        let most = seats.limits.streams_of_user;
         let mut taken = seats.lock();
         let own = taken.entry(*uid).or_insert_with(|| Taken::new(&seats.limits));
-        if own.streams >= most {
+        if *count(own) >= most {
             return None;
         }
         own.connections = own.connections.saturating_sub(1);
-        own.streams += 1;
-        Some(Streaming(Arc::clone(&self.owned)))
+        *count(own) += 1;
+        Some(Away { seat: Arc::clone(&self.owned), count })
     }
 
     /// Returns the numbers of connections of all users.
@@ -194,20 +185,11 @@ impl Turn {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Away {
     fn drop(&mut self) {
-        // It has its seat again, even if there are none left: it is about to reply.
-        self.0.seats.count(self.0.uid, |own| {
-            own.waiting -= 1;
-            own.connections += 1;
-        });
-    }
-}
-
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        self.0.seats.count(self.0.uid, |own| {
-            own.streams -= 1;
+        // It has its seat again, even if there are none left: it is about to reply, or to end.
+        self.seat.seats.count(self.seat.uid, |own| {
+            *(self.count)(own) -= 1;
             own.connections += 1;
         });
     }
