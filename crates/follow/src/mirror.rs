@@ -78,7 +78,6 @@ impl Mirror {
         for number in missing {
             self.forget_unless_ended(number);
         }
-        self.bound();
         Ok(())
     }
 

@@ -21,6 +21,9 @@ mod screen;
 
 mod run;
 
+/// A minute, milliseconds.
+pub(crate) const MINUTE: i64 = 60_000;
+
 pub use app::{Action, App};
 pub use desk::Answer;
 pub use detail::Detail;

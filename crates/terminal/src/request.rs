@@ -1,7 +1,7 @@
 //! Requests on a job, and their effects in words.
 
 use miserly_units::{duration, span_of_seconds};
-use miserly_view::{Facts, Job, State};
+use miserly_view::{Facts, Job, State, counted};
 
 /// A request on a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +81,7 @@ fn cancel(facts: &Facts, job: &Job) -> String {
         return format!("cancels job {}, which waits{}", job.label, lost(facts, job));
     }
     let since = job.start.map_or_else(String::new, |start| format!(" since {}", text(facts, start)));
-    let processors = if job.procs == 1 { "processor" } else { "processors" };
-    format!("cancels job {}, which runs{since}, and frees {} {processors}", job.label, job.procs)
+    format!("cancels job {}, which runs{since}, and frees {}", job.label, counted(job.procs, "processor"))
 }
 
 /// Returns the promise that a waiting job loses, in words.

@@ -11,10 +11,7 @@ use miserly_follow::Board;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::screen::Screen;
-use crate::{Action, Answer, App, Look, desk};
-
-/// A minute, milliseconds.
-const MINUTE: i64 = 60_000;
+use crate::{Action, Answer, App, Look, MINUTE, desk};
 
 /// The events of the view.
 enum News {

@@ -7,10 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use sha2::{Digest, Sha256};
 
 use crate::answer::{Refusal, with_headers};
-use crate::key::Keys;
+use crate::key::{Keys, checksum};
 
 /// The header of a reverse proxy.
 const PROXY_HEADER: HeaderName = HeaderName::from_static("x-miserly-proxy");
@@ -68,7 +67,7 @@ impl Guard {
     /// Returns whether a request comes from the reverse proxy.
     pub(crate) fn is_proxied(&self, headers: &HeaderMap) -> bool {
         let has = |proxy: &Proxy| {
-            let sum = |value: &HeaderValue| Sha256::digest(value.as_bytes());
+            let sum = |value: &HeaderValue| checksum(value.as_bytes());
             headers.get(PROXY_HEADER).is_some_and(|value| sum(value) == sum(&proxy.secret))
         };
         self.proxy.as_ref().is_some_and(has)

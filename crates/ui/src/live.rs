@@ -58,7 +58,7 @@ impl PageState {
         PageState {
             version: posted.version,
             problem: posted.problem.clone(),
-            moment: shortened(Moment::of(&posted.facts)),
+            moment: moment(&posted.facts),
             groups: bars.groups.clone(),
             range: bars.range,
             changes,
@@ -68,17 +68,9 @@ impl PageState {
     }
 }
 
-/// Returns a moment with the first jobs of each list.
-pub(crate) fn shortened(mut moment: Moment) -> Moment {
-    for list in [&mut moment.waiting, &mut moment.running, &mut moment.ended] {
-        // The jobs of the user are listed wherever they are.
-        let mut place = 0;
-        list.retain(|line| {
-            place += 1;
-            place <= LISTED_MOST || line.own
-        });
-    }
-    moment
+/// Returns the moment that the page shows.
+pub(crate) fn moment(facts: &Facts) -> Moment {
+    Moment::listing(facts, LISTED_MOST)
 }
 
 /// The content of the page, made again at a request after a change of the facts.

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::actions::{self, Action, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
-use crate::live::{Live, shortened};
+use crate::live::{self, Live};
 use crate::{assets, page};
 
 /// The shortest time between two events of a stream.
@@ -55,7 +55,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/tile", get(tile))
         .route("/api/quote", post(quote))
         .route("/metrics", get(metrics))
-        .route("/api/jobs/{job}", get(job).post(change))
+        .route("/api/jobs/{job}", post(change))
         .route("/api/jobs/{job}/log", get(log))
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
     Router::new()
@@ -144,7 +144,7 @@ async fn moment(
     Query(Instant { at }): Query<Instant>,
 ) -> Result<Json<Moment>, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || shortened(Moment::of(&shown.facts.at(at.min(shown.facts.now))));
+    let made = move || live::moment(&shown.facts.at(at.min(shown.facts.now)));
     blocking(made).await.map(Json)
 }
 
@@ -160,10 +160,6 @@ async fn tile(State(site): State<Site>, Query(request): Query<TileRequest>) -> R
 async fn blocking<T: Send + 'static>(made: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
     tokio::task::spawn_blocking(made).await.map_err(failed)
-}
-
-async fn job(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {
-    Ok(Json(actions::job(site.daemon()?, job).await?).into_response())
 }
 
 async fn log(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {

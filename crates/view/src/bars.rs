@@ -119,9 +119,8 @@ impl Bars {
                 facts.jobs.iter().map(|job| &**job).filter(|job| job.pool == pool).collect();
             let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
             let procs = known.cpus.max(most.unwrap_or(0));
-            let mut in_window: Vec<_> = jobs.iter().filter_map(|job| bar_of(facts.now, job)).collect();
-            keep_first_likely(&mut in_window, procs);
-            bars.add_group(known.name.clone(), procs, in_window);
+            let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
+            bars.add_group(known.name.clone(), procs, in_window.collect());
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
             if !idle.is_empty() {
                 bars.add_group(format!("{}, on idle processors", known.name), procs, idle);
@@ -132,6 +131,7 @@ impl Bars {
 
     fn add_group(&mut self, name: String, procs: u64, mut found: Vec<(Bar, &Job)>) {
         found.sort_by_key(|(bar, _)| (bar.from, bar.job));
+        keep_first_likely(&mut found, procs);
         let mut lanes = Lanes::new(procs);
         // A row is a processor only if that is known of every job, and no two share one.
         let numbered = found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
@@ -152,10 +152,9 @@ impl Bars {
     }
 }
 
-/// Of the bars that are only likely, keeps the first ones that fit side by side into their pool. Likely starts overlap, and a long
+/// Of the bars that are only likely, which are in the order of their begins, keeps the first ones that fit side by side into their pool. Likely starts overlap, and a long
 /// queue of them would hide the other jobs.
 fn keep_first_likely(bars: &mut Vec<(Bar, &Job)>, procs: u64) {
-    bars.sort_by_key(|(bar, _)| (bar.from, bar.job));
     let mut free = procs;
     bars.retain(|(bar, job)| {
         if bar.kind != Kind::Likely {

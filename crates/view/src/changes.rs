@@ -86,19 +86,9 @@ fn entered(before: State, job: &Job) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, Clock};
 
     fn facts(jobs: Vec<Job>) -> Facts {
-        Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: true,
-            uid: None,
-            pools: vec![],
-            jobs: jobs.into_iter().map(Arc::new).collect(),
-            account: Account::default(),
-        }
+        Facts::of_jobs(0, jobs)
     }
 
     fn job(number: i64, state: State, promised: i64) -> Job {

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 pub(crate) const SECOND: i64 = 1000;
 
 const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
+/// An hour, in milliseconds.
+pub(crate) const HOUR: i64 = 60 * MINUTE;
 /// A day, in milliseconds.
 pub(crate) const DAY: i64 = 24 * HOUR;
 

@@ -146,19 +146,22 @@ impl Facts {
                 pool.memory_held += job.memory;
             }
         }
-        Facts { now, pools, jobs, live: false, ..self.clone_without_jobs() }
+        let (clock, title) = (self.clock.clone(), self.title.clone());
+        Facts { now, clock, title, live: false, uid: self.uid, pools, jobs, account: self.account }
     }
 
-    fn clone_without_jobs(&self) -> Facts {
+    /// Returns the facts of a test: these jobs in one pool, at the start of a log.
+    #[cfg(test)]
+    pub(crate) fn of_jobs(cpus: u64, jobs: impl IntoIterator<Item = Job>) -> Facts {
         Facts {
-            now: self.now,
-            clock: self.clock.clone(),
-            title: self.title.clone(),
-            live: self.live,
-            uid: self.uid,
-            pools: vec![],
-            jobs: vec![],
-            account: self.account,
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: true,
+            uid: None,
+            pools: vec![PoolFacts { cpus, ..PoolFacts::default() }],
+            jobs: jobs.into_iter().map(Arc::new).collect(),
+            account: Account::default(),
         }
     }
 }

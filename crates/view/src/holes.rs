@@ -17,7 +17,7 @@ pub struct Hole {
 /// Returns the jobs that would start now, from the widest to the narrowest, each longer than the one before.
 ///
 /// The slices are in order of time, and the first one has the present.
-pub fn holes(slices: &[Slice]) -> Vec<Hole> {
+pub(crate) fn holes(slices: &[Slice]) -> Vec<Hole> {
     let mut holes: Vec<Hole> = vec![];
     let Some(first) = slices.first() else { return holes };
     let (mut procs, mut memory) = (first.cpus_free, first.memory_free);

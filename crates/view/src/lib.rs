@@ -1,7 +1,7 @@
 //! The past, the present and the promised future of a machine, as data.
 //!
 //! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
-//! an instant ([`Moment`]), a sentence for each job ([`sentence`]), the changes ([`changes()`]), and the bars of a chart at any level
+//! an instant ([`Moment`]), a sentence for each job ([`Sentences`]), the changes ([`changes()`]), and the bars of a chart at any level
 //! of detail ([`Bars`], [`Tile`]).
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
@@ -38,9 +38,8 @@ pub use changes::{Change, changes};
 pub use clock::Clock;
 pub use daemon::{DaemonFacts, job_of, ranges, word};
 pub use facts::{Cause, Facts, Job, PoolFacts, RUN_NUMBERS, State};
-pub use holes::{Hole, holes};
+pub use holes::Hole;
 pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
-pub use use_of_pool::use_of_pool;
-pub use words::{Sentences, counted, sentence};
+pub use words::{Sentences, counted};

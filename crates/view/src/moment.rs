@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::clock::DAY;
+use crate::clock::{DAY, HOUR};
 use crate::holes::{Hole, holes};
 use crate::use_of_pool::use_of_pool;
 use crate::words::{Sentences, window};
@@ -18,9 +18,6 @@ const ENDED_MOST: usize = 50;
 
 /// The most waiting jobs of other users that are listed, and the most running ones.
 const LISTED_MOST: usize = 2000;
-
-/// An hour, milliseconds: free processors that are reserved within it are counted apart.
-const HOUR: i64 = 3_600_000;
 
 /// The machine at an instant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -110,6 +107,11 @@ pub struct Line {
 impl Moment {
     /// Returns the state of a machine at the instant of these facts. O(n log n) for n jobs.
     pub fn of(facts: &Facts) -> Moment {
+        Moment::listing(facts, LISTED_MOST)
+    }
+
+    /// Returns the state with this many waiting jobs of other users at most, and as many running ones.
+    pub fn listing(facts: &Facts, most: usize) -> Moment {
         let sentences = Sentences::new(facts);
         let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
             facts.jobs.iter().map(|job| &**job).filter(|job| of(job.state)).collect()
@@ -120,9 +122,9 @@ impl Moment {
         waiting.sort_by_key(|job| (job.state == State::Held, start(job), job.number));
         running.sort_by_key(|job| (job.end.unwrap_or(i64::MAX), job.number));
         ended.sort_by_key(|job| std::cmp::Reverse((job.end, job.number)));
-        let lines = |jobs: &[&Job], most: usize| -> Vec<Line> {
+        let lines = |jobs: &[&Job], others: usize, all: usize| -> Vec<Line> {
             let own = |job: &Job| facts.uid.is_some() && job.uid == facts.uid;
-            let listed = (0..).zip(jobs).filter(|(place, job)| *place < most || own(job)).take(2 * most);
+            let listed = (0..).zip(jobs).filter(|(place, job)| *place < others || own(job)).take(all);
             listed.map(|(_, job)| line(facts, &sentences, job)).collect()
         };
         Moment {
@@ -132,9 +134,9 @@ impl Moment {
             title: facts.title.clone(),
             live: facts.live,
             pools: (0..).zip(&facts.pools).map(|(place, pool)| pool_now(facts, place, pool)).collect(),
-            waiting: lines(&waiting, LISTED_MOST),
-            running: lines(&running, LISTED_MOST),
-            ended: lines(&ended, ENDED_MOST),
+            waiting: lines(&waiting, most, 2 * LISTED_MOST),
+            running: lines(&running, most, 2 * LISTED_MOST),
+            ended: lines(&ended, ENDED_MOST, 2 * ENDED_MOST),
             waiting_count: waiting.len(),
             running_count: running.len(),
             account: facts.account,

@@ -167,12 +167,10 @@ impl<'a> Shading<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Account, Clock, Facts, Job, PoolFacts, State};
+    use crate::{Facts, Job, State};
 
     fn bars(jobs: &[(i64, i64, u64)]) -> Bars {
         let job = |(number, &(start, length, procs)): (i64, &(i64, i64, u64))| Job {
@@ -183,16 +181,7 @@ mod tests {
             end: Some(start + length),
             ..Job::default()
         };
-        Bars::of(&Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: false,
-            uid: None,
-            pools: vec![PoolFacts { cpus: 8, ..PoolFacts::default() }],
-            jobs: (1..).zip(jobs).map(job).map(Arc::new).collect(),
-            account: Account::default(),
-        })
+        Bars::of(&Facts::of_jobs(8, (1..).zip(jobs).map(job)))
     }
 
     fn cells(tile: &Tile) -> Vec<u8> {

@@ -6,7 +6,7 @@ use crate::{Facts, State};
 /// `from` to `to`.
 ///
 /// Only jobs that started count. O(jobs x columns) at most.
-pub fn use_of_pool(facts: &Facts, pool: usize, from: i64, to: i64, columns: usize) -> Vec<f64> {
+pub(crate) fn use_of_pool(facts: &Facts, pool: usize, from: i64, to: i64, columns: usize) -> Vec<f64> {
     let mut taken = vec![0.0; columns];
     let width = to.saturating_sub(from) as f64 / columns.max(1) as f64;
     if width <= 0.0 {
@@ -34,22 +34,14 @@ pub fn use_of_pool(facts: &Facts, pool: usize, from: i64, to: i64, columns: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, Clock, Job};
+    use crate::Job;
 
     #[test]
     fn a_job_counts_for_its_part_of_a_column() {
         let job =
             |state, start, end| Job { procs: 4, state, start: Some(start), end: Some(end), ..Job::default() };
-        let facts = Facts {
-            now: 40,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: true,
-            uid: None,
-            pools: vec![],
-            jobs: vec![job(State::Ended, -10, 5).into(), job(State::Running, 35, 90).into()],
-            account: Account::default(),
-        };
+        let jobs = [job(State::Ended, -10, 5), job(State::Running, 35, 90)];
+        let facts = Facts { now: 40, ..Facts::of_jobs(8, jobs) };
         let used: Vec<String> =
             use_of_pool(&facts, 0, 0, 40, 4).into_iter().map(|cpus| format!("{cpus:.1}")).collect();
         assert_eq!(used, ["2.0", "0.0", "0.0", "2.0"]);

@@ -5,14 +5,9 @@ use miserly_units::memory;
 use crate::clock::span;
 use crate::{Cause, Facts, Job, State};
 
-/// Returns a sentence on a job: its promise, its likely start, and the reason of its wait; or its course.
+/// The sentences on the jobs of a machine: promise, likely start and the reason of the wait; or the course.
 ///
-/// It costs O(jobs). For all jobs use [`Sentences`].
-pub fn sentence(facts: &Facts, job: &Job) -> String {
-    Sentences::new(facts).sentence(job)
-}
-
-/// The holders of the resources of each pool, for the sentences of many jobs.
+/// It has the holders of the resources of each pool.
 #[derive(Debug)]
 pub struct Sentences<'a> {
     facts: &'a Facts,
@@ -225,22 +220,8 @@ fn numbered(jobs: &[i64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, Clock, PoolFacts};
 
     const MINUTE: i64 = 60_000;
-
-    fn facts(jobs: Vec<Job>) -> Facts {
-        Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: true,
-            uid: None,
-            pools: vec![PoolFacts { cpus: 8, ..PoolFacts::default() }],
-            jobs: jobs.into_iter().map(Into::into).collect(),
-            account: Account::default(),
-        }
-    }
 
     fn running(number: i64, procs: u64, end: i64) -> Job {
         let (start, end) = (Some(0), Some(end * MINUTE));
@@ -254,7 +235,7 @@ mod tests {
     fn told(others: Vec<Job>, job: &Job) -> String {
         let mut jobs = others;
         jobs.push(job.clone());
-        sentence(&facts(jobs), job)
+        Sentences::new(&Facts::of_jobs(8, jobs)).sentence(job)
     }
 
     #[test]

@@ -25,27 +25,22 @@ use crate::output::print;
 
 pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
     let proxy = args.proxy_secret.as_deref().map(proxy).transpose()?;
-    let mut options = Options { port: args.port, read_only: args.read_only, proxy, ..Options::default() };
-    if let Some(state) = &args.journal {
-        let server = Server::bind(options)?;
-        return serve(server, &Board::new(journal::stored(state)?), args);
-    }
-    if args.slurm {
-        let server = Server::bind(options)?;
-        return serve(server, &slurm::follow(args.cluster.slurm())?, args);
-    }
-    let Some(log) = &args.run_log else {
-        ensure!(args.policy.is_empty(), "--policy: needs --run and a log");
-        let socket = find(args.daemon.socket.as_deref())?;
-        options.daemon = Some(socket.clone());
-        // Before the daemon is read, so that a port that is taken is reported at once.
-        let server = Server::bind(options)?;
+    let is_daemon = args.journal.is_none() && args.run_log.is_none() && !args.slurm;
+    ensure!(!is_daemon || args.policy.is_empty(), "--policy: needs --run and a log");
+    let daemon = if is_daemon { Some(find(args.daemon.socket.as_deref())?) } else { None };
+    // Before anything is read, so that a port that is taken is reported at once.
+    let server =
+        Server::bind(Options { port: args.port, read_only: args.read_only, daemon: daemon.clone(), proxy })?;
+    if let Some(socket) = daemon {
         let following = follow(socket).context("cannot read the daemon")?;
         return serve(server, following.board(), args);
+    }
+    let board = match (&args.journal, &args.run_log) {
+        (Some(state), _) => Board::new(journal::stored(state)?),
+        (None, Some(log)) => Board::new(run::simulated(log, args)?),
+        (None, None) => slurm::follow(args.cluster.slurm())?,
     };
-    let server = Server::bind(options)?;
-    let facts = run::simulated(log, args)?;
-    serve(server, &Board::new(facts), args)
+    serve(server, &board, args)
 }
 
 /// Returns the reverse proxy with the secret in a file, which only its owner may read.

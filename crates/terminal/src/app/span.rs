@@ -1,7 +1,6 @@
 //! The time of the chart.
 
-/// A minute, milliseconds.
-const MINUTE: i64 = 60_000;
+use crate::MINUTE;
 
 /// The shortest time of a chart, and the longest one.
 const LIMITS: (i64, i64) = (4 * MINUTE, 128 * 24 * 60 * MINUTE);

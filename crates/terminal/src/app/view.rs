@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use miserly_view::{Bars, Facts, Line, Moment, PoolFacts};
 
-/// A minute, milliseconds.
-const MINUTE: i64 = 60_000;
+use crate::MINUTE;
 
 /// The state at an instant, ready to be drawn.
 #[derive(Debug)]
