@@ -7,7 +7,7 @@ use miserly_api::model::{Filter, JobView};
 
 use crate::{Caller, EndedJobs, JobState, JournalError, Now, Record, Run, Snapshot};
 
-/// What changed between two snapshots.
+/// The changes between two snapshots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobChanges {
     /// The jobs that were added, changed or finished, without details, by number.

@@ -1,4 +1,4 @@
-//! Events: what changed, as the daemon reports it while it happens.
+//! Events: changes of jobs, as the daemon reports them while they happen.
 
 use serde::{Deserialize, Serialize};
 

@@ -13,9 +13,9 @@ const MOST_BYTES: usize = 4 << 20;
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What a commit changed.
+    /// Changes by a commit.
     Commit,
-    /// What changed without a commit.
+    /// Changes without a commit.
     Aside,
     /// All forecasts. They replace those of an earlier event.
     Forecasts,

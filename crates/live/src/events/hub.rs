@@ -60,7 +60,7 @@ struct State {
     whole: Option<(Bytes, u64)>,
 }
 
-/// What the events up to now have shown.
+/// The state that the events up to now have shown.
 #[derive(Clone, Debug)]
 struct Shown {
     snapshot: Arc<Snapshot>,
@@ -82,7 +82,7 @@ impl Stream {
         Stream(Arc::clone(hub))
     }
 
-    /// Begins after a commit if all events since are remembered, else with all jobs. Returns `None` if they cannot be told.
+    /// Begins after a commit if all events since are remembered, else with all jobs. Returns `None` if they cannot be read.
     pub(super) async fn begin(&self, after: Option<i64>) -> Option<Begin> {
         if let Some(begin) = self.0.begin(after) {
             return Some(begin);
@@ -109,7 +109,7 @@ impl Drop for Stream {
 }
 
 impl Hub {
-    /// Returns a hub whose events follow the present snapshot.
+    /// Returns a hub with events after the present snapshot.
     pub(super) fn new(sources: Sources, caller: Caller) -> Hub {
         let shown = Shown { snapshot: sources.snapshots.latest(), parked: sources.notes.parked_jobs() };
         let history = History::new(shown.snapshot.journal());
@@ -124,7 +124,7 @@ impl Hub {
         self.streams.load(Ordering::Relaxed)
     }
 
-    /// Returns the begin of a stream from what is remembered.
+    /// Returns the begin of a stream from remembered events.
     fn begin(&self, after: Option<i64>) -> Option<Begin> {
         let state = self.lock();
         let missed = after.and_then(|after| state.history.after(after));
@@ -152,7 +152,7 @@ impl Hub {
         (text::snapshot(&event), forecasts)
     }
 
-    /// Sends what changed since the last look. Returns whether anything did.
+    /// Sends the changes since the last look. Returns whether there are any.
     pub(super) fn advance(&self) -> bool {
         let before = self.lock().shown.clone();
         let snapshot = self.sources.snapshots.latest();
@@ -162,7 +162,7 @@ impl Hub {
         committed | parked
     }
 
-    /// Sends what commits changed.
+    /// Sends the changes by commits.
     fn advance_to_commit(&self, before: &Shown, after: &Shown) -> bool {
         // After a commit that failed, the same state is published again.
         if after.snapshot.journal() == before.snapshot.journal() {
@@ -189,7 +189,7 @@ impl Hub {
         self.show(after.clone(), Kind::Aside, JobChanges { views, gone: vec![] })
     }
 
-    /// Sends changes, and takes note of what they show. Returns whether there are any.
+    /// Sends changes, and takes note of the state that they show. Returns whether there are any.
     fn show(&self, shown: Shown, kind: Kind, changes: JobChanges) -> bool {
         let event = (!changes.is_empty()).then(|| self.event(&shown, changes));
         let event = event.map(|(event, forecasts)| (text::change(&event), forecasts));
@@ -203,7 +203,7 @@ impl Hub {
         true
     }
 
-    /// Sends all jobs, and forgets what was before.
+    /// Sends all jobs, and forgets the events before.
     fn restart(&self, shown: Shown) {
         let (text, forecasts) = self.whole(&shown);
         let mut state = self.lock();

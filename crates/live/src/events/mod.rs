@@ -1,4 +1,4 @@
-//! Streams of events: the jobs of the unfinished state, and what changes of them.
+//! Streams of events: the unfinished jobs, and their changes.
 //!
 //! Each user with an open stream has one [`Hub`]. A task waits for the engine's publications, the hub compares two
 //! snapshots, and all streams of the user share the text of an event. The engine waits for none of them.

@@ -19,7 +19,7 @@ pub(crate) struct EventReader {
 }
 
 impl EventReader {
-    /// Returns the events after a number, or a snapshot and all events after it. Returns `None` if they cannot be told.
+    /// Returns the events after a number, or a snapshot and all events after it. Returns `None` if they cannot be read.
     pub(super) async fn begin(stream: Stream, after: Option<i64>) -> Option<EventReader> {
         let (first, receiver) = stream.begin(after).await?;
         Some(EventReader { stream, first: first.into(), receiver })
