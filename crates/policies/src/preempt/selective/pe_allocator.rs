@@ -122,8 +122,13 @@ impl PeAllocator {
     /// A claim needs the claimant's missing resources, less those that its victims still hold while
     /// they are swapped out. So the claimant has enough when they are gone.
     pub(super) fn free_rest(&self, ledger: &Ledger) -> Resources {
-        let lacks = |job: &JobId| {
-            let by = ledger.entry(*job).admitted;
+        self.free_rest_beside(ledger, self.claimants())
+    }
+
+    /// Returns the free resources other than processors that none of these claims needs.
+    fn free_rest_beside(&self, ledger: &Ledger, claimants: impl Iterator<Item = JobId>) -> Resources {
+        let lacks = |job: JobId| {
+            let by = ledger.entry(job).admitted;
             let theirs = self
                 .swapping_out
                 .iter()
@@ -131,9 +136,9 @@ impl PeAllocator {
                 .filter(|leaves| is_for(leaves, by));
             let coming =
                 theirs.fold(Resources::NONE, |sum, entry| sum.plus(&self.moving.transfer.frees(entry)));
-            rest(ledger, *job).less(&coming)
+            rest(ledger, job).less(&coming)
         };
-        let claimed = self.claimants.iter().fold(Resources::NONE, |sum, job| sum.plus(&lacks(job)));
+        let claimed = claimants.fold(Resources::NONE, |sum, job| sum.plus(&lacks(job)));
         ledger.free().without_cpus().less(&claimed)
     }
 
@@ -153,21 +158,32 @@ impl PeAllocator {
     }
 
     /// Starts or resumes the jobs whose claims are free. Returns these jobs.
+    ///
+    /// A job leaves what the other claims need. The last transfer completes all claims, so a claim
+    /// that is not complete then has lost resources of the machine. Claims go in order then.
     pub(super) fn serve_claims(&mut self, context: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
         let mut served = vec![];
-        for job in in_order(context.ledger(), std::mem::take(&mut self.claimants)) {
+        for job in in_order(context.ledger(), self.claimants.clone()) {
             let ledger = context.ledger();
             let free = ledger.free_pes(HOST);
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
-            match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
-                Some(pes) => {
-                    self.start_or_resume(context, job, pes, StartReason::Reserved)?;
-                    served.push(job);
-                }
-                None => self.claimants.push(job),
+            if let Some(pes) =
+                pes.cloned().filter(|_| rest(ledger, job).fits_in(&self.free_rest_of(ledger, job)))
+            {
+                self.claimants.retain(|claimant| *claimant != job);
+                self.start_or_resume(context, job, pes, StartReason::Reserved)?;
+                served.push(job);
             }
         }
         Ok(served)
+    }
+
+    /// Returns the free resources other than processors that a job with a claim can take.
+    fn free_rest_of(&self, ledger: &Ledger, job: JobId) -> Resources {
+        if self.swapping_out.is_empty() {
+            return ledger.free().without_cpus();
+        }
+        self.free_rest_beside(ledger, self.claimants().filter(|claimant| *claimant != job))
     }
 
     /// Returns processors among `available` on which a job could run now, or `None`.
