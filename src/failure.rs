@@ -3,10 +3,13 @@
 use std::process::ExitCode;
 
 use miserly_api::client::{ClientError, NoSocket};
-use miserly_api::model::ProblemCode;
+use miserly_api::model::{Possible, ProblemCode};
+use miserly_core::Span;
+use miserly_units::duration;
 use serde_json::{Value, json};
 
 use crate::colour::message_head;
+use crate::commands::local;
 
 /// The exit code of a command whose arguments or input are wrong.
 const BAD_INPUT: u8 = 2;
@@ -40,8 +43,30 @@ pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error)
     }
 }
 
-/// Returns an error with its causes. A cause that the error ends with is not repeated.
+/// Returns an error with its causes, and what the daemon would accept instead.
 fn text(error: &anyhow::Error) -> String {
+    let possible = match error.downcast_ref() {
+        Some(ClientError::Refused(problem)) => problem.possible.map_or_else(String::new, instead),
+        _ => String::new(),
+    };
+    causes(error) + &possible
+}
+
+fn instead(possible: Possible) -> String {
+    match possible {
+        Possible::Window(window) => {
+            format!("; the earliest end that can be promised is {}", local(window.end))
+        }
+        Possible::Extension(0) => "; no extension is possible".to_owned(),
+        Possible::Extension(secs) => {
+            let span = i64::try_from(secs).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
+            format!("; an extension by {} is possible", duration(span))
+        }
+    }
+}
+
+/// Returns an error with its causes. A cause that the error ends with is not repeated.
+fn causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
@@ -59,7 +84,7 @@ fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
         json!(problem)
     } else {
         let code = if is_of_daemon(error) { "no_answer" } else { "malformed" };
-        json!({"code": code, "message": text(error)})
+        json!({"code": code, "message": causes(error)})
     };
     if let Some(job) = job.filter(|_| problem["job"].is_null()) {
         problem["job"] = job.into();

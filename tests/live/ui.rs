@@ -319,8 +319,8 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.key("0");
     browser.wait_until("chart.follow === true");
     browser.key("+");
-    browser.wait_until("chart.hits.length > 0");
-    let hit = browser.evaluate(&format!("(() => {{ const c = document.querySelector('#chart'), b = c.getBoundingClientRect(), h = chart.hits.find(h => h[4] === {holder}); const left = Math.max(h[0], 0), right = Math.min(h[0] + h[2], b.width); return [b.x + (left + right) / 2, b.y + h[1] + h[3] / 2]; }})()"));
+    browser.wait_until("chart.painted?.some(([data]) => data.bars.length > 0)");
+    let hit = browser.evaluate(&format!("(() => {{ const b = document.querySelector('#chart').getBoundingClientRect(); for (const [data, place] of chart.painted) for (const [from, to, job, , , rows] of data.bars) if (job === {holder}) {{ const [left, right] = chart.across(from, to), [top, height] = chart.down(rows[0], place); return [b.x + (Math.max(left, 0) + Math.min(right, b.width)) / 2, b.y + top + height / 2]; }} }})()"));
     let (x, y) = (hit[0].as_f64().expect("x"), hit[1].as_f64().expect("y"));
     browser.mouse("mousePressed", x, y);
     browser.mouse("mouseReleased", x, y);

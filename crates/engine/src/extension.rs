@@ -1,13 +1,19 @@
 //! Extension of time limits.
 
-use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Amendment, Change, Effect, Round, Span, Time};
+use miserly_api::model::{Possible, Problem, ProblemCode};
+use miserly_core::{Amendment, Change, Effect, JobId, Round, Span, Time};
 use miserly_units::duration;
 
 use crate::expected_ends::ExpectedEnds;
 use crate::requests::{Handled, RequestError, no_job};
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
+
+/// The most waiting jobs of a queue on whose copy the possible extension is searched.
+const SEARCHED_MOST: usize = 2000;
+
+/// The most trials of a search.
+const SEARCH_STEPS: u32 = 12;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Extends the time limit of a job, unless a promise would break. That is tried first, on a copy.
@@ -19,25 +25,78 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::with_field("by", message).into());
         };
         let time = Span::from_ticks(record.time) + longer;
-        self.check_extension(at, record, longer)?;
+        if let Err(error) = self.check_extension(at, record, longer) {
+            return Err(self.with_possible_extension(at, record, longer, error)?);
+        }
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
             return Ok(self.view_of(now, job)?);
         };
-        // Not the time limit: of a window that began without a daemon, the ledger has what was left then.
-        let ledger = self.system.ledger_of(handle).ok_or_else(|| no_job(job))?;
-        let planned = ledger.request(handle).estimate;
-        let amendment = Amendment { job: handle, change: Change::Estimate(planned + longer) };
-        self.try_amendment(at, job, amendment)?;
         let mut round = Round::default();
-        round.amended.push(amendment);
+        round.amended.push(self.longer(handle, job, longer)?);
         self.play(now, at, round)?;
         self.set_time_limit(job, time);
         Ok(self.view_of(now, job)?)
     }
 
+    /// Checks an extension. If its job is in a queue, it is tried on a copy.
+    fn check_extension(&self, at: Time, record: &Record, longer: Span) -> Result<(), RequestError> {
+        self.check_limits(at, record, longer)?;
+        let Some(handle) = self.jobs.handle(record.number) else { return Ok(()) };
+        self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)
+    }
+
+    /// Returns the amendment that extends a job.
+    ///
+    /// It has not the time limit: of a window that began without a daemon, the ledger has what was left then.
+    fn longer(&self, handle: JobId, job: i64, longer: Span) -> Result<Amendment, Problem> {
+        let ledger = self.system.ledger_of(handle).ok_or_else(|| no_job(job))?;
+        let planned = ledger.request(handle).estimate;
+        Ok(Amendment { job: handle, change: Change::Estimate(planned + longer) })
+    }
+
+    /// Adds to a refusal which extension is possible, unless its search is too much work.
+    fn with_possible_extension(
+        &self,
+        at: Time,
+        record: &Record,
+        longer: Span,
+        error: RequestError,
+    ) -> Result<RequestError, RequestError> {
+        let RequestError::Refused(problem) = error else { return Err(error) };
+        let queued = self.jobs.handle(record.number).and_then(|handle| self.system.ledger_of(handle));
+        if queued.is_some_and(|ledger| ledger.waiting_count() > SEARCHED_MOST) {
+            return Ok(problem.into());
+        }
+        let whole = |span: Span| u64::try_from(span.secs()).unwrap_or(0);
+        let room = self.room(at, record).map_or(u64::MAX, whole);
+        let (mut possible, mut refused) = (0, whole(longer).min(room).saturating_add(1));
+        for _ in 0..SEARCH_STEPS {
+            let middle = possible + (refused - possible) / 2;
+            if middle == possible {
+                break;
+            }
+            let Some(span) = i64::try_from(middle).ok().and_then(Span::from_secs) else { break };
+            match self.check_extension(at, record, span) {
+                Ok(()) => possible = middle,
+                Err(RequestError::Refused(_)) => refused = middle,
+                Err(fatal) => return Err(fatal),
+            }
+        }
+        Ok(Problem { possible: Some(Possible::Extension(possible)), ..problem }.into())
+    }
+
+    /// Returns how much longer a job may be by the time limit of its queue and the horizon of its policy.
+    fn room(&self, at: Time, record: &Record) -> Option<Span> {
+        let queue = self.setup.queue(&record.queue)?;
+        let by_limit = longest_time(queue) - Span::from_ticks(record.time);
+        let end = self.latest_end(record.number, at).unwrap_or(at);
+        let by_horizon = queue.policy.horizon().map_or(Span::MAX, |horizon| (at + horizon) - end);
+        Some(by_limit.min(by_horizon).max(Span::ZERO))
+    }
+
     /// Checks an extension against the time limit of the queue and the horizon of its policy.
-    fn check_extension(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
+    fn check_limits(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
         let Some(queue) = self.setup.queue(&record.queue) else { return Ok(()) };
         let (job, time, longest) =
             (record.number, Span::from_ticks(record.time) + longer, longest_time(queue));

@@ -1,6 +1,6 @@
 //! Quotes: the promises that a submission would get, from a trial on a copy of its queue.
 
-use miserly_api::model::{Problem, ProblemCode, Quote, Submission, Window};
+use miserly_api::model::{Possible, Problem, ProblemCode, Quote, Submission, Window};
 use miserly_core::{Driver, Effect, Entry, JobId, Ledger, Round, Span, System, Time};
 use miserly_policies::PolicySpec;
 
@@ -72,11 +72,17 @@ impl Snapshot {
         let entries = self.entries_of(&records[0].queue);
         let base = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let play = |queue, round| self.play_copy(queue, at, entries, round);
-        let Trial { windows, system } =
-            self.trial(now, at, &records, base, play).map_err(|error| match error {
-                RequestError::Refused(problem) => problem,
-                RequestError::Fatal(error) => Problem::new(ProblemCode::Internal, error.to_string()),
-            })?;
+        let Trial { windows, system } = match self.trial(now, at, &records, base, play) {
+            Ok(trial) => trial,
+            Err(RequestError::Refused(problem)) => {
+                let again = self.entries_of(&records[0].queue);
+                let play = |queue, round| self.play_copy(queue, at, again, round);
+                return Err(self.with_possible_window((now, at), records, problem, base, play));
+            }
+            Err(RequestError::Fatal(error)) => {
+                return Err(Problem::new(ProblemCode::Internal, error.to_string()));
+            }
+        };
         let copy = system.and_then(|system| {
             let policy = self.setup.queue(&records[0].queue)?.policy.clone();
             Some((QueueCopy::new(policy, at, &system.queues()[0]), records[0].number))
@@ -162,6 +168,26 @@ impl Snapshot {
         Err(refused_field("deadline", message))
     }
 
+    /// Adds to the refusal of new jobs which window they would get without their deadline.
+    ///
+    /// Of several windows, it is the one that ends last. The parameters are those of [`Snapshot::trial`].
+    pub(crate) fn with_possible_window(
+        &self,
+        (now, at): (Now, Time),
+        mut records: Vec<Record>,
+        problem: Problem,
+        base: u32,
+        play: impl FnOnce(usize, Round) -> Result<(System, Vec<Effect>), RequestError>,
+    ) -> Problem {
+        if problem.code != ProblemCode::Refused || records.iter().all(|record| record.deadline.is_none()) {
+            return problem;
+        }
+        records.iter_mut().for_each(|record| record.deadline = None);
+        let Ok(Trial { windows, .. }) = self.trial(now, at, &records, base, play) else { return problem };
+        let last = windows.into_iter().flatten().max_by_key(|window| window.end);
+        Problem { possible: last.map(Possible::Window), ..problem }
+    }
+
     /// Plays the submission of new jobs on a copy of their queue.
     ///
     /// `base` is the lowest of the handles that they have on the copy. `play` plays a round there.
@@ -192,7 +218,8 @@ impl Snapshot {
             Some((records.get(nth)?.number, effect))
         };
         let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
-        let refusal = |record: &Record| refused(&effects, record.number, &self.unrecorded);
+        let horizon = self.setup.queues[queue].policy.horizon();
+        let refusal = |record: &Record| refused(&effects, record.number, &self.unrecorded, horizon);
         if let Some(problem) = records.iter().find_map(refusal) {
             return Err(problem.into());
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Accepted, Problem, ProblemCode, Submission, Submitted, Window};
-use miserly_core::{Effect, Round, Span, Time};
+use miserly_core::{Effect, Refusal, Round, Span, Time};
+use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::expected_ends::ExpectedEnds;
@@ -25,6 +26,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let records = self.new_records(now, at, caller, submission)?;
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
+        let horizon = self.setup.queue(&records[0].queue).and_then(|queue| queue.policy.horizon());
+        let with_deadline: Vec<Record> =
+            records.iter().filter(|record| record.deadline.is_some()).cloned().collect();
         self.values.reserve_numbers(records.len());
         let mut round = Round::default();
         for record in records {
@@ -32,11 +36,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let effects = if round.is_empty() { vec![] } else { self.play(now, at, round)? };
         if let [only] = numbers[..]
-            && let Some(why) = refused(&effects, only, &self.unrecorded)
+            && let Some(why) = refused(&effects, only, &self.unrecorded, horizon)
         {
             // It was never accepted. Only the journal mentions it.
             self.batch.withdraw(only);
-            return Err(why.into());
+            let at = self.fresh(now)?;
+            return Err(self.with_possible_window(now, at, with_deadline, why).into());
         }
         self.request_ids.add(caller.uid, numbers[0], submission);
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
@@ -61,9 +66,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if records.len() > 1 {
             let base = self.jobs.unused_handle();
             let play = |queue, round| self.play_trial(queue, at, round);
-            current.trial(now, at, &records, base, play)?;
+            match current.trial(now, at, &records, base, play) {
+                Err(RequestError::Refused(problem)) => {
+                    return Err(self.with_possible_window(now, at, records, problem).into());
+                }
+                trial => trial?,
+            };
         }
         Ok(records)
+    }
+
+    fn with_possible_window(&self, now: Now, at: Time, records: Vec<Record>, problem: Problem) -> Problem {
+        let play = |queue, round| self.play_trial(queue, at, round);
+        self.current().with_possible_window((now, at), records, problem, self.jobs.unused_handle(), play)
     }
 
     /// Adds an accepted job: to its queue, or to the deferred jobs. A held job waits for its release.
@@ -98,10 +113,15 @@ pub(crate) fn refused(
     effects: &[(i64, Effect)],
     number: i64,
     unrecorded: &UnrecordedJobs,
+    horizon: Option<Span>,
 ) -> Option<Problem> {
     effects.iter().find_map(|(of, effect)| match effect {
         Effect::Refused { why, .. } if *of == number => {
-            Some(Problem::new(ProblemCode::Refused, refusal_message(*why, unrecorded)))
+            let mut message = refusal_message(*why, unrecorded);
+            if let Some(horizon) = horizon.filter(|_| *why == Refusal::NoWindow) {
+                message.push_str(&format!(", which is {} from now", duration(horizon)));
+            }
+            Some(Problem::new(ProblemCode::Refused, message))
         }
         _ => None,
     })

@@ -7,6 +7,8 @@ use miserly_api::client::ClientError;
 use miserly_api::model::ProblemCode;
 use serde::Serialize;
 
+use crate::assets;
+
 /// The reason why a request is refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -49,10 +51,8 @@ impl IntoResponse for Refusal {
 /// Sets the headers that every answer has: nothing of it is kept, framed, or understood as another type, and a page runs the scripts
 /// of this server only.
 pub(crate) fn with_headers(headers: &mut HeaderMap) {
-    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    headers.insert(header::CONTENT_SECURITY_POLICY, assets::POLICY.clone());
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),

@@ -1,16 +1,28 @@
 //! The files of the page.
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use std::sync::LazyLock;
 
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// The style is a part of the page: another request would come before the first paint.
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
 pub(crate) const SCRIPT: &str = include_str!("assets/page.js");
 pub(crate) const CHART: &str = include_str!("assets/chart.js");
 pub(crate) const TABLES: &str = include_str!("assets/tables.js");
 
-pub(crate) async fn style() -> Response {
-    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE).into_response()
-}
+/// The policy of all answers: a page has scripts of this server only, and no style but [`STYLE`].
+pub(crate) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let style = STANDARD.encode(Sha256::digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'sha256-{style}'; connect-src 'self'; img-src data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+});
 
 pub(crate) async fn script() -> Response {
     javascript(SCRIPT)
@@ -36,6 +48,11 @@ mod tests {
     fn the_page_is_small() {
         let size: usize = [STYLE, SCRIPT, CHART, TABLES].iter().map(|text| text.len()).sum();
         assert!(size < 100_000, "{size} bytes before any compression");
+    }
+
+    #[test]
+    fn the_style_is_one_element() {
+        assert!(!STYLE.contains("</") && POLICY.to_str().unwrap().contains("'sha256-"));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use maud::{DOCTYPE, Markup, html};
 use miserly_view::{Line, PoolNow};
 
+use crate::assets;
 use crate::live::{PageState, Shown};
 
-/// The most rows of a table in the first drawing. The script draws the rest.
-const ROWS_FIRST: usize = 30;
+/// The most rows of a table in the first drawing: those that fit on a screen. The script draws the rest.
+const ROWS_FIRST: usize = 10;
 
 /// Returns the page: with its content and its key, or empty for a visit that has a key already.
 pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
@@ -127,13 +128,17 @@ fn document(title: &str, key: Option<&str>, state: Option<&PageState>, body: &Ma
                 @if let Some(key) = key { meta name="key" content=(key); }
                 title { (title) " - Miserly" }
                 link rel="icon" href="data:,";
-                link rel="stylesheet" href="/page.css";
+                style { (maud::PreEscaped(assets::STYLE)) }
+                link rel="modulepreload" href="/chart.js";
+                link rel="modulepreload" href="/tables.js";
+                script type="module" src="/page.js" {}
+            }
+            body {
+                (body)
                 @if let Some(state) = state {
                     script type="application/json" id="state" { (json(state)) }
                 }
-                script type="module" src="/page.js" {}
             }
-            body { (body) }
         }
     };
     page.into_string()

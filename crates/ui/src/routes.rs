@@ -60,7 +60,6 @@ pub(crate) fn router(site: Site) -> Router {
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
     Router::new()
         .route("/", get(index))
-        .route("/page.css", get(assets::style))
         .route("/page.js", get(assets::script))
         .route("/chart.js", get(assets::chart))
         .route("/tables.js", get(assets::tables))

@@ -6,7 +6,7 @@ use crate::bars::Index;
 use crate::{Bar, Bars, Kind};
 
 /// The most bars of a tile that are drawn one by one, unless the widest ones alone are more.
-const BARS_MOST: usize = 4000;
+const BARS_MOST: usize = 1500;
 
 /// The most columns of a tile, and the most bands.
 const CELLS_MOST: usize = 1024;

@@ -63,12 +63,26 @@ pub struct Problem {
     /// The job that would be affected, or that prevents the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<i64>,
+    /// What the daemon would accept instead, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub possible: Option<Possible>,
+}
+
+/// What the daemon would accept instead of a refused request. It is not binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Possible {
+    /// The window that would be promised without a deadline. Of an array, the one that ends last.
+    Window(Window),
+    /// An extension that breaks no promise, in seconds. The largest one is at most a 4096th of the request longer. 0 if there is none.
+    Extension(u64),
 }
 
 impl Problem {
     /// Returns a problem of the whole request.
     pub fn new(code: ProblemCode, message: impl Into<String>) -> Problem {
-        Problem { code, message: message.into(), field: None, job: None }
+        Problem { code, message: message.into(), field: None, job: None, possible: None }
     }
 
     /// Returns a problem of one field of the request.

@@ -22,7 +22,7 @@ mod usage;
 mod what_if;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Pressure, PressureOn, Problem,
+    Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Possible, Pressure, PressureOn, Problem,
     ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
 };
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

@@ -1,9 +1,9 @@
 //! Requests that are rejected.
 
-use miserly_api::model::{Filter, ProblemCode, Submission};
+use miserly_api::model::{Filter, Possible, ProblemCode, Submission};
 use miserly_engine::{DaemonReply, DaemonRequest};
 
-use super::life::{Life, job};
+use super::life::{Life, job, wall};
 
 #[test]
 fn a_submission_that_the_launcher_rejects_is_not_accepted() {
@@ -42,8 +42,40 @@ fn a_window_is_not_made_longer_than_the_horizon_lets_it() {
         let problem = life.ask(2, DaemonRequest::Extend { job, by }).unwrap_err();
         assert_eq!(problem.code, ProblemCode::Refused);
         assert!(problem.message.contains("horizon") || problem.message.contains("at most"), "{problem:?}");
+        let Some(Possible::Extension(secs)) = problem.possible else { panic!("{problem:?}") };
+        // Behind the first job is the window of the second one.
+        assert_eq!(secs > 29 * 86_400, job == waits, "{problem:?}");
     }
     life.ask(2, DaemonRequest::Extend { job: waits, by: 29.0 * day }).unwrap();
+}
+
+/// What a refusal offers is accepted, and a little more is not.
+#[test]
+fn a_refused_extension_tells_which_one_is_possible() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    life.submit(1, Submission { deadline: Some(wall(61)), ..job(1, 20) });
+    let problem = life.ask(2, DaemonRequest::Extend { job: number, by: 100.0 }).unwrap_err();
+    let Some(Possible::Extension(secs)) = problem.possible else { panic!("{problem:?}") };
+    assert!(secs < 100, "{problem:?}");
+    let by = |secs: u64| DaemonRequest::Extend { job: number, by: secs as f64 };
+    life.ask(3, by(secs + 1)).unwrap_err();
+    if secs > 0 {
+        life.ask(3, by(secs)).unwrap();
+    }
+}
+
+#[test]
+fn a_refused_deadline_tells_the_earliest_window() {
+    let mut life = Life::new(1, 1);
+    life.submit(1, job(1, 20));
+    let late = Submission { deadline: Some(wall(30)), ..job(1, 20) };
+    let array = serde_json::from_str(r#"{"first":0,"last":1}"#).unwrap();
+    for (submission, jobs) in [(late.clone(), 1), (Submission { array: Some(array), ..late }, 2)] {
+        let problem = life.ask(2, DaemonRequest::Submit(submission.clone())).unwrap_err();
+        let Some(Possible::Window(window)) = problem.possible else { panic!("{problem:?}") };
+        assert_eq!(Life::second(window.end), 21 * (jobs + 1), "{problem:?}");
+    }
 }
 
 /// In a queue without a horizon, too, no job runs until the end of time.

@@ -161,7 +161,7 @@ export class Chart {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     this.axis();
-    this.hits = [];
+    [this.painted, this.edge] = [[], this.width()];
     this.visible = 0;
     this.groups.forEach((group, index) => this.paintGroup(group, index));
     this.evict();
@@ -290,9 +290,11 @@ export class Chart {
 
   paintTile(data, place, level, tile, from, to) {
     const { context } = this, begin = tile * COLUMNS * 2 ** level, end = begin + COLUMNS * 2 ** level;
+    const left = this.x(Math.max(begin, from)), right = this.x(Math.min(end, to)) + 0.5;
+    this.painted.push([data, place, left, right]);
     context.save();
     context.beginPath();
-    context.rect(this.x(Math.max(begin, from)), place.top, this.x(Math.min(end, to)) - this.x(Math.max(begin, from)) + 0.5, place.height);
+    context.rect(left, place.top, right - left, place.height);
     context.clip();
     if (data.image) {
       context.imageSmoothingEnabled = false;
@@ -308,23 +310,40 @@ export class Chart {
     const colour = this.ink.owners[0];
     if (data.colour === colour) return data.image;
     const [red, green, blue] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
-    const pixels = data.image.getContext('2d'), image = pixels.createImageData(data.image.width, data.image.height);
-    for (let cell = 0; cell < data.cells.length; cell++) {
-      const column = Math.floor(cell / data.bands), band = data.bands - 1 - cell % data.bands;
-      image.data.set([red, green, blue, data.cells[cell]], 4 * (band * image.width + column));
+    const pixels = data.image.getContext('2d'), { width, height } = data.image, image = pixels.createImageData(width, height);
+    for (let column = 0, cell = 0; column < width; column++) {
+      for (let band = height - 1; band >= 0; band--, cell++) {
+        const at = 4 * (band * width + column);
+        image.data[at] = red;
+        image.data[at + 1] = green;
+        image.data[at + 2] = blue;
+        image.data[at + 3] = data.cells[cell];
+      }
     }
     pixels.putImageData(image, 0, 0);
     data.colour = colour;
     return data.image;
   }
 
+  /** Where a bar is: its left end, its right end, and its width. */
+  across(from, to) {
+    const left = Math.max(this.x(from), -2), right = Math.min(this.x(to), this.edge + 2);
+    return [left, right, Math.max(right - left, 0.75)];
+  }
+
+  /** Where a range of rows is: its top, and its height. */
+  down([low, above], place) {
+    const gap = place.row > 3 ? 1 : 0;
+    return [place.top + place.height - above * place.row, Math.max((above - low) * place.row - gap, 0.5)];
+  }
+
   paintBar([from, to, job, kind, owner, rows, likely], place) {
-    const { context } = this, left = Math.max(this.x(from), -2), right = Math.min(this.x(to), this.width() + 2);
-    if (right < 0 || left > this.width()) return;
-    const colour = this.ink.owners[owner % this.ink.owners.length], width = Math.max(right - left, 0.75);
+    const { context } = this, [left, right, width] = this.across(from, to);
+    if (right < 0 || left > this.edge) return;
+    const colour = this.ink.owners[owner % this.ink.owners.length];
     const mine = this.chosen === job;
-    for (const [low, above] of rows) {
-      const top = place.top + place.height - above * place.row, height = Math.max((above - low) * place.row - (place.row > 3 ? 1 : 0), 0.5);
+    for (const range of rows) {
+      const [top, height] = this.down(range, place);
       context.fillStyle = kind === KIND.promised || kind === KIND.idle ? this.pattern(colour, kind) : colour;
       context.globalAlpha = mine ? 1 : kind === KIND.ran ? 0.6 : kind === KIND.planned ? 0.12 : kind === KIND.likely ? 0.2 : 1;
       context.fillRect(left, top, width, height);
@@ -342,7 +361,6 @@ export class Chart {
         context.strokeRect(left, top, width, height);
       }
       if (height >= 12 && width > 44) this.name(job, kind, left, top, width, height);
-      this.hits.push([left, top, width, height, job]);
     }
     if (likely) this.paintLikely(likely, rows, place);
   }
@@ -404,8 +422,16 @@ export class Chart {
 
   /** Returns the job at a place. */
   at(x, y) {
-    const hit = this.hits?.findLast(([left, top, width, height]) => x >= left - 1 && x <= left + width + 1 && y >= top && y <= top + height);
-    return hit ? hit[4] : null;
+    for (const [data, place, begin, end] of this.painted?.toReversed() ?? []) {
+      if (x < begin || x > end || y < place.top || y > place.top + place.height) continue;
+      const hit = data.bars.findLast(([from, to, , , , rows]) => {
+        const [left, , width] = this.across(from, to);
+        if (x < left - 1 || x > left + width + 1) return false;
+        return rows.some(range => { const [top, height] = this.down(range, place); return y >= top && y <= top + height; });
+      });
+      if (hit) return hit[2];
+    }
+    return null;
   }
 
   listen() {

@@ -19,7 +19,6 @@ const SILENCE_MOST = 45e3;
 const ENDED_MOST = 50;
 
 let state = null, moment = null, chosen = null, instant = null;
-// Whether a question was answered by: there is no daemon.
 
 /** Sends a request with the key of this visit. */
 async function ask(path, options = {}) {
@@ -335,6 +334,9 @@ document.addEventListener('keydown', event => {
 });
 
 const first = $('state');
-if (first) take(JSON.parse(first.textContent));
-else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed');
+if (first) {
+  // The page as the server drew it is painted first. A page in the background has no frames.
+  if (!document.hidden) await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+  take(JSON.parse(first.textContent));
+} else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed');
 follow();
