@@ -43,8 +43,8 @@ pub(crate) use self::daemon::{
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
-    AskArgs, CancelArgs, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs,
-    QueueArgs, SubmitArgs, TakeBackArgs, TopArgs,
+    AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobArgs,
+    JobsArgs, LogsArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     /// Serves a live page: past, present and promised future in one picture
     Ui(Box<UiArgs>),
     /// Shows a job: its state, its promise, and why it waits
-    Show(JobArgs),
+    Show(ShowArgs),
     /// Prints the output of a job
     Logs(LogsArgs),
     /// Waits until jobs have ended and exits with their exit code
@@ -147,6 +147,12 @@ pub(crate) enum Command {
     ///
     /// It runs until the daemon ends.
     Events(EventsArgs),
+
+    /// Runs a program at each event of jobs: a mail at the end, a message when a promise moves
+    ///
+    /// It runs until it is interrupted, beside the daemon, which never waits for it. A failure of the program is reported. After a
+    /// break of the connection it goes on where it was.
+    Hook(HookArgs),
 
     /// Prints the metrics of the daemon for Prometheus
     ///

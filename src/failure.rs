@@ -9,7 +9,7 @@ use miserly_units::duration;
 use serde_json::{Value, json};
 
 use crate::colour::message_head;
-use crate::commands::local;
+use crate::commands::live::local;
 
 /// The exit code of a command whose arguments or input are wrong.
 const BAD_INPUT: u8 = 2;

@@ -138,6 +138,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
         Command::Events(args) => commands::live::events(args),
+        Command::Hook(args) => commands::live::hook(args),
         Command::Metrics(args) => commands::live::metrics(args),
         Command::Drain(args) => commands::live::drain(args),
         Command::Stop(args) => commands::live::stop(args),

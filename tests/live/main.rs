@@ -50,6 +50,8 @@ mod forecasts;
 
 mod events;
 
+mod hook;
+
 mod policies;
 
 mod gang;

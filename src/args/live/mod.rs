@@ -1,5 +1,9 @@
 //! The arguments of the commands that talk to the daemon.
 
+mod hook;
+
+mod queue;
+
 mod submit;
 
 use std::path::PathBuf;
@@ -7,6 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use miserly_api::submit::length_of_time;
 
+pub(crate) use self::hook::{HookArgs, HookEvent};
+pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::submit::{SubmitArgs, when};
 use super::Command;
 
@@ -16,58 +22,6 @@ pub(crate) struct DaemonArgs {
     /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) socket: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
-pub(crate) struct QueueArgs {
-    /// Includes finished jobs
-    #[arg(long, short)]
-    pub(crate) all: bool,
-
-    /// Limits the list to your jobs
-    #[arg(long, short)]
-    pub(crate) mine: bool,
-
-    /// Limits the list to a queue
-    #[arg(long, value_name = "QUEUE")]
-    pub(crate) queue: Option<String>,
-
-    /// Limits the list to an array
-    #[arg(long, value_name = "JOB", value_parser = job())]
-    pub(crate) array: Option<i64>,
-
-    /// Limits the list to N jobs, at most 10000; the oldest finished jobs are left out first
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
-    pub(crate) limit: Option<u32>,
-
-    /// Lists the jobs with numbers above JOB, lowest first; with --limit, the next page
-    #[arg(long, value_name = "JOB", value_parser = value_parser!(i64).range(0..))]
-    pub(crate) after: Option<i64>,
-
-    /// Adds the commands, the paths and the usage of your own jobs to the JSON
-    #[arg(long, requires = "json")]
-    pub(crate) details: bool,
-
-    /// Refreshes the list at this period, in seconds or with a unit [default: 2s]
-    #[arg(
-        long,
-        short,
-        value_name = "PERIOD",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "2s",
-        value_parser = length_of_time,
-        conflicts_with = "json"
-    )]
-    pub(crate) watch: Option<u64>,
-
-    /// Prints JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -82,6 +36,16 @@ pub(crate) struct JobArgs {
 
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+
+    /// Prints everything: all promises, attempts and what is not enforced, with dates and seconds
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) long: bool,
 }
 
 #[derive(Debug, Args)]
@@ -202,7 +166,7 @@ impl Command {
             Command::Submit(args) => args.json,
             Command::WaitOf(args) => args.json && args.daemon.is_some(),
             Command::Queue(args) => args.json,
-            Command::Show(JobArgs { json, .. })
+            Command::Show(ShowArgs { job: JobArgs { json, .. }, .. })
             | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,
             Command::Wait(args) | Command::Release(args) => args.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,

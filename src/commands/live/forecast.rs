@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use miserly_api::model::{ForecastView, JobView, Phase};
 
 use super::show::summary;
-use super::text::local;
+use super::text::{Instants, local};
 use super::{client, print_answer};
 use crate::args::DaemonArgs;
 
@@ -12,7 +12,7 @@ use crate::args::DaemonArgs;
 pub(crate) fn run(daemon: &DaemonArgs, number: i64, json: bool) -> anyhow::Result<()> {
     let job = client(daemon)?.job(number)?;
     if job.phase != Phase::Queued {
-        bail!("job {number} has no forecast: it is {}", summary(&job));
+        bail!("job {number} has no forecast: it is {}", summary(&job, Instants::exact()));
     }
     let forecast = job.forecast.as_ref().with_context(|| {
         format!(

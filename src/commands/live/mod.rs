@@ -43,6 +43,8 @@ mod status;
 
 mod events;
 
+mod hook;
+
 mod metrics;
 
 mod drain;
@@ -62,6 +64,7 @@ pub(crate) use self::drain::run as drain;
 pub(crate) use self::events::run as events;
 pub(crate) use self::extend::run as extend;
 pub(crate) use self::forecast::run as forecast;
+pub(crate) use self::hook::run as hook;
 pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;

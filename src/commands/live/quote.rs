@@ -9,6 +9,7 @@ use miserly_units::duration_rounded;
 use super::show::likely;
 use super::submission::hypothetical;
 use super::submit::promised_text;
+use super::text::Instants;
 use super::{client, print_answer};
 use crate::args::{DaemonArgs, WaitOfArgs};
 
@@ -48,7 +49,7 @@ pub(super) fn quoted_text(quote: &Quote) -> String {
     let mut text: String = quote.windows.iter().map(window).collect();
     if let Some(forecast) = &quote.forecast {
         let of = if quote.windows.len() > 1 { "the first likely" } else { "likely" };
-        text += &format!("{of} to start {}\n", likely(forecast));
+        text += &format!("{of} to start {}\n", likely(forecast, Instants::exact()));
     }
     text
 }

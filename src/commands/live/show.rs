@@ -3,32 +3,58 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use jiff::Timestamp;
+use miserly_api::client::find;
 use miserly_api::model::{
     Exit, Failure, ForecastView, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
     PromiseChangeReason, PromiseView, Slots, Usage, UsageSource, WaitReason,
 };
+use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
+use miserly_view::Sentences;
 
-use super::text::{counted, jobs, local, numbers, plain};
+use super::text::{Instants, counted, jobs, numbers, plain};
 use super::{client, print_answer};
-use crate::args::JobArgs;
+use crate::args::{DaemonArgs, JobArgs, ShowArgs};
 
-pub(crate) fn run(args: &JobArgs) -> anyhow::Result<ExitCode> {
-    let job = client(&args.daemon)?.job(args.job)?;
-    print_answer(args.json, &job, || shown(&job))?;
+pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
+    let ShowArgs { job: JobArgs { job, json, daemon }, long } = args;
+    let job = client(daemon)?.job(*job)?;
+    let sentence = if *json || *long || !waits(&job) { None } else { sentence(daemon, job.number) };
+    let instants = Instants { now: Timestamp::now(), exact: *long };
+    print_answer(*json, &job, || shown(&job, sentence.as_deref(), instants))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown(job: &JobView) -> String {
+fn waits(job: &JobView) -> bool {
+    !is_over(&job.phase) && !job.reasons.is_empty()
+}
+
+/// Returns the sentence of the live views on a job: its start, and which jobs it waits for until when.
+///
+/// Returns `None` if the daemon cannot be asked any more. The reasons in the job are a part of it.
+fn sentence(daemon: &DaemonArgs, number: i64) -> Option<String> {
+    let following = follow(find(daemon.socket.as_deref()).ok()?).ok()?;
+    let latest = following.board().latest();
+    let job = latest.facts.jobs.iter().find(|job| job.number == number)?;
+    Some(Sentences::new(&latest.facts).sentence(job))
+}
+
+/// Returns what there is to say on a job. With short instants it leaves out what is seldom wanted.
+fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
+    let long = instants.exact;
     let array = match (job.array, job.index) {
         (Some(array), Some(index)) => format!(", index {index} of the array {array}"),
         _ => String::new(),
     };
     let mut text = format!("job {}: {}{array}\n", job.number, plain(&job.name));
     let mut line = |key: &str, value: &str| text.push_str(&format!("  {key:<10} {value}\n"));
-    line("state", &summary(job));
+    line("state", &summary(job, instants));
+    if let Some(sentence) = sentence {
+        line("in words", sentence);
+    }
     if let Some(overdue) = &job.overdue {
-        line("overdue", &overdue_text(overdue));
+        line("overdue", &overdue_text(overdue, instants));
     }
     if let Some(how) = &job.capacity_lost {
         line("capacity lost", how);
@@ -36,24 +62,21 @@ fn shown(job: &JobView) -> String {
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }
-    for reason in &job.reasons {
-        line("waits", &why(reason));
+    for reason in job.reasons.iter().filter(|_| sentence.is_none()) {
+        line("waits", &why(reason, instants));
     }
     match &job.promise {
-        Some(promise) => promise_lines(promise, &mut line),
+        Some(promise) => promise_lines(promise, instants, &mut line),
         None if !is_over(&job.phase) => {
-            line(
-                "promised",
-                "no promise: the job is held or waits for another job, or the queue makes no promises",
-            );
+            line("promised", no_promise(job));
         }
         None => {}
     }
-    if let Some(forecast) = &job.forecast {
-        line("likely", &likely(forecast));
+    if let Some(forecast) = job.forecast.as_ref().filter(|_| sentence.is_none()) {
+        line("likely", &likely(forecast, instants));
     }
-    if let Some(planned) = job.planned {
-        line("planned", &format!("{}; not a promise", local(planned)));
+    if let Some(planned) = job.planned.filter(|_| long || job.promise.is_none()) {
+        line("planned", &format!("{}; not a promise", instants.text(planned)));
     }
     if let Some(late) = job.late {
         line(
@@ -61,43 +84,68 @@ fn shown(job: &JobView) -> String {
             &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), change_reason(late.why)),
         );
     }
-    line("request", &request(job));
+    line("request", &request(job, instants));
     for (key, value) in detail_lines(job) {
         line(key, &value);
     }
-    line(
-        "of",
-        &format!(
-            "{} ({}), in {}, submitted {}",
-            plain(&job.user),
-            job.uid,
-            plain(&job.queue),
-            local(job.submitted)
-        ),
-    );
+    let uid = if long { format!(" ({})", job.uid) } else { String::new() };
+    let submitted = instants.text(job.submitted);
+    line("of", &format!("{}{uid}, in {}, submitted {submitted}", plain(&job.user), plain(&job.queue)));
     if job.attempts > 1 {
         line("attempts", &job.attempts.to_string());
     }
     if let Some(used) = &job.usage {
         line("used", &usage(&used.total));
-        for one in used.attempts.iter().filter(|_| used.attempts.len() > 1) {
+        if let Some(efficiency) = efficiency(job, &used.total) {
+            line("  that is", &efficiency);
+        }
+        for one in used.attempts.iter().filter(|_| long && used.attempts.len() > 1) {
             line("  attempt", &format!("{}: {}", one.attempt, usage(&one.usage)));
         }
     }
-    if !job.unenforced.is_empty() {
+    if long && !job.unenforced.is_empty() {
         line("unenforced", &job.unenforced.join(", "));
     }
     text
 }
 
+/// Returns why a job has no promise.
+fn no_promise(job: &JobView) -> &'static str {
+    let has = |reason: fn(&WaitReason) -> bool| job.reasons.iter().any(reason);
+    if has(|reason| matches!(reason, WaitReason::Held)) {
+        "no start: the job is held"
+    } else if has(|reason| matches!(reason, WaitReason::After { .. })) {
+        "no start yet: the end of the jobs before it is not known"
+    } else {
+        "no start: its queue promises none to this job"
+    }
+}
+
+/// Returns how much of its request a job used in its only attempt.
+fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
+    let (Phase::Done { start, end, .. } | Phase::Killed { start: Some(start), end, .. }) = &job.phase else {
+        return None;
+    };
+    let ran = end.duration_since(*start).as_secs_f64();
+    if job.attempts != 1 || ran <= 0.0 {
+        return None;
+    }
+    let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(f64::MIN_POSITIVE));
+    let mut parts = vec![format!("{} of its cpus", percent(used.user + used.system, ran * job.cpus as f64))];
+    let memory = used.memory_peak.filter(|_| job.memory > 0);
+    parts.extend(memory.map(|peak| format!("{} of its memory", percent(peak as f64, job.memory as f64))));
+    parts.push(format!("{} of its time", percent(ran, job.time)));
+    Some(parts.join(", "))
+}
+
 /// Returns the likely start of a job in words.
-pub(super) fn likely(forecast: &ForecastView) -> String {
+pub(super) fn likely(forecast: &ForecastView, instants: Instants) -> String {
     let ForecastView { median, by_80, by_95, .. } = *forecast;
     format!(
         "{}, by {} in 80 % and by {} in 95 % of cases, which is no promise",
-        local(median),
-        local(by_80),
-        local(by_95)
+        instants.text(median),
+        instants.text(by_80),
+        instants.text(by_95)
     )
 }
 
@@ -126,46 +174,46 @@ fn usage(used: &Usage) -> String {
 }
 
 /// Returns a sentence for the state of a job.
-pub(super) fn summary(job: &JobView) -> String {
+pub(super) fn summary(job: &JobView, instants: Instants) -> String {
     match &job.phase {
         Phase::Held => "held; `miserly release` releases it".to_owned(),
         Phase::Queued => "queued".to_owned(),
         Phase::Opportunistic { start, parked: false } => {
-            format!("running opportunistically on idle resources since {}", local(*start))
+            format!("running opportunistically on idle resources since {}", instants.text(*start))
         }
         Phase::Opportunistic { start, parked: true } if job.reasons.contains(&WaitReason::MemoryShort) => {
-            format!("parked: memory is short; ran opportunistically from {}", local(*start))
+            format!("parked: memory is short; ran opportunistically from {}", instants.text(*start))
         }
         Phase::Opportunistic { start, parked: true } => {
-            format!("parked: no resources are idle; ran opportunistically from {}", local(*start))
+            format!("parked: no resources are idle; ran opportunistically from {}", instants.text(*start))
         }
         Phase::Running(holding) if is_time_sliced(job) => format!(
             "running in time slices since {}, on cpus {}; reaches its time limit at about {} with the present slots",
-            local(holding.start),
+            instants.text(holding.start),
             numbers(&holding.cpus),
-            local(holding.end)
+            instants.text(holding.end)
         ),
         Phase::Running(holding) if job.slots.is_some() => format!(
             "running since {}, on cpus {}; reaches its time limit at {}, or later if other slots are added",
-            local(holding.start),
+            instants.text(holding.start),
             numbers(&holding.cpus),
-            local(holding.end)
+            instants.text(holding.end)
         ),
         Phase::Running(holding) => format!(
             "running since {}, on cpus {}; killed at {} at the latest",
-            local(holding.start),
+            instants.text(holding.start),
             numbers(&holding.cpus),
-            local(holding.end)
+            instants.text(holding.end)
         ),
         Phase::Suspended(holding) => format!(
             "suspended for another job; its window began at {} and ends at {}",
-            local(holding.start),
-            local(holding.end)
+            instants.text(holding.start),
+            instants.text(holding.end)
         ),
         Phase::Adopted { end, cpus } => format!(
             "adopted: it runs{}, until {}, and the state does not have it",
             on_cpus(cpus),
-            end.map_or_else(|| "it ends by itself".to_owned(), local)
+            end.map_or_else(|| "it ends by itself".to_owned(), |end| instants.text(end))
         ),
         Phase::Unreadable { problem, cpus } if cpus.is_empty() => {
             format!("unreadable ({}): it does not run until its record can be read", plain(problem))
@@ -173,7 +221,7 @@ pub(super) fn summary(job: &JobView) -> String {
         Phase::Unreadable { problem, cpus } => {
             format!("unreadable ({}): its attempt runs on{}", plain(problem), on_cpus(cpus))
         }
-        over => ended_text(over),
+        over => ended_text(over, instants),
     }
 }
 
@@ -182,7 +230,7 @@ fn on_cpus(cpus: &[u32]) -> String {
 }
 
 /// Returns a sentence for a job that still runs after its window.
-fn overdue_text(overdue: &Overdue) -> String {
+fn overdue_text(overdue: &Overdue, instants: Instants) -> String {
     let why = match &overdue.cause {
         OverdueCause::Ending => "the daemon ends it".to_owned(),
         OverdueCause::ShimStopped => "its shim was stopped; the daemon ends it".to_owned(),
@@ -191,7 +239,7 @@ fn overdue_text(overdue: &Overdue) -> String {
             numbers(pids)
         ),
     };
-    format!("since {}: {why}; no other job starts on its resources", local(overdue.since))
+    format!("since {}: {why}; no other job starts on its resources", instants.text(overdue.since))
 }
 
 /// Returns whether a job shares its processors with other slots at present.
@@ -209,23 +257,23 @@ fn share(slots: &Slots) -> String {
 }
 
 /// Returns a sentence for the outcome of a job that has ended.
-pub(super) fn ended_text(phase: &Phase) -> String {
+pub(super) fn ended_text(phase: &Phase, instants: Instants) -> String {
     match phase {
         Phase::Done { start, end, exit } => {
-            format!("{}, ran from {} to {}", exit_text(*exit), local(*start), local(*end))
+            format!("{}, ran from {} to {}", exit_text(*exit), instants.text(*start), instants.text(*end))
         }
         Phase::Killed { start, end, by, .. } => {
-            let ran =
-                start.map_or_else(|| "never ran".to_owned(), |start| format!("ran from {}", local(start)));
-            format!("{} at {}, {ran}", killed_by_text(*by), local(*end))
+            let ran = start
+                .map_or_else(|| "never ran".to_owned(), |start| format!("ran from {}", instants.text(start)));
+            format!("{} at {}, {ran}", killed_by_text(*by), instants.text(*end))
         }
         Phase::Failed { at, why, message } => {
             // The message is private: it has a path.
             let message = if message.is_empty() { String::new() } else { format!(": {}", plain(message)) };
-            format!("failed to start at {}: {}{message}", local(*at), failure(*why))
+            format!("failed to start at {}: {}{message}", instants.text(*at), failure(*why))
         }
         Phase::Lost { at, why } => {
-            format!("lost, found at {}: {}; its result is unknown", local(*at), lost_by_text(*why))
+            format!("lost, found at {}: {}; its result is unknown", instants.text(*at), lost_by_text(*why))
         }
         _ => "not ended".to_owned(),
     }
@@ -270,22 +318,32 @@ const fn lost_by_text(why: LostBy) -> &'static str {
 }
 
 /// Prints the promise and its history.
-fn promise_lines(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
+fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMut(&str, &str)) {
     let now = promise.now.as_ref().map_or_else(
         || "no start is promised any more".to_owned(),
-        |now| format!("starts by {}, resources reserved until {}", local(now.start), local(now.end)),
+        |now| {
+            format!(
+                "starts by {}, resources reserved until {}",
+                instants.text(now.start),
+                instants.text(now.end)
+            )
+        },
     );
     line("promised", &now);
     if let Some(broken) = promise.broken {
         line("broken", change_reason(broken));
     }
     let shown = |change: &PromiseChange| {
-        let start =
-            change.start.map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", local(at)));
-        format!("at {}: {start} ({})", local(change.at), change_reason(change.why))
+        let start = change
+            .start
+            .map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", instants.text(at)));
+        format!("at {}: {start} ({})", instants.text(change.at), change_reason(change.why))
     };
-    for change in &promise.history {
-        line("  promised", &shown(change));
+    if instants.exact {
+        promise.history.iter().for_each(|change| line("  promised", &shown(change)));
+    } else if let [first, .., last] = &*promise.history {
+        line("  at first", &shown(first));
+        line("  last", &format!("{} of {}", shown(last), counted(promise.history.len() as u64, "promise")));
     }
 }
 
@@ -306,10 +364,10 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
     }
 }
 
-fn why(why: &WaitReason) -> String {
+fn why(why: &WaitReason, instants: Instants) -> String {
     match why {
         WaitReason::Held => "the job is held".to_owned(),
-        WaitReason::Begin { at } => format!("its earliest start is {}", local(*at)),
+        WaitReason::Begin { at } => format!("its earliest start is {}", instants.text(*at)),
         WaitReason::After { jobs: others } => {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
         }
@@ -329,10 +387,10 @@ fn why(why: &WaitReason) -> String {
     }
 }
 
-fn request(job: &JobView) -> String {
+fn request(job: &JobView, instants: Instants) -> String {
     let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
-    parts.extend(job.begin.map(|begin| format!("not before {}", local(begin))));
-    parts.extend(job.deadline.map(|deadline| format!("end by {}", local(deadline))));
+    parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
+    parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));
     if !job.after.is_empty() {
         parts.push(format!("after {}", jobs(&job.after)));
     }

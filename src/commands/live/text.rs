@@ -4,12 +4,45 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_view::ranges;
+use miserly_view::{Clock, ranges};
 pub(crate) use miserly_view::{counted, plain};
 
 /// Returns an instant in local time, ISO-like, to the second.
 pub(crate) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// How instants are printed.
+#[derive(Clone, Copy)]
+pub(super) struct Instants {
+    pub(super) now: Timestamp,
+    /// With date and seconds.
+    pub(super) exact: bool,
+}
+
+impl Instants {
+    /// Returns instants with date and seconds.
+    pub(super) fn exact() -> Instants {
+        Instants { now: Timestamp::now(), exact: true }
+    }
+
+    /// Returns short instants.
+    pub(super) fn short() -> Instants {
+        Instants { now: Timestamp::now(), exact: false }
+    }
+
+    /// Returns an instant in local time.
+    ///
+    /// A short one has seconds within an hour, no date on the same day, the weekday within six days, and else the date.
+    pub(super) fn text(self, at: Timestamp) -> String {
+        if self.exact {
+            local(at)
+        } else if at.duration_since(self.now).unsigned_abs().as_secs() < 3600 {
+            at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+        } else {
+            Clock::Wall(TimeZone::system()).instant(at.as_millisecond(), self.now.as_millisecond())
+        }
+    }
 }
 
 /// Returns the numbers of processors, with ranges as FIRST-LAST.
@@ -42,9 +75,52 @@ pub(crate) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Ite
     table.to_string().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
+/// Returns whether a text has the form of a pattern, in which * is any text and ? any character.
+pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    // Where to go on after the last *, if the text does not fit.
+    let (mut at, mut from, mut star) = (0, 0, None);
+    while from < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(one) if *one == '?' || *one == text[from] => (at, from) = (at + 1, from + 1),
+            _ => {
+                let Some((last, start)) = star else { return false };
+                star = Some((last, start + 1));
+                (at, from) = (last + 1, start + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|one| *one == '*')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, fits) in [
+            ("abab", true),
+            ("ab*", true),
+            ("*b", true),
+            ("a*a?", true),
+            ("*", true),
+            ("a**b", true),
+            ("????", true),
+            ("", false),
+            ("ab", false),
+            ("?*????", false),
+            ("*c*", false),
+            ("b*", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, "abab"), fits, "{pattern}");
+        }
+        assert!(matches_pattern("", "") && matches_pattern("*", ""));
+    }
 
     #[test]
     fn runs_of_processors() {

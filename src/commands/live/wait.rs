@@ -6,6 +6,7 @@ use miserly_api::client::Client;
 use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 
 use super::show::ended_text;
+use super::text::Instants;
 use super::{UNKNOWN, client, print_answer};
 use crate::args::JobsArgs;
 use crate::failure::print_failure;
@@ -16,7 +17,9 @@ const OVERRUN: u8 = 124;
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     Ok(await_all(&client, &args.jobs, args.json, |job| {
-        print_answer(args.json, job, || format!("job {}: {}\n", job.number, ended_text(&job.phase)))
+        print_answer(args.json, job, || {
+            format!("job {}: {}\n", job.number, ended_text(&job.phase, Instants::exact()))
+        })
     }))
 }
 

@@ -1,0 +1,71 @@
+//! The arguments of `miserly hook`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use miserly_api::submit::length_of_time;
+
+use super::DaemonArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// The events, separated by commas
+    #[arg(long, value_name = "EVENT", value_enum, value_delimiter = ',', default_value = "ended")]
+    pub(crate) on: Vec<HookEvent>,
+
+    /// Limits the events to your jobs
+    #[arg(long, short)]
+    pub(crate) mine: bool,
+
+    /// Limits the events to the jobs of a user, by name or number
+    #[arg(long, short, value_name = "USER", conflicts_with = "mine")]
+    pub(crate) user: Option<String>,
+
+    /// Limits the events to a queue
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Option<String>,
+
+    /// Limits the events to jobs with this name, in which * is any text and ? any character
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The time before the end of a running job at which its end is near, such as 5min
+    #[arg(long, value_name = "TIME", value_parser = length_of_time, required_if_eq("on", "near-end"))]
+    pub(crate) near_end: Option<u64>,
+
+    /// The file in which the command keeps what it knows: no event is lost while it does not run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// The time after which a run of the program is killed
+    #[arg(long, value_name = "TIME", value_parser = length_of_time, default_value = "30s")]
+    pub(crate) limit: u64,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+
+    /// The program and its arguments. It gets the event as a line of JSON, and MISERLY_EVENT, MISERLY_JOB, MISERLY_JOB_NAME,
+    /// MISERLY_JOB_USER and MISERLY_JOB_STATE in its environment
+    #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// An event of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookEvent {
+    /// It was accepted
+    Submitted,
+    /// It has started in its window
+    Started,
+    /// Its promised start is another one
+    Moved,
+    /// Its promise was broken
+    Broken,
+    /// It reaches its time limit within --near-end
+    NearEnd,
+    /// It has ended in any way
+    Ended,
+    /// It has ended, and not with exit code 0
+    Failed,
+}

@@ -1,0 +1,199 @@
+//! The arguments of `miserly queue`.
+
+use clap::{Args, ValueEnum, value_parser};
+use jiff::Timestamp;
+use miserly_api::submit::length_of_time;
+
+use super::{DaemonArgs, job, when};
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
+pub(crate) struct QueueArgs {
+    /// Includes finished jobs
+    #[arg(long, short)]
+    pub(crate) all: bool,
+
+    /// Limits the list to your jobs
+    #[arg(long, short, help_heading = FILTERS)]
+    pub(crate) mine: bool,
+
+    /// Limits the list to the jobs of a user, by name or number
+    #[arg(long, short, value_name = "USER", conflicts_with = "mine", help_heading = FILTERS)]
+    pub(crate) user: Option<String>,
+
+    /// Limits the list to a queue
+    #[arg(long, value_name = "QUEUE", help_heading = FILTERS)]
+    pub(crate) queue: Option<String>,
+
+    /// Limits the list to an array
+    #[arg(long, value_name = "JOB", value_parser = job(), help_heading = FILTERS)]
+    pub(crate) array: Option<i64>,
+
+    /// Limits the list to states, separated by commas; a state of finished jobs includes these
+    #[arg(long, short, value_name = "STATE", value_enum, value_delimiter = ',', help_heading = FILTERS)]
+    pub(crate) state: Vec<StateFilter>,
+
+    /// Limits the list to jobs with this name, in which * is any text and ? any character
+    #[arg(long, short, value_name = "NAME", help_heading = FILTERS)]
+    pub(crate) name: Option<String>,
+
+    /// Limits the list to jobs that had not ended then: 2h (ago), 1d, or 2026-03-01T08:00; includes finished jobs
+    #[arg(long, value_name = "WHEN", value_parser = before, help_heading = FILTERS)]
+    pub(crate) since: Option<Timestamp>,
+
+    /// Limits the list to jobs that were submitted by then, in the notation of --since
+    #[arg(long, value_name = "WHEN", value_parser = before, help_heading = FILTERS)]
+    pub(crate) until: Option<Timestamp>,
+
+    /// Limits the list to N jobs, at most 10000; the oldest finished jobs are left out first
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000), help_heading = FILTERS)]
+    pub(crate) limit: Option<u32>,
+
+    /// Lists the jobs with numbers above JOB, lowest first; with --limit, the next page
+    #[arg(long, value_name = "JOB", value_parser = value_parser!(i64).range(0..), help_heading = FILTERS)]
+    pub(crate) after: Option<i64>,
+
+    /// The columns, separated by commas
+    #[arg(long, short, value_name = "COLUMN", value_enum, value_delimiter = ',', conflicts_with = "json")]
+    pub(crate) columns: Vec<Column>,
+
+    /// Sorts by columns, separated by commas; a column with - before it is sorted from high to low
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) sort: Vec<SortKey>,
+
+    /// Prints instants with date and seconds
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) exact: bool,
+
+    /// Adds the commands, the paths and the usage of your own jobs to the JSON
+    #[arg(long, requires = "json")]
+    pub(crate) details: bool,
+
+    /// Refreshes the list at this period, in seconds or with a unit [default: 2s]
+    #[arg(
+        long,
+        short,
+        value_name = "PERIOD",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2s",
+        value_parser = length_of_time,
+        conflicts_with = "json"
+    )]
+    pub(crate) watch: Option<u64>,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+}
+
+const FILTERS: &str = "Filters";
+
+/// A column of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Column {
+    /// The number, with the index in the array
+    Job,
+    /// The name
+    Name,
+    /// The user
+    User,
+    /// The queue
+    Queue,
+    /// The requested processors
+    Cpus,
+    /// The requested memory
+    Memory,
+    /// The time limit
+    Time,
+    /// The state
+    State,
+    /// The start: actual, promised (by) or planned
+    Start,
+    /// The likely start
+    Likely,
+    /// The end: actual, or the latest one (by)
+    End,
+    /// The submission
+    Submitted,
+    /// The wait until the start, so far or in all
+    Wait,
+    /// The time since the start, or in which it ran
+    Ran,
+    /// The number of the array
+    Array,
+    /// The number of attempts
+    Attempts,
+}
+
+/// A column by which jobs are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SortKey {
+    pub(crate) column: Column,
+    /// From high to low.
+    pub(crate) descends: bool,
+}
+
+impl std::str::FromStr for SortKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SortKey, String> {
+        let (descends, name) = match text.strip_prefix('-') {
+            Some(name) => (true, name),
+            None => (false, text),
+        };
+        let column = Column::from_str(name, true).map_err(|_| {
+            let names: Vec<String> = Column::value_variants()
+                .iter()
+                .filter_map(|column| Some(column.to_possible_value()?.get_name().to_owned()))
+                .collect();
+            format!("there is no column {name}; the columns are {}", names.join(", "))
+        })?;
+        Ok(SortKey { column, descends })
+    }
+}
+
+/// A state, or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateFilter {
+    /// Not started, and not held
+    Waiting,
+    /// Held until its release
+    Held,
+    /// Runs, in its window or on idle resources
+    Running,
+    /// On idle resources, before its window
+    Opportunistic,
+    /// Suspended or parked
+    Suspended,
+    /// Ended in any way
+    Ended,
+    /// Ended with exit code 0
+    Done,
+    /// Ended otherwise
+    Failed,
+    /// Cancelled by a user
+    Cancelled,
+}
+
+impl StateFilter {
+    /// Returns whether it includes finished jobs.
+    pub(crate) const fn is_of_ended(self) -> bool {
+        matches!(self, StateFilter::Ended | StateFilter::Done | StateFilter::Failed | StateFilter::Cancelled)
+    }
+}
+
+/// Parses an instant of the past: a length of time before now, or an instant.
+pub(crate) fn before(text: &str) -> Result<Timestamp, String> {
+    match length_of_time(text) {
+        Ok(secs) if !text.contains('-') => {
+            let secs = i64::try_from(secs).map_err(|_| "this is too long ago".to_owned())?;
+            let ago = jiff::SignedDuration::from_secs(secs);
+            Timestamp::now().checked_sub(ago).map_err(|_| "this is too long ago".to_owned())
+        }
+        _ => when(text),
+    }
+}

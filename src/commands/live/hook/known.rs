@@ -1,0 +1,224 @@
+//! The events of jobs, from what was known of them before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use miserly_api::model::{Exit, JobView, Phase};
+use serde::{Deserialize, Serialize};
+
+use crate::args::HookEvent;
+
+/// An event of a job, and the job after it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Happened {
+    pub(super) event: HookEvent,
+    pub(super) job: JobView,
+}
+
+/// What is known of the unfinished jobs. A file can keep it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    /// The number of the last commit that was seen; `None` before the first one.
+    pub(super) journal: Option<i64>,
+    jobs: BTreeMap<i64, Job>,
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Job {
+    started: bool,
+    attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promised: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    broken: bool,
+    /// Whether its end is near, and this was an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    near: bool,
+}
+
+impl Job {
+    fn of(view: &JobView) -> Job {
+        let promise = view.promise.as_ref();
+        Job {
+            started: has_started(&view.phase),
+            attempts: view.attempts,
+            promised: promise.and_then(|promise| promise.now).map(|window| window.start),
+            broken: promise.is_some_and(|promise| promise.broken.is_some()),
+            near: false,
+        }
+    }
+}
+
+/// Returns whether a job has begun in its window. Of one that ended, too: it may come and go between two commits.
+const fn has_started(phase: &Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Running(_) | Phase::Suspended(_) | Phase::Done { .. } | Phase::Killed { start: Some(_), .. }
+    )
+}
+
+impl Known {
+    /// Takes changed jobs. Returns their events, by job. At the first commit nothing has happened yet.
+    pub(super) fn change(&mut self, journal: i64, jobs: Vec<JobView>) -> Vec<Happened> {
+        let first = self.journal.replace(journal).is_none();
+        let mut happened = vec![];
+        for view in jobs {
+            let ended = view.phase.ended().is_some();
+            let before = self.jobs.remove(&view.number);
+            // What ended before it was known is no news, unless it came and went between two commits.
+            let events = if first { vec![] } else { events(before.as_ref(), &view) };
+            if !ended {
+                let near = before.is_some_and(|before| before.near && before.attempts == view.attempts);
+                self.jobs.insert(view.number, Job { near, ..Job::of(&view) });
+            }
+            happened.extend(events.into_iter().map(|event| Happened { event, job: view.clone() }));
+        }
+        happened
+    }
+
+    /// Returns the known jobs that are not among these, which are all unfinished ones.
+    pub(super) fn missing(&self, all: &[JobView]) -> Vec<i64> {
+        let there: BTreeSet<i64> = all.iter().map(|view| view.number).collect();
+        self.jobs.keys().copied().filter(|number| !there.contains(number)).collect()
+    }
+
+    /// Forgets jobs of which the daemon has nothing any more.
+    pub(super) fn forget(&mut self, jobs: &[i64]) {
+        jobs.iter().for_each(|job| {
+            self.jobs.remove(job);
+        });
+    }
+
+    /// Returns the jobs among these whose end has come near.
+    pub(super) fn near_end<'a>(
+        &mut self,
+        now: Timestamp,
+        before: SignedDuration,
+        running: impl Iterator<Item = &'a JobView>,
+    ) -> Vec<Happened> {
+        let mut happened = vec![];
+        for view in running {
+            let Phase::Running(holding) = &view.phase else { continue };
+            let Some(job) = self.jobs.get_mut(&view.number).filter(|job| !job.near) else { continue };
+            if holding.end.duration_since(now) <= before {
+                job.near = true;
+                happened.push(Happened { event: HookEvent::NearEnd, job: view.clone() });
+            }
+        }
+        happened
+    }
+}
+
+/// Returns the events that lead to this job.
+fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
+    let after = Job::of(view);
+    let mut events = vec![];
+    if before.is_none() {
+        events.push(HookEvent::Submitted);
+    }
+    let again = before.is_some_and(|before| before.attempts < after.attempts);
+    if after.started && before.is_none_or(|before| !before.started || again) {
+        events.push(HookEvent::Started);
+    }
+    if let Some(before) = before {
+        if before.promised != after.promised && before.promised.is_some() && !after.started {
+            events.push(HookEvent::Moved);
+        }
+    }
+    if after.broken && before.is_none_or(|before| !before.broken) {
+        events.push(HookEvent::Broken);
+    }
+    if view.phase.ended().is_some() {
+        // A promise that ends with its job did not move.
+        events.retain(|event| *event != HookEvent::Moved);
+        events.push(HookEvent::Ended);
+        if !matches!(view.phase, Phase::Done { exit: Exit::Code(0), .. }) {
+            events.push(HookEvent::Failed);
+        }
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Returns a job with a promise, as the daemon lists it.
+    fn view(number: i64, phase: serde_json::Value, promised: i64) -> JobView {
+        let window = json!({"start": at(promised), "end": at(promised + 60)});
+        serde_json::from_value(json!({
+            "number": number, "name": "sort", "uid": 1, "user": "ann", "queue": "batch", "cpus": 1, "memory": 0,
+            "time": 60.0, "script": false, "submitted": at(0), "restartable": false, "opportunistic": true,
+            "phase": phase, "attempts": 1, "unenforced": [],
+            "promise": {"promised": window, "now": window, "history": []},
+        }))
+        .unwrap()
+    }
+
+    fn queued(number: i64, promised: i64) -> JobView {
+        view(number, json!({"state": "queued"}), promised)
+    }
+
+    fn running(number: i64) -> JobView {
+        view(number, json!({"state": "running", "start": at(10), "end": at(70), "cpus": [0]}), 10)
+    }
+
+    fn done(number: i64, code: i32) -> JobView {
+        let exit = json!({"code": code});
+        view(number, json!({"state": "done", "start": at(10), "end": at(20), "exit": exit}), 10)
+    }
+
+    fn names(happened: &[Happened]) -> Vec<(i64, HookEvent)> {
+        happened.iter().map(|one| (one.job.number, one.event)).collect()
+    }
+
+    #[test]
+    fn the_first_jobs_are_no_news_and_their_changes_are() {
+        use HookEvent::{Ended, Failed, Moved, Started, Submitted};
+        let mut known = Known::default();
+        assert_eq!(known.change(1, vec![queued(1, 10), queued(2, 70)]), []);
+        let happened = known.change(2, vec![running(1), queued(2, 30), queued(3, 90)]);
+        assert_eq!(names(&happened), [(1, Started), (2, Moved), (3, Submitted)]);
+        assert_eq!(known.change(3, vec![running(1), queued(2, 30)]), []);
+        assert_eq!(names(&known.change(4, vec![done(1, 0)])), [(1, Ended)]);
+        // What started and failed between two commits is told once, in order.
+        assert_eq!(
+            names(&known.change(5, vec![done(4, 3)])),
+            [(4, Submitted), (4, Started), (4, Ended), (4, Failed)]
+        );
+    }
+
+    #[test]
+    fn after_a_break_the_missing_jobs_are_found_from_a_file() {
+        let mut known = Known::default();
+        known.change(1, vec![queued(1, 10), running(2)]);
+        let mut known: Known = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+        let all = [queued(3, 10)];
+        assert_eq!(known.missing(&all), [1, 2]);
+        let happened = known.change(9, vec![done(2, 0), queued(3, 10)]);
+        assert_eq!(names(&happened), [(2, HookEvent::Ended), (3, HookEvent::Submitted)]);
+        known.forget(&[1, 2]);
+        assert_eq!(known.missing(&all), [] as [i64; 0]);
+    }
+
+    #[test]
+    fn a_near_end_is_told_once() {
+        let mut known = Known::default();
+        known.change(1, vec![running(1)]);
+        let (job, before) = (running(1), SignedDuration::from_secs(20));
+        assert_eq!(known.near_end(at(49), before, [&job].into_iter()), []);
+        let happened = known.near_end(at(50), before, [&job].into_iter());
+        assert_eq!(names(&happened), [(1, HookEvent::NearEnd)]);
+        known.change(2, vec![running(1)]);
+        assert_eq!(known.near_end(at(60), before, [&job].into_iter()), []);
+    }
+}

@@ -1,0 +1,77 @@
+//! One run of the program.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use jiff::Timestamp;
+use miserly_launch::BootTime;
+use miserly_view::word;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
+
+use super::known::Happened;
+use crate::args::{HookArgs, HookEvent};
+
+/// The time between two looks at a running program.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Runs the program with an event as JSON on its standard input. Its failure is reported, and is no error.
+///
+/// A program that reaches the limit is killed, with the processes of its group.
+///
+/// # Errors
+/// If the program cannot be started, as it does not exist.
+pub(super) fn run(args: &HookArgs, Happened { event, job }: &Happened) -> anyhow::Result<()> {
+    let (name, state) = (name(*event), word(job));
+    let document = json!({"event": name, "at": Timestamp::now(), "state": state, "job": job});
+    let (program, words) = args.program.split_first().context("there is no program")?;
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .env("MISERLY_EVENT", &name)
+        .env("MISERLY_JOB", job.number.to_string())
+        .env("MISERLY_JOB_NAME", &job.name)
+        .env("MISERLY_JOB_USER", &job.user)
+        .env("MISERLY_JOB_STATE", state)
+        .stdin(Stdio::piped())
+        .process_group(0);
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.to_string_lossy()))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program need not read its input. It is smaller than a pipe's buffer, so this does not wait.
+        let _ = input.write_all((document.to_string() + "\n").as_bytes());
+    }
+    let what = || format!("{} at event {name} of job {}", program.to_string_lossy(), job.number);
+    match ended(&mut child, Duration::from_secs(args.limit))? {
+        None => note!("{} was killed: it ran for more than {} s", what(), args.limit),
+        Some(status) if !status.success() => note!("{} failed: {status}", what()),
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Returns how the program ended; `None` if it was killed at its limit.
+fn ended(child: &mut Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    let began = BootTime::now();
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for the program")? {
+            return Ok(Some(status));
+        }
+        if BootTime::now().since(began) >= limit {
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            child.wait().context("cannot wait for the program")?;
+            return Ok(None);
+        }
+        sleep(LOOK_EVERY);
+    }
+}
+
+fn name(event: HookEvent) -> String {
+    event.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}

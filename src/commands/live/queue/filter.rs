@@ -1,0 +1,109 @@
+//! The jobs of the list.
+
+use miserly_api::client::Client;
+use miserly_api::model::{Exit, Filter, JobView, KilledBy, Phase, listing};
+
+use super::super::text::matches_pattern;
+use crate::args::{QueueArgs, StateFilter};
+
+/// The conditions of the list: the daemon checks the filter, and this program the rest.
+pub(super) struct Wanted<'a> {
+    filter: Filter,
+    args: &'a QueueArgs,
+    /// The name of the user, if it is no number.
+    user: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    pub(super) fn of(args: &QueueArgs) -> Wanted<'_> {
+        let number = args.user.as_deref().and_then(|user| user.parse().ok());
+        let filter = Filter {
+            all: args.all || args.since.is_some() || args.state.iter().any(|state| state.is_of_ended()),
+            uid: if args.mine { Some(rustix::process::geteuid().as_raw()) } else { number },
+            queue: args.queue.clone(),
+            array: args.array,
+            limit: args.limit,
+            after: args.after,
+            details: args.json && args.details,
+        };
+        Wanted { filter, args, user: args.user.as_deref().filter(|_| number.is_none()) }
+    }
+
+    fn is_checked_here(&self) -> bool {
+        let QueueArgs { state, name, since, until, .. } = self.args;
+        !state.is_empty() || name.is_some() || since.is_some() || until.is_some() || self.user.is_some()
+    }
+
+    fn admits(&self, job: &JobView) -> bool {
+        let QueueArgs { state, name, since, until, .. } = self.args;
+        (state.is_empty() || state.iter().any(|state| is_in(job, *state)))
+            && name.as_ref().is_none_or(|name| matches_pattern(name, &job.name))
+            && since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
+            && until.is_none_or(|until| job.submitted <= until)
+            && self.user.is_none_or(|user| job.user == user)
+    }
+}
+
+/// Returns the jobs that are wanted, by number.
+pub(super) fn jobs(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<JobView>> {
+    if !wanted.is_checked_here() {
+        return Ok(client.all_jobs(&wanted.filter)?);
+    }
+    if !wanted.filter.all && wanted.filter.limit.is_none() {
+        let mut all = client.all_jobs(&wanted.filter)?;
+        all.retain(|job| wanted.admits(job));
+        return Ok(all);
+    }
+    // Pages, from the lowest number: what is not wanted is forgotten page by page.
+    let (mut found, mut after) = (vec![], wanted.filter.after.unwrap_or(0));
+    loop {
+        let page = Filter { after: Some(after), limit: Some(listing::MOST), ..wanted.filter.clone() };
+        let page = client.jobs(&page)?;
+        let Some(last) = page.last() else { break };
+        after = last.number;
+        found.extend(page.into_iter().filter(|job| wanted.admits(job)));
+    }
+    if let Some(limit) = wanted.filter.limit.map(|limit| limit as usize).filter(|limit| *limit < found.len())
+    {
+        cut(&mut found, limit, wanted.filter.after.is_some());
+    }
+    Ok(found)
+}
+
+/// Keeps the first jobs of a page; else the unfinished ones and the latest of the others.
+fn cut(jobs: &mut Vec<JobView>, limit: usize, page: bool) {
+    if page {
+        return jobs.truncate(limit);
+    }
+    let unfinished = jobs.iter().filter(|job| job.phase.ended().is_none()).count();
+    let mut left_out = (jobs.len() - unfinished).min(jobs.len() - limit);
+    jobs.retain(|job| {
+        let goes = left_out > 0 && job.phase.ended().is_some();
+        left_out -= usize::from(goes);
+        !goes
+    });
+    jobs.truncate(limit);
+}
+
+fn is_in(job: &JobView, state: StateFilter) -> bool {
+    let phase = &job.phase;
+    let ended = phase.ended().is_some();
+    let done = matches!(phase, Phase::Done { exit: Exit::Code(0), .. });
+    let cancelled = matches!(phase, Phase::Killed { by: KilledBy::User, .. });
+    match state {
+        StateFilter::Waiting => matches!(phase, Phase::Queued),
+        StateFilter::Held => matches!(phase, Phase::Held),
+        StateFilter::Running => matches!(
+            phase,
+            Phase::Running(_) | Phase::Adopted { .. } | Phase::Opportunistic { parked: false, .. }
+        ),
+        StateFilter::Opportunistic => matches!(phase, Phase::Opportunistic { .. }),
+        StateFilter::Suspended => {
+            matches!(phase, Phase::Suspended(_) | Phase::Opportunistic { parked: true, .. })
+        }
+        StateFilter::Ended => ended,
+        StateFilter::Done => done,
+        StateFilter::Failed => ended && !done && !cancelled,
+        StateFilter::Cancelled => cancelled,
+    }
+}

@@ -1,0 +1,66 @@
+//! `miserly queue`: jobs and their promises.
+
+mod columns;
+
+mod filter;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use miserly_api::client::Client;
+use miserly_api::model::JobView;
+
+use self::columns::{key, shown};
+use self::filter::{Wanted, jobs};
+use super::text::{Instants, local};
+use super::{client, print_answer};
+use crate::args::{QueueArgs, SortKey};
+use crate::output::print;
+
+pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    let wanted = Wanted::of(args);
+    if let Some(secs) = args.watch {
+        return watch(&client, args, &wanted, Duration::from_secs(secs));
+    }
+    let found = listed(&client, args, &wanted)?;
+    print_answer(args.json, &found, || text(args, &found))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the jobs until it is interrupted. On a terminal, each list replaces the last one without a blank screen between them.
+fn watch(client: &Client, args: &QueueArgs, wanted: &Wanted, period: Duration) -> anyhow::Result<ExitCode> {
+    let terminal = std::io::stdout().is_terminal();
+    loop {
+        let jobs = text(args, &listed(client, args, wanted)?);
+        let list = format!("{}\n\n{jobs}", local(Timestamp::now()));
+        // Home; each line up to its end; then all that is left of a longer list.
+        let list = if terminal {
+            format!("\x1b[H{}\x1b[J", list.replace('\n', "\x1b[K\n"))
+        } else {
+            format!("{list}\n")
+        };
+        print(&list)?;
+        sleep(period);
+    }
+}
+
+fn listed(client: &Client, args: &QueueArgs, wanted: &Wanted) -> anyhow::Result<Vec<JobView>> {
+    let mut found = jobs(client, wanted)?;
+    // Stable sorts, the least important column first. Without a column it is the order of the numbers.
+    let now = Timestamp::now();
+    for SortKey { column, descends } in args.sort.iter().rev() {
+        found.sort_by(|one, other| {
+            let order = key(*column, now, one).cmp(&key(*column, now, other));
+            if *descends { order.reverse() } else { order }
+        });
+    }
+    Ok(found)
+}
+
+fn text(args: &QueueArgs, jobs: &[JobView]) -> String {
+    shown(jobs, &args.columns, Instants { now: Timestamp::now(), exact: args.exact })
+}

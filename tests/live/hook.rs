@@ -1,0 +1,100 @@
+//! Programs at events, with real jobs.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use miserly_api::model::Submission;
+use serde_json::Value;
+
+use crate::support::{Daemon, SOON, queue, sh, until};
+
+/// A running `miserly hook`, which ends with it.
+struct Hook(Child);
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn program(daemon: &Daemon) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+    command.arg("hook").arg("--socket").arg(&daemon.socket);
+    command
+}
+
+/// Starts a hook that adds each event to the file `told` in the daemon's folder.
+fn hook(daemon: &Daemon, options: &[&str]) -> Hook {
+    let told = daemon.path("told");
+    let mut command = program(daemon);
+    command.args(options).arg("--state").arg(daemon.path("hook.json"));
+    command.args(["--", "sh", "-c", "cat >> \"$0\""]).arg(told);
+    Hook(command.stdin(Stdio::null()).spawn().expect("the hook"))
+}
+
+/// Returns the events that were told: each with its job.
+fn told(path: &Path) -> Vec<(String, i64)> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let event = |line: &str| -> Option<(String, i64)> {
+        let document: Value = serde_json::from_str(line).ok()?;
+        Some((document["event"].as_str()?.to_owned(), document["job"]["number"].as_i64()?))
+    };
+    text.lines().filter_map(event).collect()
+}
+
+fn wait_for(daemon: &Daemon, event: &str, job: i64) {
+    let path = daemon.path("told");
+    until(&format!("{event} of job {job} is told"), SOON, || {
+        told(&path).contains(&(event.to_owned(), job)).then_some(())
+    });
+}
+
+#[test]
+fn events_are_told_in_order_and_none_is_lost_without_the_hook() {
+    let mut daemon = Daemon::new(&queue("easy"));
+    let options = ["--on", "submitted,started,ended,failed"];
+    let first = hook(&daemon, &options);
+    until("the hook is there", SOON, || daemon.path("hook.json").exists().then_some(()));
+    let good = daemon.submit(&sh("true", 60.0));
+    wait_for(&daemon, "ended", good);
+    let of_good: Vec<String> = told(&daemon.path("told"))
+        .into_iter()
+        .filter(|(_, job)| *job == good)
+        .map(|(event, _)| event)
+        .collect();
+    assert_eq!(of_good, ["submitted", "started", "ended"]);
+    let script = "while [ ! -e go ]; do sleep 0.05; done; exit 3";
+    let waits = daemon.submit(&Submission { directory: daemon.path(""), ..sh(script, 60.0) });
+    wait_for(&daemon, "started", waits);
+    drop(first);
+    fs::write(daemon.path("go"), "").expect("a file");
+    until("the job has ended", SOON, || daemon.job(waits).phase.ended().map(|_| ()));
+    daemon.kill();
+    daemon.start();
+    let _second = hook(&daemon, &options);
+    wait_for(&daemon, "failed", waits);
+    let ends = told(&daemon.path("told")).into_iter().filter(|(event, _)| event == "ended").count();
+    assert_eq!(ends, 2);
+}
+
+#[test]
+fn a_program_at_its_limit_is_killed_and_the_next_event_comes() {
+    let daemon = Daemon::new(&queue("easy"));
+    let script = "echo $MISERLY_JOB >> \"$0\"; exec sleep 600";
+    let mut command = program(&daemon);
+    command.args(["--limit", "1s", "--name", "tell*", "--on", "ended", "--", "sh", "-c", script]);
+    command.arg(daemon.path("told")).stdin(Stdio::null());
+    let _hook = Hook(command.spawn().expect("the hook"));
+    // Its first snapshot is the beginning. It has no file to wait for.
+    sleep(Duration::from_secs(1));
+    let named = |name: &str| Submission { name: Some(name.to_owned()), ..sh("true", 60.0) };
+    let jobs = ["tell-1", "silent", "tell-2"].map(|name| daemon.submit(&named(name)));
+    let lines = format!("{}\n{}\n", jobs[0], jobs[2]);
+    until("both are told", SOON, || {
+        fs::read_to_string(daemon.path("told")).is_ok_and(|told| told == lines).then_some(())
+    });
+}
