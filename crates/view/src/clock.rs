@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 /// A second, in milliseconds.
 pub(crate) const SECOND: i64 = 1000;
 
-const MINUTE: i64 = 60 * SECOND;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
 /// An hour, in milliseconds.
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 /// A day, in milliseconds.
@@ -49,7 +49,7 @@ impl Clock {
     }
 }
 
-fn zoned(zone: &TimeZone, at: i64) -> jiff::Zoned {
+pub(crate) fn zoned(zone: &TimeZone, at: i64) -> jiff::Zoned {
     let outside = if at < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at).unwrap_or(outside).to_zoned(zone.clone())
 }
@@ -73,7 +73,7 @@ fn since_start(at: i64, same_day: bool) -> String {
 }
 
 /// Returns a span as text of at most two units, rounded down.
-pub(crate) fn span(millis: i64) -> String {
+pub fn span(millis: i64) -> String {
     let secs = millis.max(0) / SECOND;
     let (large, small) = match secs {
         0..60 => return format!("{secs} s"),

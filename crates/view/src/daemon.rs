@@ -49,7 +49,7 @@ impl From<DaemonFacts<'_>> for Facts {
 }
 
 fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
-    let slices = pools.iter().find(|pool| pool.queue == queue.name);
+    let capacity = pools.iter().find(|pool| pool.queue == queue.name);
     PoolFacts {
         name: plain(&queue.name),
         policy: queue.policy.clone(),
@@ -59,7 +59,9 @@ fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
         held: queue.cpus_held,
         memory: queue.memory.unwrap_or(0),
         memory_held: queue.memory_held,
-        slices: slices.map(|pool| pool.slices.clone()).unwrap_or_default(),
+        offline: capacity.map_or(0, |pool| pool.cpus.saturating_sub(queue.cpus)),
+        slices: capacity.map(|pool| pool.slices.clone()).unwrap_or_default(),
+        ..PoolFacts::default()
     }
 }
 
@@ -94,6 +96,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             .filter(|_| state.is_before_start())
             .map(|likely| [likely.median, likely.by_80, likely.by_95].map(Timestamp::as_millisecond)),
         cpus: ranges(cpus),
+        hosts: vec![],
         causes: job.reasons.iter().map(cause).collect(),
     }
 }

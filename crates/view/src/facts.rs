@@ -51,8 +51,33 @@ pub struct PoolFacts {
     pub memory: u64,
     /// The memory of jobs in their windows, bytes.
     pub memory_held: u64,
+    /// The processors that the pool has at other times: offline now, lost, or absent by its calendar. They are not in `cpus`.
+    pub offline: u64,
+    /// Whether its processors have the numbers from 0 on.
+    pub numbered: bool,
+    /// The hosts; empty if the pool is on one host, or if the hosts are not known.
+    pub hosts: Vec<HostFacts>,
     /// The free capacity from now on; empty if that is not known.
     pub slices: Vec<Slice>,
+}
+
+/// A host of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostFacts {
+    /// The name.
+    pub name: String,
+    /// Why no job can start there, in words; `None` if jobs can.
+    pub unusable: Option<String>,
+    /// The processors for jobs.
+    pub cpus: u64,
+    /// The processors of jobs; `None` if only the jobs themselves are known.
+    pub held: Option<u64>,
+    /// Whether the idle processors are reserved.
+    pub reserved: bool,
+    /// The memory, bytes; 0 if it is not accounted.
+    pub memory: u64,
+    /// The memory of jobs, bytes.
+    pub memory_held: u64,
 }
 
 /// A job.
@@ -98,6 +123,9 @@ pub struct Job {
     pub likely: Option<[i64; 3]>,
     /// The processors by number, as ranges, if they are known.
     pub cpus: Vec<(u32, u32)>,
+    /// The hosts by name, if the pool has several. They are in the map of the hosts.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
     /// Why it does not run.
     pub causes: Vec<Cause>,
 }
@@ -129,11 +157,7 @@ impl Facts {
     /// Forecasts, reasons and the free capacity of that time are not known. Promises are the last ones.
     #[must_use]
     pub fn at(&self, now: i64) -> Facts {
-        let mut pools: Vec<PoolFacts> = self
-            .pools
-            .iter()
-            .map(|pool| PoolFacts { held: 0, memory_held: 0, slices: vec![], ..pool.clone() })
-            .collect();
+        let mut pools: Vec<PoolFacts> = self.pools.iter().map(PoolFacts::without_present).collect();
         // Of the jobs that had ended, those of the last day count for what is shown.
         let day_before = now.saturating_sub(DAY);
         let counts =
@@ -150,6 +174,27 @@ impl Facts {
         Facts { now, clock, title, live: false, uid: self.uid, pools, jobs, account: self.account }
     }
 
+    /// Returns the first instant and the last one at which the machine can be shown.
+    pub fn range(&self) -> (i64, i64) {
+        let first = self.jobs.iter().map(|job| job.submitted).min().unwrap_or(self.now);
+        (first.min(self.now), self.now)
+    }
+
+    /// Parses an instant as [`Clock::parse`], of the time in which the machine can be shown.
+    ///
+    /// # Errors
+    /// If the text is no instant, or the instant is outside of that time.
+    pub fn instant(&self, text: &str, shown: i64) -> Result<i64, String> {
+        let at = self.clock.parse(text, shown)?;
+        let (first, last) = self.range();
+        let exact = |at: i64| self.clock.exact(at);
+        match at {
+            _ if at < first => Err(format!("{} is before the first job: {}", exact(at), exact(first))),
+            _ if at > last => Err(format!("{} is after the last known instant: {}", exact(at), exact(last))),
+            _ => Ok(at),
+        }
+    }
+
     /// Returns the facts of a test: these jobs in one pool, at the start of a log.
     #[cfg(test)]
     pub(crate) fn of_jobs(cpus: u64, jobs: impl IntoIterator<Item = Job>) -> Facts {
@@ -162,6 +207,26 @@ impl Facts {
             pools: vec![PoolFacts { cpus, ..PoolFacts::default() }],
             jobs: jobs.into_iter().map(Arc::new).collect(),
             account: Account::default(),
+        }
+    }
+}
+
+impl PoolFacts {
+    /// Returns the pool without what is known of the present only.
+    fn without_present(&self) -> PoolFacts {
+        let host = |host: &HostFacts| HostFacts {
+            name: host.name.clone(),
+            cpus: host.cpus,
+            memory: host.memory,
+            ..HostFacts::default()
+        };
+        PoolFacts {
+            held: 0,
+            memory_held: 0,
+            offline: 0,
+            hosts: self.hosts.iter().map(host).collect(),
+            slices: vec![],
+            ..self.clone()
         }
     }
 }

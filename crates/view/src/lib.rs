@@ -1,7 +1,7 @@
 //! The past, the present and the promised future of a machine, as data.
 //!
 //! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
-//! an instant ([`Moment`]), a sentence for each job ([`Sentences`]), the changes ([`changes()`]), and the bars of a chart at any level
+//! an instant ([`Moment`]) with a map of its processors ([`HostNow`]), a sentence for each job ([`Sentences`]), the changes ([`changes()`]), and the bars of a chart at any level
 //! of detail ([`Bars`], [`Tile`]).
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
@@ -20,6 +20,10 @@ mod facts;
 
 mod holes;
 
+mod hosts;
+
+mod instant;
+
 mod lanes;
 
 mod moment;
@@ -35,10 +39,11 @@ mod words;
 pub use account::{Account, ForecastAccount};
 pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
-pub use clock::Clock;
+pub use clock::{Clock, span};
 pub use daemon::{DaemonFacts, job_of, ranges, word};
-pub use facts::{Cause, Facts, Job, PoolFacts, RUN_NUMBERS, State};
+pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
+pub use hosts::{CpuUse, HostNow, HostPart};
 pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;
 pub use tile::{Shade, Tile, TileBar, TileRequest};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::clock::{DAY, HOUR};
+use crate::clock::DAY;
 use crate::holes::{Hole, holes};
+use crate::hosts::{HostNow, Placed};
 use crate::use_of_pool::use_of_pool;
 use crate::words::{Sentences, window};
 use crate::{Account, Facts, Job, PoolFacts, State};
@@ -18,6 +19,9 @@ const ENDED_MOST: usize = 50;
 
 /// The most waiting jobs of other users that are listed, and the most running ones.
 const LISTED_MOST: usize = 2000;
+
+/// The most hosts of a pool that are listed.
+const HOSTS_MOST: usize = 1024;
 
 /// The machine at an instant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,6 +75,8 @@ pub struct PoolNow {
     pub reserved: u64,
     /// The processors that are free for an hour at least.
     pub free: u64,
+    /// The processors that it has at other times. They are not in `cpus`.
+    pub offline: u64,
     /// The memory, bytes; 0 if it is not accounted.
     pub memory: u64,
     /// The memory of jobs in their windows, bytes.
@@ -83,6 +89,10 @@ pub struct PoolNow {
     pub day: Vec<u8>,
     /// The jobs that would start now.
     pub holes: Vec<Hole>,
+    /// The map of its processors: its hosts in order, 1024 at most.
+    pub hosts: Vec<HostNow>,
+    /// The number of all its hosts.
+    pub host_count: usize,
 }
 
 /// A job, ready to be shown.
@@ -113,6 +123,7 @@ impl Moment {
     /// Returns the state with this many waiting jobs of other users at most, and as many running ones.
     pub fn listing(facts: &Facts, most: usize) -> Moment {
         let sentences = Sentences::new(facts);
+        let placed = Placed::new(facts);
         let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
             facts.jobs.iter().map(|job| &**job).filter(|job| of(job.state)).collect()
         };
@@ -133,7 +144,10 @@ impl Moment {
             offset: facts.clock.offset(facts.now),
             title: facts.title.clone(),
             live: facts.live,
-            pools: (0..).zip(&facts.pools).map(|(place, pool)| pool_now(facts, place, pool)).collect(),
+            pools: (0..)
+                .zip(&facts.pools)
+                .map(|(place, pool)| pool_now(facts, &placed, place, pool))
+                .collect(),
             waiting: lines(&waiting, most, 2 * LISTED_MOST),
             running: lines(&running, most, 2 * LISTED_MOST),
             ended: lines(&ended, ENDED_MOST, 2 * ENDED_MOST),
@@ -156,14 +170,12 @@ fn slack(jobs: &[Arc<Job>]) -> Option<i64> {
     (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
 }
 
-fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
+fn pool_now(facts: &Facts, placed: &Placed<'_>, place: usize, pool: &PoolFacts) -> PoolNow {
     let count = |of: &dyn Fn(State) -> bool| {
         facts.jobs.iter().filter(|job| job.pool == place && of(job.state)).count()
     };
     let idle = pool.cpus.saturating_sub(pool.held);
-    let soon =
-        pool.slices.iter().take_while(|slice| slice.from.as_millisecond() < facts.now.saturating_add(HOUR));
-    let free = soon.map(|slice| slice.cpus_free).min().unwrap_or(idle).min(idle);
+    let reserved = placed.reserved(place).min(idle);
     PoolNow {
         name: pool.name.clone(),
         policy: pool.policy.clone(),
@@ -171,14 +183,17 @@ fn pool_now(facts: &Facts, place: usize, pool: &PoolFacts) -> PoolNow {
         stopped: pool.stopped.clone(),
         cpus: pool.cpus,
         held: pool.held,
-        reserved: idle - free,
-        free,
+        reserved,
+        free: idle - reserved,
+        offline: pool.offline,
         memory: pool.memory,
         memory_held: pool.memory_held,
         running: count(&State::holds),
         waiting: count(&State::is_before_start),
         day: day(facts, place, pool.cpus),
         holes: holes(&pool.slices),
+        hosts: placed.hosts(place, HOSTS_MOST),
+        host_count: pool.hosts.len().max(1),
     }
 }
 

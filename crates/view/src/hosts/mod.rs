@@ -1,0 +1,187 @@
+//! The map of a machine: the hosts, and the use of their processors.
+
+mod parts;
+
+mod reserved;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use self::parts::{Share, parts};
+use self::reserved::reserved;
+use crate::{Facts, HostFacts, Job, PoolFacts, State};
+
+/// A host at an instant, or a whole pool whose hosts are not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostNow {
+    /// The name of the host, or of the pool.
+    pub name: String,
+    /// Why no job can start there, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unusable: Option<String>,
+    /// All processors, offline ones too.
+    pub cpus: u64,
+    /// The processors of jobs in their windows.
+    pub held: u64,
+    /// The idle processors that are reserved for a job within an hour.
+    pub reserved: u64,
+    /// The other idle processors.
+    pub free: u64,
+    /// The processors that no job can use now.
+    pub offline: u64,
+    /// The memory, bytes; 0 if it is not accounted.
+    pub memory: u64,
+    /// The memory of jobs in their windows, bytes.
+    pub memory_held: u64,
+    /// The processors in the order of their numbers. Without numbers: held, lent, idle, reserved and offline ones.
+    pub parts: Vec<HostPart>,
+}
+
+/// Processors of a host side by side with the same use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostPart {
+    /// The use.
+    #[serde(rename = "use")]
+    pub cpu_use: CpuUse,
+    /// The number of processors.
+    pub cpus: u64,
+    /// The processors by number, as ranges with both ends, if the numbers are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<(u32, u32)>,
+    /// The number of the job, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<i64>,
+    /// The number of the job, with the index in an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Whether the job is known to be there, and its processors are taken as divided evenly among its hosts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+/// The use of processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuUse {
+    /// A job in its window holds them.
+    Held,
+    /// An opportunistic job runs on them. They are idle for the policy.
+    Lent,
+    /// They are idle.
+    Idle,
+    /// They are idle, and reserved for a job within an hour.
+    Reserved,
+    /// No job can use them now.
+    Offline,
+}
+
+/// The jobs that run, by pool and by host.
+#[derive(Debug)]
+pub(crate) struct Placed<'a> {
+    facts: &'a Facts,
+    /// The jobs of each pool.
+    pools: Vec<Vec<&'a Job>>,
+    /// The jobs of each host.
+    hosts: BTreeMap<&'a str, Vec<&'a Job>>,
+}
+
+impl<'a> Placed<'a> {
+    /// Collects the jobs that run. O(n log n) for n jobs and their hosts.
+    pub(crate) fn new(facts: &'a Facts) -> Placed<'a> {
+        let mut placed = Placed { facts, pools: vec![vec![]; facts.pools.len()], hosts: BTreeMap::new() };
+        let runs = |job: &&Job| matches!(job.state, State::Running | State::Opportunistic);
+        for job in facts.jobs.iter().map(|job| &**job).filter(runs) {
+            if let Some(pool) = placed.pools.get_mut(job.pool) {
+                pool.push(job);
+            }
+            for host in &job.hosts {
+                placed.hosts.entry(host).or_default().push(job);
+            }
+        }
+        placed
+    }
+
+    /// Returns the idle processors of a pool that are reserved for a job within an hour.
+    pub(crate) fn reserved(&self, place: usize) -> u64 {
+        let Some(pool) = self.facts.pools.get(place) else { return 0 };
+        if pool.hosts.is_empty() {
+            return reserved(self.facts, place, pool);
+        }
+        pool.hosts.iter().filter(|host| host.reserved).map(|host| self.idle(host)).sum()
+    }
+
+    /// Returns the first hosts of a pool; the pool itself if its hosts are not known.
+    pub(crate) fn hosts(&self, place: usize, most: usize) -> Vec<HostNow> {
+        let Some(pool) = self.facts.pools.get(place) else { return vec![] };
+        if pool.hosts.is_empty() {
+            return vec![self.whole(place, pool)];
+        }
+        pool.hosts.iter().take(most).map(|host| self.host(host)).collect()
+    }
+
+    /// Returns a pool as one host.
+    fn whole(&self, place: usize, pool: &PoolFacts) -> HostNow {
+        let shares: Vec<Share<'_>> = self.pools[place].iter().map(|job| Share::whole(job)).collect();
+        let idle = pool.cpus.saturating_sub(pool.held);
+        let reserved = reserved(self.facts, place, pool).min(idle);
+        let host = HostNow {
+            name: pool.name.clone(),
+            unusable: None,
+            cpus: pool.cpus.saturating_add(pool.offline),
+            held: pool.held,
+            reserved,
+            free: idle - reserved,
+            offline: pool.offline,
+            memory: pool.memory,
+            memory_held: pool.memory_held,
+            parts: vec![],
+        };
+        HostNow { parts: parts(&host, &shares, pool.numbered), ..host }
+    }
+
+    fn host(&self, known: &HostFacts) -> HostNow {
+        let shares = self.shares(known);
+        let idle = self.idle(known);
+        let of = |is: bool| if is { idle } else { 0 };
+        let unusable = known.unusable.is_some();
+        let host = HostNow {
+            name: known.name.clone(),
+            unusable: known.unusable.clone(),
+            cpus: known.cpus,
+            held: known.cpus - idle,
+            reserved: of(known.reserved && !unusable),
+            free: of(!known.reserved && !unusable),
+            offline: of(unusable),
+            memory: known.memory,
+            memory_held: known.memory_held,
+            parts: vec![],
+        };
+        HostNow { parts: parts(&host, &shares, false), ..host }
+    }
+
+    /// Returns the processors of a host that no job has.
+    fn idle(&self, host: &HostFacts) -> u64 {
+        let held = host.held.unwrap_or_else(|| self.shares(host).iter().map(|share| share.cpus).sum());
+        host.cpus.saturating_sub(held)
+    }
+
+    /// Returns the processors that each job has on a host.
+    fn shares(&self, host: &HostFacts) -> Vec<Share<'a>> {
+        let jobs = self.hosts.get(&*host.name).map_or(&[][..], Vec::as_slice);
+        if let ([job], Some(held)) = (jobs, host.held) {
+            return vec![Share { cpus: held, estimated: false, job }];
+        }
+        let mut shares: Vec<Share<'_>> = jobs.iter().map(|job| Share::part(job)).collect();
+        let exact: u64 = shares.iter().filter(|share| !share.estimated).map(|share| share.cpus).sum();
+        let mut left = host.held.unwrap_or(host.cpus).saturating_sub(exact);
+        for share in shares.iter_mut().filter(|share| share.estimated) {
+            share.cpus = share.cpus.min(left);
+            left -= share.cpus;
+        }
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests;

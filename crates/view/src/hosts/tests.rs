@@ -1,0 +1,118 @@
+use super::*;
+use crate::Moment;
+
+fn running(number: i64, procs: u64, cpus: &[(u32, u32)]) -> Job {
+    let label = number.to_string();
+    Job {
+        number,
+        label,
+        procs,
+        cpus: cpus.to_vec(),
+        state: State::Running,
+        end: Some(1000),
+        ..Job::default()
+    }
+}
+
+/// Returns the parts of a host as text, such as `3*4@0-3`: job 3 with four processors from 0 to 3.
+fn text(host: &HostNow) -> String {
+    let part = |part: &HostPart| {
+        let holder = match (part.cpu_use, &part.label) {
+            (CpuUse::Lent, Some(label)) => format!("lent {label}"),
+            (_, Some(label)) => label.clone(),
+            (cpu_use, None) => format!("{cpu_use:?}").to_lowercase(),
+        };
+        let numbers: Vec<String> = part.numbers.iter().map(|(low, high)| format!("{low}-{high}")).collect();
+        let at = if numbers.is_empty() { String::new() } else { format!("@{}", numbers.join(",")) };
+        let about = if part.estimated { "~" } else { "" };
+        format!("{holder}*{about}{}{at}", part.cpus)
+    };
+    host.parts.iter().map(part).collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn check(facts: &Facts, expect: &[&str]) {
+    let moment = Moment::of(facts);
+    let found: Vec<String> = moment.pools[0].hosts.iter().map(text).collect();
+    assert_eq!(found, expect);
+    for host in &moment.pools[0].hosts {
+        assert_eq!(host.held + host.reserved + host.free + host.offline, host.cpus, "{host:?}");
+    }
+}
+
+fn pool(pool: PoolFacts, jobs: Vec<Job>) -> Facts {
+    Facts { pools: vec![pool], ..Facts::of_jobs(0, jobs) }
+}
+
+#[test]
+fn without_numbers_the_uses_are_side_by_side() {
+    let facts = pool(
+        PoolFacts { cpus: 8, held: 5, offline: 2, ..PoolFacts::default() },
+        vec![
+            running(2, 1, &[]),
+            running(1, 2, &[(6, 7)]),
+            Job { state: State::Opportunistic, ..running(3, 2, &[]) },
+            Job { promised: Some(10), procs: 6, ..Job::default() },
+        ],
+    );
+    // Of the three idle processors one is reserved: the promised job starts before an end.
+    check(&facts, &["1*2@6-7 2*1 held*2 lent 3*2 reserved*1 offline*2"]);
+}
+
+#[test]
+fn with_numbers_the_gaps_are_where_they_are() {
+    let known = PoolFacts { cpus: 10, held: 5, numbered: true, ..PoolFacts::default() };
+    let jobs = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[(5, 6)])];
+    check(&pool(known.clone(), jobs.clone()), &["1*2@0-1 idle*2@2-3 1*1@4-4 2*2@5-6 idle*3@7-9"]);
+    let promised = Job { promised: Some(0), procs: 2, ..Job::default() };
+    let lent = Job { state: State::Opportunistic, ..running(3, 2, &[]) };
+    let more = [jobs.clone(), vec![promised, lent]].concat();
+    check(
+        &pool(known.clone(), more),
+        &["1*2@0-1 idle*1@2-2 lent 3*1@3-3 1*1@4-4 2*2@5-6 lent 3*1@7-7 reserved*2@8-9"],
+    );
+    // One job without numbers, or a number that the pool does not have.
+    let unknown = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[])];
+    check(&pool(known.clone(), unknown), &["1*3@0-1,4-4 2*2 idle*5"]);
+    let beyond = vec![running(1, 5, &[(8, u32::MAX), (3, 2)])];
+    check(&pool(known, beyond), &["idle*8@0-7 1*2@8-9"]);
+}
+
+#[test]
+fn a_job_on_several_hosts_is_divided() {
+    let host = |name: &str, held| HostFacts { name: name.to_owned(), cpus: 4, held, ..HostFacts::default() };
+    let on = |hosts: &[&str], job: Job| Job {
+        hosts: hosts.iter().map(|name| (*name).to_owned()).collect(),
+        ..job
+    };
+    let hosts = vec![
+        host("n1", Some(4)),
+        host("n2", Some(3)),
+        HostFacts { reserved: true, ..host("n3", Some(1)) },
+        HostFacts { unusable: Some("down".to_owned()), ..host("n4", Some(0)) },
+    ];
+    let jobs = vec![on(&["n1", "n2"], running(1, 6, &[])), on(&["n2"], running(2, 1, &[]))];
+    let facts = pool(PoolFacts { cpus: 12, held: 8, hosts, ..PoolFacts::default() }, jobs);
+    // The only job of a host has all that is held there.
+    check(&facts, &["1*4", "1*~2 2*1 idle*1", "held*1 reserved*3", "offline*4"]);
+    let now = &Moment::of(&facts).pools[0];
+    assert_eq!((now.reserved, now.free, now.host_count), (3, 1, 4));
+    // At an earlier instant only the jobs are known.
+    let before = |job: &std::sync::Arc<Job>| Job { submitted: -9, start: Some(-5), ..(**job).clone() }.into();
+    let earlier = Facts { jobs: facts.jobs.iter().map(before).collect(), ..facts };
+    check(&earlier.at(-1), &["1*~3 idle*1", "1*~3 2*1", "idle*4", "idle*4"]);
+}
+
+#[test]
+fn ends_before_a_promised_start_are_not_reserved() {
+    let waits = |minutes: i64, procs| Job { promised: Some(minutes * 60_000), procs, ..Job::default() };
+    let reserved = |jobs: Vec<Job>| {
+        let held = 2;
+        Moment::of(&pool(PoolFacts { cpus: 8, held, ..PoolFacts::default() }, jobs)).pools[0].reserved
+    };
+    let runs = |minutes: i64| Job { end: Some(minutes * 60_000), ..running(1, 2, &[]) };
+    assert_eq!(reserved(vec![runs(20), waits(30, 8)]), 6);
+    assert_eq!(reserved(vec![runs(20), waits(20, 3)]), 1);
+    assert_eq!(reserved(vec![runs(20), waits(61, 8)]), 0, "more than an hour ahead");
+    assert_eq!(reserved(vec![runs(90), waits(30, 100)]), 6);
+}
