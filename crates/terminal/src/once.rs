@@ -1,10 +1,9 @@
 //! One frame as text.
 
-use miserly_follow::Posted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::{App, Look};
+use crate::App;
 
 /// The lines of a usual terminal.
 const HEIGHT: u16 = 24;
@@ -12,9 +11,8 @@ const HEIGHT: u16 = 24;
 /// The fewest lines of a frame, and the most.
 const LIMITS: (u16, u16) = (17, 120);
 
-/// Returns one frame of this width as text, with as many lines as its jobs need, from 17 to 120. It does not name the keys.
-pub fn once(posted: Posted, width: u16, ascii: bool) -> String {
-    let mut app = App::new(posted, Look { colour: false, ascii });
+/// Returns one frame of this width as text, with as many lines as its jobs or its map need, from 17 to 120. It does not name the keys.
+pub fn once(mut app: App, width: u16) -> String {
     app.tell("", false);
     let (jobs, page) = app.rows(width, HEIGHT);
     let height = (usize::from(HEIGHT) + jobs).saturating_sub(page);

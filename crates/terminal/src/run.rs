@@ -11,7 +11,7 @@ use miserly_follow::Board;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::screen::Screen;
-use crate::{Action, Answer, App, Look, MINUTE, desk};
+use crate::{Action, Answer, App, MINUTE, desk};
 
 /// The events of the view.
 enum News {
@@ -23,25 +23,27 @@ enum News {
     Answer(Answer),
 }
 
-/// Shows the facts of a board on the terminal until the user quits, and sends requests by `client`.
+/// Shows the facts of a board on the terminal until the user quits, and sends requests by `client`, if there is a daemon.
 ///
 /// It draws only after a key, after an answer, and when facts or the minute changed. Its threads end with the process.
 ///
 /// # Errors
 /// If the terminal cannot be read or written. It is given back before.
-pub fn run(board: &Board, client: Client, look: Look) -> io::Result<()> {
+pub fn run(app: App, board: &Board, client: Option<Client>) -> io::Result<()> {
     let (sender, news) = channel();
     let (actions, requests) = channel();
     spawn("facts", watch(board.clone(), sender.clone()))?;
-    let answers = sender.clone();
-    // The view ends first if it does not receive an answer any more.
-    spawn("requests", move || {
-        desk::serve(&client, &requests, |answer| drop(answers.send(News::Answer(answer))));
-    })?;
-    ratatui::crossterm::style::force_color_output(look.colour);
+    if let Some(client) = client {
+        let answers = sender.clone();
+        // The view ends first if it does not receive an answer any more.
+        spawn("requests", move || {
+            desk::serve(&client, &requests, |answer| drop(answers.send(News::Answer(answer))));
+        })?;
+    }
+    ratatui::crossterm::style::force_color_output(app.look.colour);
     let mut screen = Screen::take()?;
     spawn("keys", read_keys(sender))?;
-    let mut view = View { app: App::new(board.latest(), look), board, actions, asked: false };
+    let mut view = View { app, board, actions, asked: false };
     view.turn(&mut screen, &news)
 }
 

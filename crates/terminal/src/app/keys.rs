@@ -4,6 +4,7 @@ use miserly_api::submit::length_of_time;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Action, App, Mode, Tab};
+use crate::draw::Areas;
 use crate::{Detail, Request, What};
 
 /// The lines that a page of help or detail moves by.
@@ -24,6 +25,7 @@ impl App {
             Mode::List => self.list_key(key.code),
             Mode::Help(top) => self.help_key(key.code, top),
             Mode::Search(before, text) => self.search_key(key.code, before, text),
+            Mode::Instant(text) => self.instant_key(key.code, text),
             Mode::Extend(text) => self.extend_key(key.code, text),
             Mode::Confirm(request) => self.confirm_key(key.code, request),
             Mode::Detail(detail, below) => self.detail_key(key.code, detail, below),
@@ -41,6 +43,9 @@ impl App {
             KeyCode::Char('h') => self.confirm(What::Hold),
             KeyCode::Char('r') => self.confirm(What::Release),
             KeyCode::Char('e') => self.ask_time(),
+            KeyCode::Char('p') => self.processors = !self.processors,
+            _ if self.processors && self.map_key(code) => {}
+            _ if self.is_past() && self.past_key(code) => {}
             _ => self.move_key(code),
         }
         None
@@ -74,8 +79,6 @@ impl App {
     /// Takes a key that changes the time that is shown.
     fn time_key(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Left if self.is_past() => self.move_past(-1),
-            KeyCode::Right if self.is_past() => self.move_past(1),
             KeyCode::Left => self.span.scroll(-1),
             KeyCode::Right => self.span.scroll(1),
             KeyCode::Char('+' | '=') => self.span.zoom_in(),
@@ -99,24 +102,68 @@ impl App {
         }
     }
 
-    /// Stops at the present, from where the keys lead into the past.
-    fn pause(&mut self) {
-        if self.is_past() {
-            return self.follow();
+    /// Takes a key that leads through the past. Returns whether it is one.
+    fn past_key(&mut self, code: KeyCode) -> bool {
+        match code {
+            KeyCode::Left => self.move_past(-1),
+            KeyCode::Right => self.move_past(1),
+            KeyCode::Home => self.go_to(i64::MIN),
+            KeyCode::End => self.go_to(i64::MAX),
+            KeyCode::Char('t') => self.mode = Mode::Instant(String::new()),
+            _ => return false,
         }
-        self.past = Some(self.live.facts.now);
-        self.span.reset_shift();
-        self.show();
+        true
     }
 
-    /// Moves the instant, at most up to the present.
+    /// Takes a key that moves the map. Returns whether it is one. Keys that select a job move the map to it.
+    fn map_key(&mut self, code: KeyCode) -> bool {
+        let page = Areas::of(self, self.size).map_page();
+        match code {
+            KeyCode::PageUp => self.map_top = self.map_top.saturating_sub(page),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.map_top = self.map_top.saturating_add(page),
+            KeyCode::Up | KeyCode::Down | KeyCode::Char('j' | 'k' | 'g' | 'G' | 'n' | 'N') => {
+                self.move_key(code);
+                if let Some(line) = crate::draw::map_line_of_selected(self) {
+                    self.map_top = self.map_top.clamp((line + 1).saturating_sub(page), line);
+                }
+            }
+            _ => return false,
+        }
+        let lines = crate::draw::map_lines(self, self.size.width).len();
+        self.map_top = self.map_top.min(lines.saturating_sub(page));
+        true
+    }
+
+    /// Stops at the present, from where the keys lead into the past.
+    fn pause(&mut self) {
+        self.go_to(self.live.facts.now);
+    }
+
+    /// Moves the instant by steps, within the known time.
     fn move_past(&mut self, steps: i64) {
-        let by = steps * self.span.step() / 4;
-        self.past = self.past.map(|past| past.saturating_add(by).min(self.live.facts.now));
-        self.show();
+        let shown = self.view.facts.now;
+        self.go_to(shown.saturating_add(steps * self.span.past_step()));
+    }
+
+    fn instant_key(&mut self, code: KeyCode, text: String) -> Option<Action> {
+        match code {
+            KeyCode::Esc => {}
+            KeyCode::Enter => match self.live.facts.instant(&text, self.view.facts.now) {
+                Ok(instant) => self.go_to(instant),
+                Err(problem) => {
+                    self.tell(problem, true);
+                    self.mode = Mode::Instant(text);
+                }
+            },
+            _ => self.mode = Mode::Instant(typed(text, code)),
+        }
+        None
     }
 
     fn follow(&mut self) {
+        if self.is_replay() {
+            return self.go_to(i64::MAX);
+        }
         self.past = None;
         self.span.reset_shift();
         self.show();
@@ -124,6 +171,11 @@ impl App {
 
     fn open_detail(&mut self) -> Option<Action> {
         let number = self.list.selected()?;
+        if !self.daemon {
+            let log = vec!["no daemon is asked, so the output is not known".to_owned()];
+            self.mode = Mode::Detail(Detail { number, head: vec![], log }, 0);
+            return None;
+        }
         self.mode = Mode::Detail(Detail { number, ..Detail::default() }, 0);
         Some(Action::Detail(number))
     }
@@ -151,6 +203,7 @@ impl App {
     fn obstacle(&self) -> Option<&'static str> {
         match self.selected() {
             _ if self.size.height < 3 => Some("the terminal is too low"),
+            _ if !self.daemon => Some("there is no daemon to ask"),
             _ if self.is_past() => Some("this is the past; f leads back to the present"),
             None => Some("no job is selected"),
             Some(_) => None,

@@ -40,6 +40,8 @@ pub(crate) enum Mode {
     Help(usize),
     /// They type a text to search, from the job that was selected before.
     Search(Option<i64>, String),
+    /// They type an instant to show.
+    Instant(String),
     /// They type the time by which a job is extended.
     Extend(String),
     /// They confirm a request, or drop it.
@@ -62,8 +64,14 @@ pub struct App {
     pub(crate) size: Size,
     /// The latest facts.
     live: Posted,
-    /// The instant in the past that is shown.
+    /// The instant in the past that is shown. Facts that do not change as time goes by are always shown at one.
     past: Option<i64>,
+    /// Whether a daemon answers requests.
+    pub(crate) daemon: bool,
+    /// Whether the map of the processors is shown in place of the chart and the table.
+    pub(crate) processors: bool,
+    /// The first line of the map that is shown.
+    pub(crate) map_top: usize,
     /// The shown part of the facts.
     pub(crate) view: View,
     pub(crate) span: Span,
@@ -73,21 +81,45 @@ pub struct App {
 }
 
 impl App {
-    /// Returns the view of these facts.
+    /// Returns the view of these facts: of the present, or of the last known instant.
     pub fn new(live: Posted, look: Look) -> App {
         let mut app = App {
             look,
             size: Size::new(80, 24),
             view: View::of(&live.facts),
+            past: Some(live.facts.now).filter(|_| !live.facts.live),
             live,
-            past: None,
+            daemon: true,
+            processors: false,
+            map_top: 0,
             span: Span::default(),
             list: List::default(),
             mode: Mode::List,
             notice: None,
         };
-        app.settle();
+        app.show();
         app
+    }
+
+    /// Returns the view at this instant, or at the first or last known one.
+    #[must_use]
+    pub fn at(mut self, instant: i64) -> App {
+        self.go_to(instant);
+        self
+    }
+
+    /// Returns the view with the map of the processors.
+    #[must_use]
+    pub fn with_processors(mut self) -> App {
+        self.processors = true;
+        self
+    }
+
+    /// Returns the view without requests: no daemon answers them.
+    #[must_use]
+    pub fn without_daemon(mut self) -> App {
+        self.daemon = false;
+        self
     }
 
     /// Takes other facts. Returns whether they change the frame.
@@ -150,9 +182,18 @@ impl App {
         self.past.is_some()
     }
 
-    /// Returns the number of listed jobs, and the number that a terminal of this size shows.
+    /// Returns whether the facts do not change as time goes by, so that there is no present.
+    pub(crate) fn is_replay(&self) -> bool {
+        !self.live.facts.live
+    }
+
+    /// Returns the number of listed jobs, and the number that a terminal of this size shows; or the lines of the map.
     pub(crate) fn rows(&self, width: u16, height: u16) -> (usize, usize) {
-        (self.list.len(), Areas::of(self, Size::new(width, height)).page())
+        let areas = Areas::of(self, Size::new(width, height));
+        if self.processors {
+            return (crate::draw::map_lines(self, width).len(), areas.map_page());
+        }
+        (self.list.len(), areas.page())
     }
 
     /// Draws the view into a buffer, in its size.
@@ -161,6 +202,14 @@ impl App {
         self.settle();
         crate::draw::draw(self, buffer);
         self.look.reduce(buffer);
+    }
+
+    /// Shows an instant in the past, or the first or last known one.
+    fn go_to(&mut self, instant: i64) {
+        let (first, last) = self.live.facts.range();
+        self.past = Some(instant.clamp(first, last));
+        self.span.reset_shift();
+        self.show();
     }
 
     /// Shows the instant that is chosen.

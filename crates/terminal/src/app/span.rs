@@ -34,6 +34,11 @@ impl Span {
         self.length / 8
     }
 
+    /// Returns the step of a key that leads through the past, milliseconds.
+    pub(crate) fn past_step(self) -> i64 {
+        self.length / 32
+    }
+
     /// Moves it by steps: into the future if `steps` is positive.
     pub(crate) fn scroll(&mut self, steps: i64) {
         let most = 8 * LIMITS.1;

@@ -11,6 +11,8 @@ use crate::app::Mode;
 pub(crate) struct Areas {
     pub(super) head: Rect,
     pub(super) pools: Rect,
+    /// The map of the processors, if it is shown in place of the chart and the table.
+    pub(super) map: Rect,
     pub(super) chart: Rect,
     pub(super) table: Rect,
     pub(super) sentence: Rect,
@@ -40,19 +42,26 @@ impl Areas {
         let head = height.min(1);
         let pools = if height < 8 { 0 } else { count(app.view.moment.pools.len()).min(height / 6) };
         let pools = pools.min(height.saturating_sub(head + sentence + foot));
-        let chart = if height < WITH_CHART { 0 } else { chart_rows(app, height) + 1 };
-        let chart = chart.min(height.saturating_sub(head + pools + sentence + foot));
-        let table = height.saturating_sub(head + pools + chart + sentence + foot);
+        let left = height.saturating_sub(head + pools + sentence + foot);
+        let map = if app.processors { left } else { 0 };
+        let chart = if height < WITH_CHART || app.processors { 0 } else { chart_rows(app, height) + 1 };
+        let chart = chart.min(left);
+        let table = left - map - chart;
         let mut y = 0;
         let mut next = |height: u16| {
             let area = Rect::new(0, y, width, height);
             y += height;
             area
         };
-        let (head, pools, chart) = (next(head), next(pools), next(chart));
+        let (head, pools, map, chart) = (next(head), next(pools), next(map), next(chart));
         let (table, sentence, foot) = (next(table), next(sentence), next(foot));
         let body = Rect::new(0, head.bottom(), width, foot.y.saturating_sub(head.bottom()));
-        Areas { head, pools, chart, table, sentence, foot, body }
+        Areas { head, pools, map, chart, table, sentence, foot, body }
+    }
+
+    /// Returns the lines of the map that are shown at a time, without its heading.
+    pub(crate) fn map_page(&self) -> usize {
+        usize::from(self.map.height.saturating_sub(1))
     }
 
     /// Returns the number of jobs that the table shows at a time.

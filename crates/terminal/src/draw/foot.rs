@@ -8,7 +8,13 @@ use crate::app::Mode;
 use crate::look::Role;
 
 /// The keys that the last line names.
-const KEYS: &str = "? help  l log  / find  m mine  t past  c cancel  h hold  r release  e extend  q";
+const KEYS: &str = "? help  l log  / find  p cpus  t past  c cancel  h hold  r release  e extend  q";
+
+/// The keys in the past.
+const PAST_KEYS: &str = "← → move in time  + - step  Home End  t instant  p cpus  ? help";
+
+/// The keys beside the map of the processors.
+const MAP_KEYS: &str = "p chart  Up Down select a job  PageUp PageDown scroll  ? help  l log  t past  q";
 
 /// Writes the sentence of the selected job, or the effect of the request that is to be confirmed.
 pub(super) fn sentence(pen: &mut Pen<'_>, area: Rect, app: &App) {
@@ -36,8 +42,11 @@ fn lines(app: &App, width: u16) -> Vec<String> {
 pub(super) fn keys(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let (text, role) = match (&app.mode, &app.notice, app.problem()) {
         (Mode::Confirm(_), ..) => ("y: yes, any other key: no".to_owned(), Role::Chosen),
-        (Mode::Extend(_), Some(notice), _) => (notice.text.clone(), Role::Bad),
+        (Mode::Extend(_) | Mode::Instant(_), Some(notice), _) => (notice.text.clone(), Role::Bad),
         (Mode::Extend(text), ..) => (format!("extend by (such as 30min, 2h): {text}_"), Role::Chosen),
+        (Mode::Instant(text), ..) => {
+            (format!("show the instant (such as 08:00, -2h): {text}_"), Role::Chosen)
+        }
         (Mode::Search(_, text), ..) => (format!("/{text}_"), Role::Chosen),
         (_, Some(notice), _) => (notice.text.clone(), if notice.bad { Role::Bad } else { Role::Good }),
         (_, None, Some(problem)) => (problem.to_owned(), Role::Bad),
@@ -45,9 +54,9 @@ pub(super) fn keys(pen: &mut Pen<'_>, area: Rect, app: &App) {
         (Mode::Detail(..), ..) => {
             ("arrows move  c cancel  h hold  r release  e extend  q back".to_owned(), Role::Dim)
         }
-        (Mode::List, ..) if app.is_past() => {
-            ("← → move in time  + - step  f back to the present".to_owned(), Role::Chosen)
-        }
+        (Mode::List, ..) if app.is_replay() => (format!("{PAST_KEYS}  / find  q"), Role::Chosen),
+        (Mode::List, ..) if app.is_past() => (format!("{PAST_KEYS}  f present"), Role::Chosen),
+        (Mode::List, ..) if app.processors => (MAP_KEYS.to_owned(), Role::Dim),
         (Mode::List, ..) => (KEYS.to_owned(), Role::Dim),
     };
     pen.write(area, 0, 0, &text, role);

@@ -1,6 +1,6 @@
 //! The first line: the machine, the time, and the record of promises and forecasts.
 
-use miserly_view::{Account, ForecastAccount, plain};
+use miserly_view::{Account, ForecastAccount, plain, span};
 use ratatui::layout::Rect;
 
 use super::pen::Pen;
@@ -13,8 +13,11 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     if app.problem().is_some() {
         parts.push((" NO ANSWER from the daemon".to_owned(), Role::Bad));
     }
-    if app.is_past() {
+    if app.is_past() && !app.is_replay() {
         parts.push((" PAST".to_owned(), Role::Chosen));
+    }
+    if app.is_past() {
+        parts.push((format!("  step {}", span(app.span.past_step())), Role::Plain));
     }
     parts.extend(account(&moment.account));
     pen.write_parts(area, 0, &parts);

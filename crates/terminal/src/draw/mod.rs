@@ -16,6 +16,8 @@ mod chart;
 
 mod table;
 
+mod map;
+
 mod foot;
 
 mod pages;
@@ -23,6 +25,7 @@ mod pages;
 use ratatui::buffer::Buffer;
 
 pub(crate) use self::areas::Areas;
+pub(crate) use self::map::{line_of_selected as map_line_of_selected, lines as map_lines};
 pub(crate) use self::pages::{help_end, output_room};
 use self::pen::Pen;
 use crate::App;
@@ -38,8 +41,11 @@ pub(crate) fn draw(app: &App, buffer: &mut Buffer) {
         Mode::Detail(detail, below) => pages::detail(&mut pen, areas.body, app, detail, *below),
         _ => {
             pools::draw(&mut pen, areas.pools, app);
+            map::draw(&mut pen, areas.map, app);
             chart::draw(&mut pen, areas.chart, app);
-            table::draw(&mut pen, areas.table, app);
+            if !app.processors {
+                table::draw(&mut pen, areas.table, app);
+            }
             foot::sentence(&mut pen, areas.sentence, app);
         }
     }

@@ -8,7 +8,7 @@ use crate::look::Role;
 use crate::{App, Detail};
 
 /// The keys and the characters of the chart.
-const HELP: [&str; 27] = [
+const HELP: [&str; 34] = [
     "Up Down k j         select a job          PageUp PageDown  a page of jobs",
     "Home End g G        first and last job    Tab, 1-4, F2-F5  all, waiting, running, ended",
     "m                   only my jobs, or all  s, S             sort by the next column; reverse",
@@ -22,7 +22,12 @@ const HELP: [&str; 27] = [
     "                    Each tells its effect first, and waits for y.",
     "",
     "Left Right          move the chart        + -              a shorter or longer time",
-    "t                   stop the time; then Left and Right lead through the past",
+    "p                   map of processors, hosts and memory, or chart and jobs;",
+    "                    in the map PageUp and PageDown scroll",
+    "t                   stop the time; then in the past:",
+    "Left Right          a step back or ahead        + -  a shorter or longer step",
+    "Home End            the first and the last known instant",
+    "t                   type an instant, such as 08:00, 2026-03-01T08:00, -2h",
     "f                   back to the present",
     "",
     "? F1                this page             Ctrl-L           draw the terminal again",
@@ -33,6 +38,8 @@ const HELP: [&str; 27] = [
     "        █ ran   ▓ runs, up to its latest end   ░ promised or planned window",
     "        ▄ · less than half of the place   ▒ on idle processors",
     "        ▚ the selected job   │ now",
+    "Map:    a letter for each job, named beside it; the selected job is reversed",
+    "        ▒ idle, but reserved within an hour   · idle   x offline   █ others",
     "Table:  START: by = promised at the latest, plan = planned and not promised",
     "        LIKELY: the median of the forecast   END: by = at the latest",
     "        The last 50 ended jobs are listed.",

@@ -1,12 +1,14 @@
 //! The frames of the view.
 
 use miserly_follow::Posted;
-use miserly_terminal::{App, Look, once};
+use miserly_terminal::{App, Look};
 use miserly_view::{Job, PoolFacts, plain};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
 
-use crate::support::{MINUTE, NOW, PLAIN, drawn, facts, lines, posted, press, running, text, usual, waiting};
+use crate::support::{
+    MINUTE, NOW, PLAIN, drawn, facts, frame, lines, posted, press, running, text, usual, waiting,
+};
 
 const FRAME: &str = "\
 vm  day 2 12:00  promises: 11 kept of 12, 1 broken  95 % bounds: 95 % held of 40
@@ -28,7 +30,7 @@ job 3: starts by 12:30; waits for 1 processor that job 2 holds until 12:30
 
 #[test]
 fn a_frame_has_all_parts() {
-    assert_eq!(once(posted(usual()), 80, false), FRAME);
+    assert_eq!(frame(posted(usual()), false), FRAME);
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn in_ascii_every_character_is_one() {
     let shown = lines(&drawn(&mut app, 80, 24)).join("\n");
     assert!(shown.is_ascii(), "{shown}");
     assert!(shown.contains('=') && shown.contains('@') && shown.contains('|'), "{shown}");
-    assert!(once(posted(facts), 80, true).is_ascii());
+    assert!(frame(posted(facts), true).is_ascii());
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn a_name_moves_no_cursor() {
 
 #[test]
 fn wide_characters_keep_the_columns() {
-    let shown = once(posted(facts(vec![running(2, "任務", true), running(3, "ab", true)])), 80, false);
+    let shown = frame(posted(facts(vec![running(2, "任務", true), running(3, "ab", true)])), false);
     let rows: Vec<&str> = shown.lines().filter(|line| line.contains(" running ")).collect();
     let columns =
         |line: &str| ratatui::text::Span::raw(line[..line.find("running").unwrap()].to_owned()).width();
@@ -126,7 +128,7 @@ fn likely_starts_add_no_rows() {
     let likely = Some([NOW + 40 * MINUTE, NOW + 50 * MINUTE, NOW + 60 * MINUTE]);
     let queue = (10..200).map(|number| Job { likely, promised: None, ..waiting(number, "mesh", 0) });
     let jobs = [running(2, "solve", true)].into_iter().chain(queue).collect();
-    let shown = once(posted(facts(jobs)), 80, false);
+    let shown = frame(posted(facts(jobs)), false);
     let chart: Vec<&str> = shown.lines().skip(3).take_while(|line| !line.contains("[1 all]")).collect();
     assert_eq!(chart.len(), 4, "{shown}");
     assert!(chart.iter().any(|line| line.contains("2▓")), "{shown}");

@@ -6,6 +6,10 @@ mod drawing;
 
 mod keys;
 
+mod map;
+
+mod replay;
+
 mod requests;
 
 mod robust;

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 use crate::support::{PLAIN, drawn, ended, facts, job, posted, press, running, waiting};
 
 fn code() -> impl Strategy<Value = KeyCode> {
-    let letters = prop::sample::select("?lchreyn0m1234sS/NN+-tfgGjk 5é".chars().collect::<Vec<char>>());
+    let letters = prop::sample::select("?lchreyn0m1234sS/NN+-tfgGjkpp 5é".chars().collect::<Vec<char>>());
     let others = prop::sample::select(vec![
         KeyCode::Up,
         KeyCode::Down,

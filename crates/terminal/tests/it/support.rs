@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_follow::Posted;
-use miserly_terminal::{Action, App, Look};
+use miserly_terminal::{Action, App, Look, once};
 use miserly_view::{Account, Cause, Clock, Facts, ForecastAccount, Job, PoolFacts, State};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -83,6 +83,11 @@ pub(crate) fn usual() -> Facts {
 
 pub(crate) fn posted(facts: Facts) -> Posted {
     Posted { version: 0, facts: Arc::new(facts), problem: None }
+}
+
+/// Returns one frame of 80 columns as text.
+pub(crate) fn frame(posted: Posted, ascii: bool) -> String {
+    once(App::new(posted, Look { colour: false, ascii }), 80)
 }
 
 /// Returns the frame on a terminal of this size.
