@@ -13,6 +13,7 @@ mod live;
 
 mod reproduce;
 mod slurm;
+mod source;
 mod ui;
 
 use std::ffi::OsStr;
@@ -52,6 +53,7 @@ pub(crate) use self::slurm::{
     SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
+pub(crate) use self::source::SourceArgs;
 pub(crate) use self::ui::UiArgs;
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
@@ -120,7 +122,7 @@ pub(crate) enum Command {
     /// Shows pools, a chart and jobs on the terminal, until a key ends it
     ///
     /// The key ? lists the keys. Requests such as cancel tell their effect first, and wait for a confirmation.
-    Top(TopArgs),
+    Top(Box<TopArgs>),
     /// Serves a live page: past, present and promised future in one picture
     Ui(Box<UiArgs>),
     /// Shows a job: its state, its promise, and why it waits

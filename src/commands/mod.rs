@@ -30,4 +30,6 @@ pub(crate) mod live;
 
 pub(crate) mod slurm;
 
+mod source;
+
 pub(crate) mod ui;

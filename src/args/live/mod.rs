@@ -14,7 +14,7 @@ use miserly_api::submit::length_of_time;
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::submit::{SubmitArgs, when};
-use super::Command;
+use super::{Command, SourceArgs};
 
 /// The daemon of a command.
 #[derive(Debug, Args)]
@@ -132,6 +132,7 @@ pub(crate) struct EventsArgs {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct TopArgs {
     /// Prints one frame as text and ends, as it does where the output is no terminal
     #[arg(long)]
@@ -142,11 +143,19 @@ pub(crate) struct TopArgs {
     pub(crate) ascii: bool,
 
     /// Prints the state as JSON and ends
-    #[arg(long, conflicts_with_all = ["once", "ascii"])]
+    #[arg(long, conflicts_with_all = ["once", "ascii", "processors"])]
     pub(crate) json: bool,
 
+    /// Begins with the map of processors, hosts and memory, which the key p shows
+    #[arg(long)]
+    pub(crate) processors: bool,
+
+    /// Begins at an earlier instant, such as 2026-03-01T08:00; of a log without a date, "day 3 08:00"
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    pub(crate) at: Option<String>,
+
     #[command(flatten)]
-    pub(crate) daemon: DaemonArgs,
+    pub(crate) source: SourceArgs,
 }
 
 #[derive(Debug, Args)]

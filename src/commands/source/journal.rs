@@ -11,7 +11,7 @@ use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain};
 use super::users::Users;
 
 /// Returns the finished jobs in the state of a daemon, which need not run.
-pub(crate) fn stored(folder: &Path) -> anyhow::Result<Facts> {
+pub(super) fn stored(folder: &Path) -> anyhow::Result<Facts> {
     let finished = finished_jobs(folder)?;
     ensure!(!finished.is_empty(), "{}: no job has finished in this state", folder.display());
     let cpus = procs(folder)?.unwrap_or(1);

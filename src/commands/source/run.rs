@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use miserly_core::{Kind, Span, Time};
+use miserly_policies::PolicySpec;
 use miserly_run::RunSetup;
 use miserly_sim::{Finished, Observer};
 use miserly_view::{Account, Clock, Facts, Job, PoolFacts, RUN_NUMBERS, State};
 use miserly_workload::Estimates;
 
-use crate::args::UiArgs;
+use crate::args::RunArgs;
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
 /// Simulates a log under each policy, and returns what happened.
-pub(super) fn simulated(log: &Path, args: &UiArgs) -> anyhow::Result<Facts> {
-    ensure!(!args.policy.is_empty(), "--run: give a policy, such as --policy easy");
-    let setup = prepare(open(log)?, &args.run, Estimates::default())?;
+pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> anyhow::Result<Facts> {
+    ensure!(!policies.is_empty(), "--run: give a policy, such as --policy easy");
+    let setup = prepare(open(log)?, args, Estimates::default())?;
     let (start, clock) = clock(&setup);
     let mut facts = Facts {
         now: 0,
@@ -30,17 +31,19 @@ pub(super) fn simulated(log: &Path, args: &UiArgs) -> anyhow::Result<Facts> {
         jobs: vec![],
         account: Account::default(),
     };
-    let progress = Progress::new(setup.survey.records * args.policy.len() as u64);
-    for (pool, policy) in args.policy.iter().enumerate() {
+    let progress = Progress::new(setup.survey.records * policies.len() as u64);
+    for (pool, policy) in policies.iter().enumerate() {
         let mut ended = Ended { pool, start, jobs: vec![], account: Account::default() };
         let mut watch = progress.watch();
-        let pes = setup.machine().procs().get() <= NUMBERED_MOST;
-        setup.outcome(policy, pes, &mut [&mut ended, &mut watch])?;
+        let numbered = setup.machine().procs().get() <= NUMBERED_MOST;
+        setup.outcome(policy, numbered, &mut [&mut ended, &mut watch])?;
         facts.pools.push(PoolFacts {
             name: policy.to_string(),
             policy: policy.to_string(),
             promises: policy.promises().as_str().to_owned(),
             cpus: setup.procs().get(),
+            memory: setup.machine().machine().capacity().get(Kind::Memory).saturating_mul(1024),
+            numbered,
             ..PoolFacts::default()
         });
         facts.now = facts.now.max(ended.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0));
@@ -53,7 +56,7 @@ pub(super) fn simulated(log: &Path, args: &UiArgs) -> anyhow::Result<Facts> {
     Ok(facts)
 }
 
-/// The most processors of a machine whose processors are numbered in the chart.
+/// The most processors of a machine whose processors are numbered in the chart and on the map.
 const NUMBERED_MOST: u64 = 1024;
 
 /// Returns the start of the log, milliseconds, and how its instants are written.

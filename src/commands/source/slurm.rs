@@ -6,8 +6,8 @@ use std::thread;
 
 use jiff::tz::TimeZone;
 use miserly_follow::Board;
-use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Partition, Poller, Slurm};
-use miserly_view::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
+use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Node, Partition, Poller, Slurm};
+use miserly_view::{Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, plain};
 
 use super::numbers::Numbers;
 use super::users::Users;
@@ -140,6 +140,7 @@ impl Mirror {
             start: job.start.map(millis).filter(|_| !waits),
             end: job.end.map(millis).filter(|_| !waits),
             planned: job.start.map(millis).filter(|_| waits),
+            hosts: job.on.iter().map(|name| plain(name)).collect(),
             causes: reason
                 .map(|reason| Cause::Stated { by: "Slurm".to_owned(), reason: plain(reason) })
                 .into_iter()
@@ -165,23 +166,43 @@ fn millis(seconds: i64) -> i64 {
 }
 
 fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
-    const MIB: u64 = 1 << 20;
-    let nodes = || partition.nodes.iter().filter_map(|node| cluster.nodes.get(node));
+    let known = partition.nodes.iter().filter_map(|node| cluster.nodes.get_key_value(node));
+    let hosts: Vec<HostFacts> = known.map(|(name, node)| host(name, node)).collect();
+    let sum = |amount: fn(&HostFacts) -> u64| hosts.iter().map(amount).sum::<u64>();
+    let offline = sum(|host| if host.unusable.is_some() { host.cpus - host.held.unwrap_or(0) } else { 0 });
     PoolFacts {
         name: plain(name),
         policy: format!("Slurm, {} nodes", partition.nodes.len()),
         promises: "nothing".to_owned(),
         stopped: (partition.state != "up").then(|| format!("the partition is {}", partition.state)),
-        cpus: nodes().map(|node| node.cpus).sum(),
-        held: nodes().map(|node| node.cpus_used).sum(),
-        memory: nodes().map(|node| node.memory).sum::<u64>() * MIB,
-        memory_held: nodes().map(|node| node.memory_used).sum::<u64>() * MIB,
-        slices: vec![],
+        cpus: sum(|host| host.cpus) - offline,
+        held: sum(|host| host.held.unwrap_or(0)),
+        offline,
+        memory: sum(|host| host.memory),
+        memory_held: sum(|host| host.memory_held),
+        hosts,
+        ..PoolFacts::default()
+    }
+}
+
+fn host(name: &str, node: &Node) -> HostFacts {
+    const MIB: u64 = 1 << 20;
+    let has = |state: &str| node.states.iter().any(|known| known == state);
+    HostFacts {
+        name: plain(name),
+        unusable: (!node.is_usable()).then(|| plain(&node.states.join(", "))),
+        cpus: node.cpus,
+        held: Some(node.cpus_used.min(node.cpus)),
+        reserved: has("planned") || has("reserved"),
+        memory: node.memory.saturating_mul(MIB),
+        memory_held: node.memory_used.saturating_mul(MIB),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use miserly_view::Moment;
+
     use super::*;
 
     fn cluster(now: i64, partitions: &[&str], jobs: &[(u64, &str)]) -> Cluster {
@@ -214,6 +235,31 @@ mod tests {
         assert_eq!(shown(&more), [(1, "short", Some(20_000)), (2, "long", None)]);
         let fewer = mirror.facts(Some(&cluster(30, &["long"], &[(2, "long")])));
         assert_eq!(shown(&fewer), [(2, "long", None)]);
+    }
+
+    #[test]
+    fn nodes_with_their_processors_and_jobs() {
+        let mut known = cluster(10, &["batch"], &[(1, "batch")]);
+        let node = |state: &str, used| Node {
+            states: vec![state.to_owned()],
+            cpus: 4,
+            cpus_used: used,
+            memory: 2,
+            ..Node::default()
+        };
+        for (name, node) in [("n1", node("mixed", 3)), ("n2", node("planned", 0)), ("n3", node("down", 0))] {
+            known.nodes.insert(name.to_owned(), node);
+            known.partitions.get_mut("batch").unwrap().nodes.push(name.to_owned());
+        }
+        let job = known.jobs.get_mut("1").unwrap();
+        (job.state, job.on, job.cpus) = (JobState::Running, vec!["n1".to_owned()], 3);
+        let moment = Moment::of(&Mirror::default().facts(Some(&known)));
+        let pool = &moment.pools[0];
+        assert_eq!((pool.cpus, pool.held, pool.reserved, pool.free, pool.offline), (8, 3, 4, 1, 4));
+        let hosts: Vec<_> = pool.hosts.iter().map(|host| (&*host.name, host.held, host.offline)).collect();
+        assert_eq!(hosts, [("n1", 3, 0), ("n2", 0, 0), ("n3", 0, 4)]);
+        assert_eq!((pool.hosts[0].parts[0].job, pool.hosts[0].memory), (Some(1), 2 << 20));
+        assert_eq!(pool.hosts[2].unusable.as_deref(), Some("down"));
     }
 
     #[test]

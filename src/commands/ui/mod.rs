@@ -1,33 +1,21 @@
 //! `miserly ui`: the live page of a daemon, or the page of simulated runs.
 
-mod journal;
-
-mod numbers;
-
-mod run;
-
-mod slurm;
-
-mod users;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use miserly_api::client::find;
 use miserly_follow::{Board, follow};
 use miserly_ui::{Options, Proxy, Server};
 
+use super::source;
 use crate::args::UiArgs;
 use crate::output::print;
 
 pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
     let proxy = args.proxy_secret.as_deref().map(proxy).transpose()?;
-    let is_daemon = args.journal.is_none() && args.run_log.is_none() && !args.slurm;
-    ensure!(!is_daemon || args.policy.is_empty(), "--policy: needs --run and a log");
-    let daemon = if is_daemon { Some(find(args.daemon.socket.as_deref())?) } else { None };
+    let daemon = source::daemon(&args.source)?;
     // Before anything is read, so that a port that is taken is reported at once.
     let server =
         Server::bind(Options { port: args.port, read_only: args.read_only, daemon: daemon.clone(), proxy })?;
@@ -35,12 +23,7 @@ pub(crate) fn run(args: &UiArgs) -> anyhow::Result<ExitCode> {
         let following = follow(socket).context("cannot read the daemon")?;
         return serve(server, following.board(), args);
     }
-    let board = match (&args.journal, &args.run_log) {
-        (Some(state), _) => Board::new(journal::stored(state)?),
-        (None, Some(log)) => Board::new(run::simulated(log, args)?),
-        (None, None) => slurm::follow(args.cluster.slurm())?,
-    };
-    serve(server, &board, args)
+    serve(server, &source::board(&args.source)?, args)
 }
 
 /// Returns the reverse proxy with the secret in a file, which only its owner may read.
@@ -66,7 +49,7 @@ fn serve(server: Server, board: &Board, args: &UiArgs) -> anyhow::Result<ExitCod
     let port = server.address().port();
     print(&format!("{}\n", server.link()))?;
     note!("the link works once; Ctrl-C ends the page");
-    if std::env::var_os("SSH_CONNECTION").is_some() && args.run_log.is_none() {
+    if std::env::var_os("SSH_CONNECTION").is_some() && args.source.run_log.is_none() {
         note!("from another machine, first: ssh -L {port}:127.0.0.1:{port} THIS-MACHINE");
     }
     server.run(board, |next| {
