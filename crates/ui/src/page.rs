@@ -39,7 +39,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 // Nothing is lost by it: the buttons do the same, and the tables have the same jobs.
                 canvas id="chart" tabindex="0" role="application" aria-roledescription="chart"
                     aria-label="Jobs over time" aria-describedby="chart-keys" {}
-                ul id="legend" {
+                ul class="legend" {
                     li { span class="key ran" {} "ran" }
                     li { span class="key running" {} "runs, at most to the end of the bar" }
                     li { span class="key promised" {} "promised window" }
@@ -53,6 +53,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 }
             }
             (chosen_job())
+            (processors())
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
                 div id="filters" {
@@ -84,6 +85,23 @@ fn chosen_job() -> Markup {
             p id="detail-facts" class="muted" {}
             div id="detail-tools" class="tools" {}
             div id="result" {}
+        }
+    }
+}
+
+/// The map of the processors. The script fills it; the bars of the pools have the same totals.
+fn processors() -> Markup {
+    html! {
+        section id="processors" aria-labelledby="processors-title" {
+            h2 id="processors-title" { "Processors" }
+            ul class="legend" {
+                li { span class="key running" {} "held, with the number of the job" }
+                li { span class="key idle" {} "opportunistic job" }
+                li { span class="key reserved" {} "idle, but reserved within an hour" }
+                li { span class="key none" {} "idle" }
+                li { span class="key offline" {} "offline" }
+            }
+            div id="map" role="group" aria-label="Jobs by host; arrow keys move" {}
         }
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/", get(index))
         .route("/page.js", get(assets::script))
         .route("/chart.js", get(assets::chart))
+        .route("/map.js", get(assets::map))
         .route("/tables.js", get(assets::tables))
         .merge(with_key)
         .fallback(nothing)

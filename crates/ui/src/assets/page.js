@@ -1,6 +1,7 @@
 // The page: takes states from the server, and shows them. A new state replaces the old one as a whole.
 
 import { Chart, RUN_NUMBERS } from './chart.js';
+import { processors } from './map.js';
 import { account, arrange, changes, counted, element, jobs, memory, pools, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
@@ -51,6 +52,7 @@ function show() {
   account($('account'), state.moment);
   pools($('pools'), moment);
   lists();
+  map();
   changes($('changes'), state.changes);
   $('changes-section').hidden = !state.moment.live;
   $('holes-section').hidden = !asks();
@@ -60,6 +62,8 @@ function show() {
   describe();
   problem('state', state.problem);
 }
+
+const map = () => processors($('map'), moment, line, chosen, choose);
 
 function lists() {
   const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
@@ -98,6 +102,7 @@ function choose(number) {
   chart.chosen = number;
   chart.draw();
   lists();
+  map();
   describe();
   if (number === null && inside) focusRow(before);
 }

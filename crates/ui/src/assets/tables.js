@@ -49,7 +49,7 @@ const percent = (part, whole) => whole ? Math.round(100 * part / whole) : 0;
 /** Shows the pools: held, reserved and free are told apart by pattern and in words, not by colour alone. */
 export function pools(into, moment) {
   into.replaceChildren(...moment.pools.map(pool => {
-    const words = `${pool.held} of ${pool.cpus} processors held, ${pool.reserved} idle but reserved, ${pool.free} free`;
+    const words = `${pool.held} of ${pool.cpus} processors held, ${pool.reserved} idle but reserved, ${pool.free} free${pool.offline ? `, ${pool.offline} offline` : ''}`;
     const box = element('div', { class: 'pool' },
       element('h3', {}, `${pool.name} `, element('small', {}, `${pool.policy}; promises ${pool.promises || 'unknown'}`)),
       bar(pool, words),

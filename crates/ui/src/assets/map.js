@@ -1,0 +1,93 @@
+// The map: which jobs hold which processors of which host. Cells are for the eye and the mouse, the buttons below them for all.
+
+import { counted, element, memory } from './tables.js';
+
+// The most cells of a line, and the most lines of a host.
+const ACROSS = 64, LINES = 16;
+
+const words = { held: 'held by others', lent: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
+
+/** Shows the map. It is made anew only if it has changed, and the focus stays on the same job of the same host. */
+export function processors(into, moment, line, chosen, choose) {
+  const named = job => { const found = line(job); return found ? ` ${found.name} (${found.user})` : ''; };
+  const key = JSON.stringify(moment.pools.map(pool => [pool.name, pool.host_count, pool.hosts.map(host => [host, jobs(host).map(({ job }) => named(job))])]));
+  if (into.dataset.key !== key) {
+    const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;
+    into.replaceChildren(...moment.pools.flatMap(pool => [
+      element('h3', {}, pool.name, pool.host_count > 1 ? element('small', {}, ` ${pool.host_count} hosts`) : null),
+      element('ul', { class: pool.host_count > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, named))),
+      pool.hosts.length < pool.host_count ? element('p', { class: 'muted' }, `${pool.host_count - pool.hosts.length} more hosts are not shown`) : null,
+    ].filter(Boolean)));
+    into.dataset.key = key;
+    into.scrollTop = top;
+    const stops = [...into.querySelectorAll('button')], still = stops.find(button => button.dataset.place === focus);
+    for (const button of stops) button.tabIndex = -1;
+    if (stops.length) (still ?? stops[0]).tabIndex = 0;
+    if (focus !== null) (still ?? stops[0])?.focus({ preventScroll: true });
+  }
+  for (const part of into.querySelectorAll('[data-job]')) {
+    if (+part.dataset.job === chosen) part.setAttribute('aria-current', 'true');
+    else part.removeAttribute('aria-current');
+  }
+  into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job); };
+  into.onkeydown = event => move(into, event);
+}
+
+/** Moves the focus among the jobs: the map is one stop of the tab key. */
+function move(into, event) {
+  const stops = [...into.querySelectorAll('button')], at = stops.indexOf(document.activeElement);
+  const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
+  if (at < 0 || to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  const next = stops[Math.min(Math.max(to, 0), stops.length - 1)];
+  stops[at].tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+/** Returns the jobs of a host, each with its processors. */
+function jobs(host) {
+  const found = new Map();
+  for (const part of host.parts.filter(part => part.job !== undefined)) {
+    const known = found.get(part.job) ?? { job: part.job, label: part.label, cpus: 0, numbers: [], lent: part.use === 'lent', estimated: part.estimated };
+    known.cpus += part.cpus;
+    known.numbers.push(...part.numbers ?? []);
+    found.set(part.job, known);
+  }
+  return [...found.values()];
+}
+
+const where = ({ cpus, numbers, lent, estimated }) => (numbers.length ? numbers.map(([low, high]) => low === high ? low : `${low}-${high}`).join(', ')
+  : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (lent ? ', on idle processors' : '');
+
+function tile(host, place, named) {
+  const amounts = [`${host.held} of ${host.cpus} held`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
+    host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
+    host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
+  const list = jobs(host).map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
+    `${found.label}${named(found.job)}: ${where(found)}`));
+  return element('li', {}, element('p', {}, element('strong', {}, host.name), ` ${amounts}`), cells(host, named), element('div', { class: 'holders' }, ...list));
+}
+
+/** Draws the processors. On a large host a cell is several of them, and each part has one cell at least. */
+function cells(host, named) {
+  const total = host.parts.reduce((sum, part) => sum + part.cpus, 0), unit = Math.max(1, Math.ceil(total / (ACROSS * LINES)));
+  const across = Math.max(1, Math.min(ACROSS, Math.ceil(total / unit))), made = [];
+  let sum = 0, cell = 0;
+  for (const part of host.parts) {
+    sum += part.cpus;
+    const text = part.job === undefined ? `${part.cpus} ${words[part.use]}` : `job ${part.label}${named(part.job)}`;
+    for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell; left > 0;) {
+      const column = cell % across, width = Math.min(left, across - column);
+      const drawn = element('span', { class: part.use, title: text, 'data-job': part.job }, part.job === undefined ? '' : part.label);
+      drawn.style.gridColumn = `${column + 1} / span ${width}`;
+      drawn.style.gridRow = Math.floor(cell / across) + 1;
+      made.push(drawn);
+      cell += width;
+      left -= width;
+    }
+  }
+  const grid = element('div', { class: 'cells', 'aria-hidden': 'true' }, ...made);
+  grid.style.gridTemplateColumns = `repeat(${across}, minmax(0, 1fr))`;
+  return grid;
+}
