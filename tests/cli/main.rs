@@ -23,6 +23,8 @@ mod import;
 
 mod export;
 
+mod top;
+
 mod experiment;
 
 mod interrupt;

@@ -36,11 +36,39 @@ fn one_frame_and_its_json() {
         assert!(frame.lines().all(|line| line.len() <= 80), "{frame}");
     }
 
+    let output = miserly(&["top", "--processors", "--once", "--ascii", "--socket", socket]);
+    let map = String::from_utf8(output.stdout).expect("text");
+    assert!(map.contains("Processors") && map.contains(&format!("a {job} integrate ")), "{map}");
+
     let output = miserly(&["top", "--json", "--socket", socket]);
     let moment: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let part = &moment["pools"][0]["hosts"][0]["parts"][0];
+    assert_eq!((&part["use"], &part["job"], &part["cpus"]), (&"held".into(), &job.into(), &1.into()));
+    assert!(part["numbers"][0][0].is_u64(), "{part}");
     assert_eq!(moment["running"][0]["number"], job);
     assert_eq!(moment["running"][0]["name"], "integrate");
     assert_eq!(moment["pools"][0]["held"], 1);
+}
+
+#[test]
+fn a_stored_state_is_replayed() {
+    let (mut daemon, job) = with_a_job("integrate");
+    daemon.client().cancel(job, false).expect("it is cancelled");
+    daemon.wait(job);
+    daemon.stop();
+    let state = daemon.state().display().to_string();
+    let shown = |options: &[&str]| {
+        let output = miserly(&[&["top", "--journal", &state], options].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let frame = shown(&["--once", "--ascii"]);
+    assert!(frame.contains("  step 15 min") && frame.contains("integrate"), "{frame}");
+    let ended: Value = serde_json::from_str(&shown(&["--json"])).expect("JSON");
+    assert_eq!((&ended["ended"][0]["number"], &ended["live"]), (&job.into(), &false.into()));
+    let output = miserly(&["top", "--journal", &state, "--json", "--at", "+1h"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("after the last known instant"), "{told}");
 }
 
 #[test]

@@ -328,6 +328,22 @@ fn a_person_finds_the_answers_in_a_browser() {
     is_clean(&mut browser);
     browser.screenshot("ui-light");
 
+    // The map: its cells and its buttons show the job that holds all processors.
+    browser.click("#waiting tbody button");
+    browser.click("#map .cells [data-job]");
+    browser.wait_until("document.querySelector('#detail h2').textContent.includes('holder')");
+    let held = format!(
+        "[...document.querySelectorAll('#map .holders button')].map(button => [button.textContent.startsWith('{holder} holder ('), button.tabIndex, button.getAttribute('aria-current')])"
+    );
+    assert_eq!(browser.evaluate(&held), serde_json::json!([[true, 0, "true"]]));
+    let told = browser.evaluate("document.querySelector('#map .hosts p').textContent");
+    assert!(
+        told.as_str().is_some_and(|told| told.contains(&format!("{cpus} of {cpus} held, 0 free"))),
+        "{told}"
+    );
+    is_clean(&mut browser);
+    browser.screenshot("ui-map");
+
     // A reload in the middle needs no new link.
     browser.reload();
     browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 1");

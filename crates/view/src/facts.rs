@@ -68,6 +68,8 @@ pub struct HostFacts {
     pub name: String,
     /// Why no job can start there, in words; `None` if jobs can.
     pub unusable: Option<String>,
+    /// The number of its first processor, if the processors of the pool are numbered host by host.
+    pub first: Option<u32>,
     /// The processors for jobs.
     pub cpus: u64,
     /// The processors of jobs; `None` if only the jobs themselves are known.
@@ -216,6 +218,7 @@ impl PoolFacts {
     fn without_present(&self) -> PoolFacts {
         let host = |host: &HostFacts| HostFacts {
             name: host.name.clone(),
+            first: host.first,
             cpus: host.cpus,
             memory: host.memory,
             ..HostFacts::default()

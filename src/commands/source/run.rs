@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::ensure;
-use miserly_core::{Kind, Span, Time};
+use miserly_core::{Host, Kind, Machine, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_run::RunSetup;
 use miserly_sim::{Finished, Observer};
-use miserly_view::{Account, Clock, Facts, Job, PoolFacts, RUN_NUMBERS, State};
+use miserly_view::{Account, Clock, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State, plain};
 use miserly_workload::Estimates;
 
 use crate::args::RunArgs;
@@ -44,6 +44,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
             cpus: setup.procs().get(),
             memory: setup.machine().machine().capacity().get(Kind::Memory).saturating_mul(1024),
             numbered,
+            hosts: if numbered { hosts(&setup.machine().machine()) } else { vec![] },
             ..PoolFacts::default()
         });
         facts.now = facts.now.max(ended.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0));
@@ -58,6 +59,20 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
 
 /// The most processors of a machine whose processors are numbered in the chart and on the map.
 const NUMBERED_MOST: u64 = 1024;
+
+/// Returns the hosts of a machine, whose processors are numbered host by host; none if there is only one.
+fn hosts(machine: &Machine) -> Vec<HostFacts> {
+    let mut next = 0u32;
+    let host = |host: &Host| {
+        let cpus = host.capacity.cpus_count().get();
+        let first = Some(next);
+        next = next.saturating_add(u32::try_from(cpus).unwrap_or(u32::MAX));
+        let memory = host.capacity.get(Kind::Memory).saturating_mul(1024);
+        HostFacts { name: plain(&host.name), first, cpus, memory, ..HostFacts::default() }
+    };
+    let hosts: Vec<HostFacts> = machine.hosts().iter().map(host).collect();
+    if hosts.len() > 1 { hosts } else { vec![] }
+}
 
 /// Returns the start of the log, milliseconds, and how its instants are written.
 fn clock(setup: &RunSetup) -> (i64, Clock) {

@@ -196,6 +196,7 @@ fn host(name: &str, node: &Node) -> HostFacts {
         reserved: has("planned") || has("reserved"),
         memory: node.memory.saturating_mul(MIB),
         memory_held: node.memory_used.saturating_mul(MIB),
+        ..HostFacts::default()
     }
 }
 

@@ -108,7 +108,8 @@ impl<'a> Placed<'a> {
         if pool.hosts.is_empty() {
             return reserved(self.facts, place, pool);
         }
-        pool.hosts.iter().filter(|host| host.reserved).map(|host| self.idle(host)).sum()
+        let reserved = pool.hosts.iter().filter(|host| host.reserved);
+        reserved.map(|host| idle(host, &self.shares(place, host))).sum()
     }
 
     /// Returns the first hosts of a pool; the pool itself if its hosts are not known.
@@ -117,7 +118,7 @@ impl<'a> Placed<'a> {
         if pool.hosts.is_empty() {
             return vec![self.whole(place, pool)];
         }
-        pool.hosts.iter().take(most).map(|host| self.host(host)).collect()
+        pool.hosts.iter().take(most).map(|host| self.host(place, host)).collect()
     }
 
     /// Returns a pool as one host.
@@ -137,12 +138,12 @@ impl<'a> Placed<'a> {
             memory_held: pool.memory_held,
             parts: vec![],
         };
-        HostNow { parts: parts(&host, &shares, pool.numbered), ..host }
+        HostNow { parts: parts(&host, &shares, pool.numbered.then_some(0)), ..host }
     }
 
-    fn host(&self, known: &HostFacts) -> HostNow {
-        let shares = self.shares(known);
-        let idle = self.idle(known);
+    fn host(&self, place: usize, known: &HostFacts) -> HostNow {
+        let shares = self.shares(place, known);
+        let idle = idle(known, &shares);
         let of = |is: bool| if is { idle } else { 0 };
         let unusable = known.unusable.is_some();
         let host = HostNow {
@@ -154,20 +155,21 @@ impl<'a> Placed<'a> {
             free: of(!known.reserved && !unusable),
             offline: of(unusable),
             memory: known.memory,
-            memory_held: known.memory_held,
+            memory_held: match known.held {
+                Some(_) => known.memory_held,
+                None => shares.iter().map(Share::memory).sum(),
+            },
             parts: vec![],
         };
-        HostNow { parts: parts(&host, &shares, false), ..host }
-    }
-
-    /// Returns the processors of a host that no job has.
-    fn idle(&self, host: &HostFacts) -> u64 {
-        let held = host.held.unwrap_or_else(|| self.shares(host).iter().map(|share| share.cpus).sum());
-        host.cpus.saturating_sub(held)
+        HostNow { parts: parts(&host, &shares, known.first), ..host }
     }
 
     /// Returns the processors that each job has on a host.
-    fn shares(&self, host: &HostFacts) -> Vec<Share<'a>> {
+    fn shares(&self, place: usize, host: &HostFacts) -> Vec<Share<'a>> {
+        if let Some(first) = host.first {
+            let shares = self.pools[place].iter().map(|job| Share::numbered(job, first, host.cpus));
+            return shares.filter(|share| share.cpus > 0).collect();
+        }
         let jobs = self.hosts.get(&*host.name).map_or(&[][..], Vec::as_slice);
         if let ([job], Some(held)) = (jobs, host.held) {
             return vec![Share { cpus: held, estimated: false, job }];
@@ -181,6 +183,12 @@ impl<'a> Placed<'a> {
         }
         shares
     }
+}
+
+/// Returns the processors of a host that no job in its window has.
+fn idle(host: &HostFacts, shares: &[Share<'_>]) -> u64 {
+    let of_shares = || shares.iter().filter(|share| share.holds()).map(|share| share.cpus).sum();
+    host.cpus.saturating_sub(host.held.unwrap_or_else(of_shares))
 }
 
 #[cfg(test)]

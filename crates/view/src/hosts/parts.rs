@@ -27,7 +27,23 @@ impl<'a> Share<'a> {
         Share { job, cpus: job.procs.div_ceil(hosts), estimated: hosts > 1 }
     }
 
-    fn holds(&self) -> bool {
+    /// Returns the share of a job on the host with `cpus` processors from number `first` on.
+    pub(super) fn numbered(job: &'a Job, first: u32, cpus: u64) -> Share<'a> {
+        let (first, above) = (u64::from(first), u64::from(first).saturating_add(cpus));
+        let within = |&(low, high): &(u32, u32)| {
+            (u64::from(high) + 1).min(above).saturating_sub(u64::from(low).max(first))
+        };
+        Share { job, cpus: job.cpus.iter().map(within).sum(), estimated: false }
+    }
+
+    /// Returns its memory: each processor takes its part of that of the job.
+    pub(super) fn memory(&self) -> u64 {
+        let bytes = u128::from(self.job.memory) * u128::from(self.cpus) / u128::from(self.job.procs.max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Returns whether the job is in its window.
+    pub(super) fn holds(&self) -> bool {
         self.job.state != State::Opportunistic
     }
 
@@ -37,12 +53,14 @@ impl<'a> Share<'a> {
     }
 }
 
-/// Returns the processors of a host by their use. Jobs that share processors may have more than there are.
-pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], numbered: bool) -> Vec<HostPart> {
+/// Returns the processors of a host by their use. `first` is the number of the first one, if they are numbered.
+///
+/// Jobs that share processors may have more than there are.
+pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], first: Option<u32>) -> Vec<HostPart> {
     let (mut held, lent): (Vec<Share<'_>>, Vec<Share<'_>>) = shares.iter().partition(|share| share.holds());
     let has_numbers = |share: &Share<'_>| !share.job.cpus.is_empty();
-    if numbered && host.cpus <= NUMBERED_MOST && held.iter().all(has_numbers) {
-        return by_number(host, &held, &lent);
+    if let Some(first) = first.filter(|_| host.cpus <= NUMBERED_MOST && held.iter().all(has_numbers)) {
+        return by_number(host, first, &held, &lent);
     }
     // Jobs with known processors are first, in the order of these.
     let first = |share: &Share<'_>| share.job.cpus.first().map_or(u32::MAX, |(low, _)| *low);
@@ -69,16 +87,18 @@ fn unnamed(cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
     HostPart { cpu_use, cpus, numbers, job: None, label: None, estimated: false }
 }
 
-/// Returns the processors in the order of their numbers, from 0 on.
+/// Returns the processors in the order of their numbers, from `first` on.
 ///
 /// The policy decides at a start which idle processors it takes. The last ones are shown as offline, reserved and lent.
-fn by_number(host: &HostNow, held: &[Share<'_>], lent: &[Share<'_>]) -> Vec<HostPart> {
+fn by_number(host: &HostNow, first: u32, held: &[Share<'_>], lent: &[Share<'_>]) -> Vec<HostPart> {
     let count = usize::try_from(host.cpus).unwrap_or(0);
     let mut uses: Vec<(CpuUse, Option<&Share<'_>>)> = vec![(CpuUse::Idle, None); count];
     for share in held {
         for &(low, high) in &share.job.cpus {
-            let last = usize::try_from(high).unwrap_or(usize::MAX).saturating_add(1).min(count);
-            let range = usize::try_from(low).unwrap_or(usize::MAX).min(last)..last;
+            let place =
+                |number: u64| usize::try_from(number.saturating_sub(u64::from(first))).unwrap_or(usize::MAX);
+            let last = place(u64::from(high) + 1).min(count);
+            let range = place(u64::from(low)).min(last)..last;
             uses[range].fill((CpuUse::Held, Some(share)));
         }
     }
@@ -92,14 +112,14 @@ fn by_number(host: &HostNow, held: &[Share<'_>], lent: &[Share<'_>]) -> Vec<Host
         let Some(taken) = wanted.next().or_else(|| lent.next()) else { break };
         *cpu_use = taken;
     }
-    runs(&uses)
+    runs(first, &uses)
 }
 
 /// Returns the runs of processors with the same use and the same job.
-fn runs(uses: &[(CpuUse, Option<&Share<'_>>)]) -> Vec<HostPart> {
+fn runs(first: u32, uses: &[(CpuUse, Option<&Share<'_>>)]) -> Vec<HostPart> {
     let job = |share: Option<&Share<'_>>| share.map(|share| share.job.number);
     let mut parts: Vec<HostPart> = vec![];
-    for (number, (cpu_use, share)) in (0..).zip(uses) {
+    for (number, (cpu_use, share)) in (first..=u32::MAX).zip(uses) {
         match parts.last_mut() {
             Some(part) if part.cpu_use == *cpu_use && part.job == job(*share) => {
                 part.cpus += 1;

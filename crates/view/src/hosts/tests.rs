@@ -104,6 +104,26 @@ fn a_job_on_several_hosts_is_divided() {
 }
 
 #[test]
+fn numbers_go_on_from_host_to_host() {
+    let host = |name: &str, first| HostFacts {
+        name: name.to_owned(),
+        first: Some(first),
+        cpus: 4,
+        ..HostFacts::default()
+    };
+    let hosts = vec![host("n1", 0), host("n2", 4), host("n3", u32::MAX - 3)];
+    let jobs = vec![
+        Job { memory: 600, ..running(1, 6, &[(1, 6)]) },
+        Job { memory: 1, ..running(2, 1, &[(u32::MAX, u32::MAX)]) },
+    ];
+    let facts = pool(PoolFacts { cpus: 12, held: 7, hosts, ..PoolFacts::default() }, jobs);
+    let last = format!("idle*3@{}-{} 2*1@{}-{}", u32::MAX - 3, u32::MAX - 1, u32::MAX, u32::MAX);
+    check(&facts, &["idle*1@0-0 1*3@1-3", "1*3@4-6 idle*1@7-7", &last]);
+    let memory = |at: usize| Moment::of(&facts).pools[0].hosts[at].memory_held;
+    assert_eq!([memory(0), memory(1), memory(2)], [300, 300, 1]);
+}
+
+#[test]
 fn ends_before_a_promised_start_are_not_reserved() {
     let waits = |minutes: i64, procs| Job { promised: Some(minutes * 60_000), procs, ..Job::default() };
     let reserved = |jobs: Vec<Job>| {
