@@ -39,7 +39,7 @@ const HELP: [&str; 34] = [
     "        ▄ · less than half of the place   ▒ on idle processors",
     "        ▚ the selected job   │ now",
     "Map:    a letter for each job, named beside it; the selected job is reversed",
-    "        ▒ idle, but reserved within an hour   · idle   x offline   █ others",
+    "        ▒ idle, but reserved within an hour   · idle   x offline   █ held",
     "Table:  START: by = promised at the latest, plan = planned and not promised",
     "        LIKELY: the median of the forecast   END: by = at the latest",
     "        The last 50 ended jobs are listed.",

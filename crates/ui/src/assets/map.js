@@ -5,7 +5,7 @@ import { counted, element, memory } from './tables.js';
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
 
-const words = { held: 'held by others', lent: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
+const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
 /** Shows the map. It is made anew only if it has changed, and the focus stays on the same job of the same host. */
 export function processors(into, moment, line, chosen, choose) {
@@ -49,7 +49,7 @@ function move(into, event) {
 function jobs(host) {
   const found = new Map();
   for (const part of host.parts.filter(part => part.job !== undefined)) {
-    const known = found.get(part.job) ?? { job: part.job, label: part.label, cpus: 0, numbers: [], lent: part.use === 'lent', estimated: part.estimated };
+    const known = found.get(part.job) ?? { job: part.job, label: part.label, cpus: 0, numbers: [], opportunistic: part.use === 'opportunistic', estimated: part.estimated };
     known.cpus += part.cpus;
     known.numbers.push(...part.numbers ?? []);
     found.set(part.job, known);
@@ -57,8 +57,8 @@ function jobs(host) {
   return [...found.values()];
 }
 
-const where = ({ cpus, numbers, lent, estimated }) => (numbers.length ? numbers.map(([low, high]) => low === high ? low : `${low}-${high}`).join(', ')
-  : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (lent ? ', on idle processors' : '');
+const where = ({ cpus, numbers, opportunistic, estimated }) => (numbers.length ? numbers.map(([low, high]) => low === high ? low : `${low}-${high}`).join(', ')
+  : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (opportunistic ? ', on idle processors' : '');
 
 function tile(host, place, named) {
   const amounts = [`${host.held} of ${host.cpus} held`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,

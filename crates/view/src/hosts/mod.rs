@@ -34,7 +34,7 @@ pub struct HostNow {
     pub memory: u64,
     /// The memory of jobs in their windows, bytes.
     pub memory_held: u64,
-    /// The processors in the order of their numbers. Without numbers: held, lent, idle, reserved and offline ones.
+    /// The processors in the order of their numbers. Without numbers: held, opportunistic, idle, reserved and offline ones.
     pub parts: Vec<HostPart>,
 }
 
@@ -67,7 +67,7 @@ pub enum CpuUse {
     /// A job in its window holds them.
     Held,
     /// An opportunistic job runs on them. They are idle for the policy.
-    Lent,
+    Opportunistic,
     /// They are idle.
     Idle,
     /// They are idle, and reserved for a job within an hour.

@@ -57,10 +57,11 @@ impl<'a> Share<'a> {
 ///
 /// Jobs that share processors may have more than there are.
 pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], first: Option<u32>) -> Vec<HostPart> {
-    let (mut held, lent): (Vec<Share<'_>>, Vec<Share<'_>>) = shares.iter().partition(|share| share.holds());
+    let (mut held, opportunistic): (Vec<Share<'_>>, Vec<Share<'_>>) =
+        shares.iter().partition(|share| share.holds());
     let has_numbers = |share: &Share<'_>| !share.job.cpus.is_empty();
     if let Some(first) = first.filter(|_| host.cpus <= NUMBERED_MOST && held.iter().all(has_numbers)) {
-        return by_number(host, first, &held, &lent);
+        return by_number(host, first, &held, &opportunistic);
     }
     // Jobs with known processors are first, in the order of these.
     let first = |share: &Share<'_>| share.job.cpus.first().map_or(u32::MAX, |(low, _)| *low);
@@ -70,10 +71,10 @@ pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], first: Option<u32>) ->
     let named: u64 = held.iter().map(|share| share.cpus).sum();
     parts.push(unnamed(CpuUse::Held, host.held.saturating_sub(named), vec![]));
     let mut idle = host.reserved.saturating_add(host.free);
-    for share in &lent {
+    for share in &opportunistic {
         let cpus = share.cpus.min(idle);
         idle -= cpus;
-        parts.push(share.host_part(CpuUse::Lent, cpus, vec![]));
+        parts.push(share.host_part(CpuUse::Opportunistic, cpus, vec![]));
     }
     let reserved = host.reserved.min(idle);
     parts.push(unnamed(CpuUse::Idle, idle - reserved, vec![]));
@@ -89,8 +90,8 @@ fn unnamed(cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
 
 /// Returns the processors in the order of their numbers, from `first` on.
 ///
-/// The policy decides at a start which idle processors it takes. The last ones are shown as offline, reserved and lent.
-fn by_number(host: &HostNow, first: u32, held: &[Share<'_>], lent: &[Share<'_>]) -> Vec<HostPart> {
+/// The policy decides at a start which idle processors it takes. The last ones are shown as offline, reserved and opportunistic.
+fn by_number(host: &HostNow, first: u32, held: &[Share<'_>], opportunistic: &[Share<'_>]) -> Vec<HostPart> {
     let count = usize::try_from(host.cpus).unwrap_or(0);
     let mut uses: Vec<(CpuUse, Option<&Share<'_>>)> = vec![(CpuUse::Idle, None); count];
     for share in held {
@@ -106,10 +107,11 @@ fn by_number(host: &HostNow, first: u32, held: &[Share<'_>], lent: &[Share<'_>])
     let unnamed = [(CpuUse::Offline, host.offline), (CpuUse::Reserved, host.reserved)];
     let mut wanted =
         unnamed.into_iter().flat_map(|(cpu_use, cpus)| std::iter::repeat_n((cpu_use, None), amount(cpus)));
-    let mut lent =
-        lent.iter().flat_map(|share| std::iter::repeat_n((CpuUse::Lent, Some(share)), amount(share.cpus)));
+    let mut opportunistic = opportunistic
+        .iter()
+        .flat_map(|share| std::iter::repeat_n((CpuUse::Opportunistic, Some(share)), amount(share.cpus)));
     for cpu_use in uses.iter_mut().rev().filter(|(cpu_use, _)| *cpu_use == CpuUse::Idle) {
-        let Some(taken) = wanted.next().or_else(|| lent.next()) else { break };
+        let Some(taken) = wanted.next().or_else(|| opportunistic.next()) else { break };
         *cpu_use = taken;
     }
     runs(first, &uses)

@@ -18,7 +18,7 @@ fn running(number: i64, procs: u64, cpus: &[(u32, u32)]) -> Job {
 fn text(host: &HostNow) -> String {
     let part = |part: &HostPart| {
         let holder = match (part.cpu_use, &part.label) {
-            (CpuUse::Lent, Some(label)) => format!("lent {label}"),
+            (CpuUse::Opportunistic, Some(label)) => format!("opportunistic {label}"),
             (_, Some(label)) => label.clone(),
             (cpu_use, None) => format!("{cpu_use:?}").to_lowercase(),
         };
@@ -56,7 +56,7 @@ fn without_numbers_the_uses_are_side_by_side() {
         ],
     );
     // Of the three idle processors one is reserved: the promised job starts before an end.
-    check(&facts, &["1*2@6-7 2*1 held*2 lent 3*2 reserved*1 offline*2"]);
+    check(&facts, &["1*2@6-7 2*1 held*2 opportunistic 3*2 reserved*1 offline*2"]);
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn with_numbers_the_gaps_are_where_they_are() {
     let jobs = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[(5, 6)])];
     check(&pool(known.clone(), jobs.clone()), &["1*2@0-1 idle*2@2-3 1*1@4-4 2*2@5-6 idle*3@7-9"]);
     let promised = Job { promised: Some(0), procs: 2, ..Job::default() };
-    let lent = Job { state: State::Opportunistic, ..running(3, 2, &[]) };
-    let more = [jobs.clone(), vec![promised, lent]].concat();
+    let opportunistic = Job { state: State::Opportunistic, ..running(3, 2, &[]) };
+    let more = [jobs.clone(), vec![promised, opportunistic]].concat();
     check(
         &pool(known.clone(), more),
-        &["1*2@0-1 idle*1@2-2 lent 3*1@3-3 1*1@4-4 2*2@5-6 lent 3*1@7-7 reserved*2@8-9"],
+        &["1*2@0-1 idle*1@2-2 opportunistic 3*1@3-3 1*1@4-4 2*2@5-6 opportunistic 3*1@7-7 reserved*2@8-9"],
     );
     // One job without numbers, or a number that the pool does not have.
     let unknown = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[])];

@@ -14,7 +14,7 @@ pub(super) struct OnHost<'a> {
     numbers: Vec<(u32, u32)>,
     cpus: u64,
     /// Whether it runs on idle processors.
-    pub(super) lent: bool,
+    pub(super) opportunistic: bool,
 }
 
 impl OnHost<'_> {
@@ -24,7 +24,7 @@ impl OnHost<'_> {
             |&(low, high): &(u32, u32)| if low == high { low.to_string() } else { format!("{low}-{high}") };
         let numbers: Vec<String> = self.numbers.iter().map(text).collect();
         let place = if numbers.is_empty() { format!("{} cpus", self.cpus) } else { numbers.join(",") };
-        if self.lent { format!("{place} (idle)") } else { place }
+        if self.opportunistic { format!("{place} (idle)") } else { place }
     }
 }
 
@@ -36,7 +36,13 @@ pub(super) fn on_host(host: &HostNow) -> Vec<OnHost<'_>> {
         let (Some(job), Some(label)) = (part.job, &part.label) else { continue };
         let place = *places.entry(job).or_insert(jobs.len());
         if place == jobs.len() {
-            jobs.push(OnHost { job, label, numbers: vec![], cpus: 0, lent: part.cpu_use == CpuUse::Lent });
+            jobs.push(OnHost {
+                job,
+                label,
+                numbers: vec![],
+                cpus: 0,
+                opportunistic: part.cpu_use == CpuUse::Opportunistic,
+            });
         }
         jobs[place].numbers.extend(&part.numbers);
         jobs[place].cpus += part.cpus;

@@ -185,9 +185,10 @@ impl Map<'_> {
             if let Some(state) = &host.unusable {
                 line.parts.push((format!(" {}", plain(state)), Role::Bad));
             }
-            for (at, OnHost { job, label, lent, .. }) in on_host(host).into_iter().enumerate() {
+            for (at, OnHost { job, label, opportunistic, .. }) in on_host(host).into_iter().enumerate() {
                 let role = if self.is_selected(job) { Role::Selected } else { Role::Plain };
-                let (before, after) = (if at == 0 { "  " } else { ", " }, if lent { " (idle)" } else { "" });
+                let (before, after) =
+                    (if at == 0 { "  " } else { ", " }, if opportunistic { " (idle)" } else { "" });
                 line.parts.push((format!("{before}{} {label}{after}", self.letter(job)), role));
                 line.jobs.push(job);
             }
@@ -221,9 +222,9 @@ impl Map<'_> {
     fn glyph(&self, part: &HostPart) -> (char, Role) {
         match (part.cpu_use, part.job) {
             (_, Some(job)) if self.is_selected(job) => (self.letter(job), Role::Selected),
-            (CpuUse::Lent, Some(job)) => (self.letter(job), Role::Idle),
+            (CpuUse::Opportunistic, Some(job)) => (self.letter(job), Role::Idle),
             (_, Some(job)) => (self.letter(job), Role::Running),
-            (CpuUse::Held | CpuUse::Lent, None) => ('█', Role::Ran),
+            (CpuUse::Held | CpuUse::Opportunistic, None) => ('█', Role::Ran),
             (CpuUse::Reserved, _) => ('▒', Role::Promised),
             (CpuUse::Offline, _) => ('x', Role::Bad),
             (CpuUse::Idle, _) => ('·', Role::Dim),
