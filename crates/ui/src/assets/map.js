@@ -15,7 +15,7 @@ export function processors(into, moment, line, chosen, choose) {
     const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;
     into.replaceChildren(...moment.pools.flatMap(pool => [
       element('h3', {}, pool.name, pool.host_count > 1 ? element('small', {}, ` ${pool.host_count} hosts`) : null),
-      element('ul', { class: pool.host_count > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, named))),
+      element('ul', { class: pool.host_count > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, pool.host_count === 1, named))),
       pool.hosts.length < pool.host_count ? element('p', { class: 'muted' }, `${pool.host_count - pool.hosts.length} more hosts are not shown`) : null,
     ].filter(Boolean)));
     into.dataset.key = key;
@@ -60,13 +60,13 @@ function jobs(host) {
 const where = ({ cpus, numbers, opportunistic, estimated }) => (numbers.length ? numbers.map(([low, high]) => low === high ? low : `${low}-${high}`).join(', ')
   : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (opportunistic ? ', on idle processors' : '');
 
-function tile(host, place, named) {
+function tile(host, place, alone, named) {
   const amounts = [`${host.held} of ${host.cpus} held`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
   const list = jobs(host).map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
     `${found.label}${named(found.job)}: ${where(found)}`));
-  return element('li', {}, element('p', {}, element('strong', {}, host.name), ` ${amounts}`), cells(host, named), element('div', { class: 'holders' }, ...list));
+  return element('li', {}, element('p', {}, alone ? null : element('strong', {}, `${host.name} `), amounts), cells(host, named), element('div', { class: 'holders' }, ...list));
 }
 
 /** Draws the processors. On a large host a cell is several of them, and each part has one cell at least. */

@@ -12,8 +12,8 @@ use super::pen::{Pen, width};
 use crate::App;
 use crate::look::Role;
 
-/// The letters of the jobs. With more jobs they begin again, and the names beside the cells tell them apart.
-const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// The letters of the jobs, without that of offline processors. With more jobs they begin again, and the names beside the cells tell them apart.
+const LETTERS: &[u8; 51] = b"abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The most cells in a line.
 const LINE_MOST: usize = 64;
