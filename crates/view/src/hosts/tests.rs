@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::Moment;
 
@@ -135,4 +137,24 @@ fn ends_before_a_promised_start_are_not_reserved() {
     assert_eq!(reserved(vec![runs(20), waits(20, 3)]), 1);
     assert_eq!(reserved(vec![runs(20), waits(61, 8)]), 0, "more than an hour ahead");
     assert_eq!(reserved(vec![runs(90), waits(30, 100)]), 6);
+}
+
+proptest! {
+    /// Any jobs, also with numbers that they share or that the pool does not have: with numbers each processor has one use.
+    #[test]
+    fn each_processor_has_one_use(
+        jobs in prop::collection::vec((0u64..9, prop::collection::vec((0u32..20, 0u32..20), 1..4), any::<bool>()), 0..6),
+        (cpus, held, offline, numbered) in (0u64..16, 0u64..20, 0u64..4, any::<bool>()),
+    ) {
+        let jobs = (1..).zip(jobs).map(|(number, (procs, cpus, runs))| {
+            let state = if runs { State::Running } else { State::Opportunistic };
+            Job { state, ..running(number, procs, &cpus) }
+        });
+        let facts = pool(PoolFacts { cpus, held, offline, numbered, ..PoolFacts::default() }, jobs.collect());
+        let host = &Moment::of(&facts).pools[0].hosts[0];
+        let sum: u64 = host.parts.iter().map(|part| part.cpus).sum();
+        prop_assert!(sum >= host.cpus);
+        prop_assert!(!numbered || sum == host.cpus);
+        prop_assert!(host.parts.iter().all(|part| part.cpus > 0));
+    }
 }

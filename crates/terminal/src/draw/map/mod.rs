@@ -12,7 +12,8 @@ use super::pen::{Pen, width};
 use crate::App;
 use crate::look::Role;
 
-/// The letters of the jobs, without that of offline processors. With more jobs they begin again, and the names beside the cells tell them apart.
+/// The letters of the jobs, without that of offline processors. With more jobs they begin again, and the names beside the
+/// cells distinguish them.
 const LETTERS: &[u8; 51] = b"abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The most cells in a line.
@@ -82,6 +83,17 @@ fn letters(pools: &[PoolNow]) -> BTreeMap<i64, char> {
         letters.entry(job).or_insert(next);
     }
     letters
+}
+
+/// The columns of a line with a host.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The columns of the name.
+    name: usize,
+    /// The processors of a cell.
+    unit: u64,
+    /// The columns of the cells.
+    across: usize,
 }
 
 struct Map<'a> {
@@ -173,28 +185,32 @@ impl Map<'_> {
             (plain(&pool.name), Role::Title),
             (format!("  {} hosts{scale}{left_out}", pool.host_count), Role::Dim),
         ];
-        let row = |host: &HostNow| {
-            let count = usize::try_from(total(host).div_ceil(unit)).unwrap_or(0);
-            let mut cells = self.cells(host, count, unit);
-            cells.resize(across, None);
-            let shown = cut(&host.name, name);
-            let blanks = " ".repeat((name + 1).saturating_sub(width(&shown)));
-            let mut line = self.row(&format!("{shown}{blanks}"), &cells);
-            line.parts.push((format!(" {:>3}/{}", host.held, host.cpus), Role::Plain));
-            line.parts.push((memory_text(host, " "), Role::Plain));
-            if let Some(state) = &host.unusable {
-                line.parts.push((format!(" {}", plain(state)), Role::Bad));
-            }
-            for (at, OnHost { job, label, opportunistic, .. }) in on_host(host).into_iter().enumerate() {
-                let role = if self.is_selected(job) { Role::Selected } else { Role::Plain };
-                let (before, after) =
-                    (if at == 0 { "  " } else { ", " }, if opportunistic { " (idle)" } else { "" });
-                line.parts.push((format!("{before}{} {label}{after}", self.letter(job)), role));
-                line.jobs.push(job);
-            }
-            line
-        };
-        std::iter::once(MapLine { parts: title, jobs: vec![] }).chain(hosts.iter().map(row)).collect()
+        let scale = Scale { name, unit, across };
+        let title = MapLine { parts: title, jobs: vec![] };
+        std::iter::once(title).chain(hosts.iter().map(|host| self.host(host, scale))).collect()
+    }
+
+    /// Returns the line of a host: its name, its processors, the amounts and the jobs.
+    fn host(&self, host: &HostNow, Scale { name, unit, across }: Scale) -> MapLine {
+        let count = usize::try_from(total(host).div_ceil(unit)).unwrap_or(0);
+        let mut cells = self.cells(host, count, unit);
+        cells.resize(across, None);
+        let shown = cut(&host.name, name);
+        let blanks = " ".repeat((name + 1).saturating_sub(width(&shown)));
+        let mut line = self.row(&format!("{shown}{blanks}"), &cells);
+        line.parts.push((format!(" {:>3}/{}", host.held, host.cpus), Role::Plain));
+        line.parts.push((memory_text(host, " "), Role::Plain));
+        if let Some(state) = &host.unusable {
+            line.parts.push((format!(" {}", plain(state)), Role::Bad));
+        }
+        for (at, OnHost { job, label, opportunistic, .. }) in on_host(host).into_iter().enumerate() {
+            let role = if self.is_selected(job) { Role::Selected } else { Role::Plain };
+            let (before, after) =
+                (if at == 0 { "  " } else { ", " }, if opportunistic { " (idle)" } else { "" });
+            line.parts.push((format!("{before}{} {label}{after}", self.letter(job)), role));
+            line.jobs.push(job);
+        }
+        line
     }
 
     /// Returns the use of each of `count` cells with `unit` processors: the one that most of them have.
