@@ -84,7 +84,7 @@ fn events_are_told_in_order_and_none_is_lost_without_the_hook() {
 #[test]
 fn a_program_at_its_limit_is_killed_and_the_next_event_comes() {
     let daemon = Daemon::new(&queue("easy"));
-    let script = "echo $MISERLY_JOB >> \"$0\"; exec sleep 600";
+    let script = "echo $MISERLY_JOB >> \"$0\"; exec sleep 3";
     let mut command = program(&daemon);
     command.args(["--limit", "1s", "--name", "tell*", "--on", "ended", "--", "sh", "-c", script]);
     command.arg(daemon.path("told")).stdin(Stdio::null());

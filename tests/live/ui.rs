@@ -288,7 +288,7 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.open(&link);
 
     // When does mine start, and why not now?
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 1");
+    browser.wait_until("document.querySelectorAll('#waiting tbody button').length === 1");
     browser.click("#waiting tbody button");
     let sentence = browser.evaluate("document.querySelector('#sentence').textContent");
     let sentence = sentence.as_str().expect("a sentence");
@@ -346,7 +346,7 @@ fn a_person_finds_the_answers_in_a_browser() {
 
     // A reload in the middle needs no new link.
     browser.reload();
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 1");
+    browser.wait_until("document.querySelectorAll('#waiting tbody button').length === 1");
     assert_eq!(browser.evaluate("location.search"), "");
     // The daemon is killed, and comes back.
     daemon.kill();
@@ -397,7 +397,7 @@ fn a_new_state_keeps_what_a_person_does() {
     let link = ui.link();
     browser.look(1280, "light");
     browser.open(&link);
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 2");
+    browser.wait_until("document.querySelectorAll('#waiting tbody button').length === 2");
 
     // The focus, a number and an answer stay when another job comes.
     browser.click("#waiting tbody tr:nth-child(2) button");
@@ -418,7 +418,7 @@ fn a_new_state_keeps_what_a_person_does() {
     let row = format!("#waiting tr[data-job='{third}'] button");
     browser.evaluate(&format!("document.querySelector(\"{row}\").focus()"));
     daemon.client().cancel(second, false).expect("it is cancelled");
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length === 2");
+    browser.wait_until("document.querySelectorAll('#waiting tbody button').length === 2");
     assert_eq!(browser.evaluate("document.activeElement.textContent"), third.to_string());
     // The chosen job starts: its sentence and its buttons change, and a question on the old state is withdrawn.
     browser.click("#detail .tools button");
