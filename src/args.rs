@@ -46,6 +46,7 @@ pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs}
 pub(crate) use self::live::{
     AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobArgs,
     JobsArgs, LogsArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs,
+    UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -143,6 +144,9 @@ pub(crate) enum Command {
     Extend(ExtendArgs),
     /// Draws the free resources of each pool over time
     Pools(AskArgs),
+    /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month
+    Usage(UsageArgs),
+
     /// Shows the state of the daemon
     Status(AskArgs),
     /// Prints the unfinished jobs, and then each change of a job, as lines of JSON

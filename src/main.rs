@@ -137,6 +137,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Extend(args) => commands::live::extend(args),
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
+        Command::Usage(args) => commands::live::usage(args),
         Command::Events(args) => commands::live::events(args),
         Command::Hook(args) => commands::live::hook(args),
         Command::Metrics(args) => commands::live::metrics(args),

@@ -87,7 +87,7 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
 }
 
 /// Returns the command as given, without the folder of the program.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("miserly".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -52,6 +52,8 @@ mod events;
 
 mod hook;
 
+mod usage;
+
 mod policies;
 
 mod gang;

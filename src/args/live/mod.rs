@@ -6,6 +6,8 @@ mod queue;
 
 mod submit;
 
+mod usage;
+
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
@@ -14,6 +16,7 @@ use miserly_api::submit::length_of_time;
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::submit::{SubmitArgs, when};
+pub(crate) use self::usage::{UsageArgs, UsageBy};
 use super::{Command, SourceArgs};
 
 /// The daemon of a command.
@@ -175,6 +178,7 @@ impl Command {
             Command::Submit(args) => args.json,
             Command::WaitOf(args) => args.json && args.daemon.is_some(),
             Command::Queue(args) => args.json,
+            Command::Usage(args) => args.json,
             Command::Show(ShowArgs { job: JobArgs { json, .. }, .. })
             | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,
             Command::Wait(args) | Command::Release(args) => args.json,

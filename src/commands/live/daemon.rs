@@ -39,6 +39,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     }
     let configuration = configuration(args)?;
     log();
+    if args.config.is_none() {
+        tracing::info!("no configuration: {}", half(&configuration.summary()));
+    }
     // First of all: neither the state nor a request is read with the rights of root.
     let separated = match &args.executor {
         Some(path) => Some(executor_service::take(&configuration, path)?),
@@ -120,6 +123,15 @@ fn row(queue: &QueueSummary) -> Vec<String> {
         queue.max_time.map_or("-".into(), |secs| duration(span_of_seconds(secs))),
         queue.users.as_ref().map_or_else(|| "all".into(), users),
     ]
+}
+
+/// Returns what jobs may have without a configuration, in words.
+fn half(summary: &Summary) -> String {
+    let of = std::thread::available_parallelism().map_or_else(|_| String::new(), |all| format!(" of {all}"));
+    let pool = summary.queues.first();
+    let cpus = pool.map_or(0, |pool| pool.cpus[1]);
+    let memory = pool.map_or_else(String::new, |pool| format!(" and {} of memory", memory(pool.memory[1])));
+    format!("jobs have {cpus}{of} processors{memory}, half of the machine; --config FILE sets more")
 }
 
 /// Returns the users and the groups of a queue. A group is marked by an at sign.

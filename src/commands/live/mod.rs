@@ -41,6 +41,8 @@ mod pools;
 
 mod status;
 
+mod usage;
+
 mod events;
 
 mod hook;
@@ -78,6 +80,7 @@ pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::text::{counted, local, table};
 pub(crate) use self::top::run as top;
+pub(crate) use self::usage::run as usage;
 pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
 use crate::args::DaemonArgs;

@@ -1,7 +1,7 @@
 //! The columns of the list.
 
 use jiff::Timestamp;
-use miserly_api::model::{JobView, Phase, Window};
+use miserly_api::model::{Exit, JobView, Phase, Window};
 use miserly_units::{duration, memory, span_of_seconds};
 use miserly_view::word;
 
@@ -126,7 +126,11 @@ pub(super) fn key(column: Column, now: Timestamp, job: &JobView) -> Key {
 fn state_in_queue(job: &JobView) -> String {
     match job.overdue {
         None if is_time_sliced(job) => in_turns(job),
-        _ => word(job).to_owned(),
+        _ => match &job.phase {
+            Phase::Done { exit: Exit::Code(code @ 1..), .. } => format!("failed, exit {code}"),
+            Phase::Done { exit: Exit::Signal(signal), .. } => format!("failed, signal {signal}"),
+            _ => word(job).to_owned(),
+        },
     }
 }
 

@@ -1,0 +1,128 @@
+//! `miserly usage`: what the finished jobs had, and how much of it they used.
+
+mod account;
+
+mod page;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, listing};
+use miserly_report::{decimals, percent};
+use miserly_units::{duration_rounded, span_of_seconds};
+use serde::Serialize;
+
+use self::account::{Part, sums};
+use super::client;
+use super::text::{plain, table};
+use crate::args::UsageArgs;
+use crate::output::{print, print_json};
+use crate::page::{check_page, write_page};
+
+/// The answer as JSON.
+#[derive(Serialize)]
+struct UsageDoc<'a> {
+    /// The first instant at which a counted job ended; `null` if there is no bound.
+    since: Option<Timestamp>,
+    /// The instant before which it ended.
+    until: Timestamp,
+    parts: &'a [Part],
+    all: &'a Part,
+}
+
+pub(crate) fn run(args: &UsageArgs) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.report {
+        check_page(path)?;
+    }
+    let zone = TimeZone::system();
+    let (since, until) = bounds(args, &zone)?;
+    let jobs = ended(&client(&args.daemon)?, args, since, until)?;
+    let (parts, all) = sums(&jobs, args.by, &zone);
+    if let Some(path) = &args.report {
+        write_page(path, &page::page(&jobs, &parts, &all, (since, until), &zone))?;
+    }
+    if args.json {
+        print_json(&UsageDoc { since, until, parts: &parts, all: &all })?;
+    } else if args.csv {
+        print(&csv(&parts)?)?;
+    } else if args.report.is_none() {
+        print(&shown(args, &parts, &all))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bounds(args: &UsageArgs, zone: &TimeZone) -> anyhow::Result<(Option<Timestamp>, Timestamp)> {
+    let Some(first) = args.month else {
+        return Ok((args.since, args.until.unwrap_or_else(Timestamp::now)));
+    };
+    let midnight = |date: jiff::civil::Date| Ok::<_, jiff::Error>(date.to_zoned(zone.clone())?.timestamp());
+    let next = first.checked_add(1.month()).context("--month: it is beyond the calendar")?;
+    Ok((Some(midnight(first)?), midnight(next)?))
+}
+
+/// Returns the jobs that ended between two instants.
+fn ended(
+    client: &Client,
+    args: &UsageArgs,
+    since: Option<Timestamp>,
+    until: Timestamp,
+) -> anyhow::Result<Vec<JobView>> {
+    let counts = |job: &JobView| {
+        job.phase.ended().is_some_and(|end| since.is_none_or(|since| end >= since) && end < until)
+    };
+    let (mut found, mut after) = (vec![], 0);
+    loop {
+        let page = client.jobs(&Filter {
+            all: true,
+            uid: args.mine.then(|| rustix::process::geteuid().as_raw()),
+            queue: args.queue.clone(),
+            limit: Some(listing::MOST),
+            after: Some(after),
+            details: true,
+            ..Filter::default()
+        })?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = last.number;
+        found.extend(page.into_iter().filter(|job| counts(job)));
+    }
+}
+
+fn csv(parts: &[Part]) -> anyhow::Result<String> {
+    let mut writer = csv::Writer::from_writer(vec![]);
+    for part in parts {
+        writer.serialize(part)?;
+    }
+    Ok(String::from_utf8(writer.into_inner().context("cannot write CSV")?)?)
+}
+
+const HEADER: [&str; 9] =
+    ["", "JOBS", "FAILED", "CANCELLED", "CPU HOURS", "CPU USED", "MEMORY USED", "MEAN WAIT", "KEPT"];
+
+fn shown(args: &UsageArgs, parts: &[Part], all: &Part) -> String {
+    if parts.is_empty() {
+        return "no job has ended in this time\n".to_owned();
+    }
+    let title = format!("{:?}", args.by).to_uppercase();
+    let header: Vec<&str> = std::iter::once(&*title).chain(HEADER.into_iter().skip(1)).collect();
+    let rows = parts.iter().chain((parts.len() > 1).then_some(all)).map(cells);
+    table(&header, &HEADER[1..], rows)
+}
+
+/// Returns the cells of a part, as in [`HEADER`].
+fn cells(part: &Part) -> Vec<String> {
+    let kept = (part.promised > 0).then(|| part.kept as f64 / part.promised as f64);
+    vec![
+        plain(&part.part),
+        part.jobs.to_string(),
+        part.failed.to_string(),
+        part.cancelled.to_string(),
+        decimals(part.cpu_hours, 2),
+        percent(part.cpu_share()),
+        percent(part.memory_share()),
+        part.mean_wait().map_or_else(|| "-".to_owned(), |wait| duration_rounded(span_of_seconds(wait))),
+        percent(kept),
+    ]
+}
