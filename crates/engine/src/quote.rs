@@ -182,7 +182,9 @@ impl Snapshot {
         if problem.code != ProblemCode::Refused || records.iter().all(|record| record.deadline.is_none()) {
             return problem;
         }
-        records.iter_mut().for_each(|record| record.deadline = None);
+        for record in &mut records {
+            record.deadline = None;
+        }
         let Ok(Trial { windows, .. }) = self.trial(now, at, &records, base, play) else { return problem };
         let last = windows.into_iter().flatten().max_by_key(|window| window.end);
         Problem { possible: last.map(Possible::Window), ..problem }

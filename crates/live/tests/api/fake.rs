@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
-use miserly_api::model::{JobIds, Problem, ProblemCode, Quote, Submitted};
+use miserly_api::model::{JobIds, Possible, Problem, ProblemCode, Quote, Submitted};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
 use miserly_live::server::{Client, ConnectionCounts, EventSource, Service};
 use tokio::sync::Notify;
@@ -109,5 +109,12 @@ fn problem(number: i64) -> Problem {
         507 => ProblemCode::Storage,
         _ => ProblemCode::Internal,
     };
-    Problem { code, message: format!("no job {number}"), field: Some("n".to_owned()), job: Some(number) }
+    let possible = Some(Possible::Extension(60));
+    Problem {
+        code,
+        message: format!("no job {number}"),
+        field: Some("n".to_owned()),
+        job: Some(number),
+        possible,
+    }
 }

@@ -87,9 +87,9 @@ impl Known {
 
     /// Forgets jobs of which the daemon has nothing any more.
     pub(super) fn forget(&mut self, jobs: &[i64]) {
-        jobs.iter().for_each(|job| {
+        for job in jobs {
             self.jobs.remove(job);
-        });
+        }
     }
 
     /// Returns the jobs among these whose end has come near.
@@ -123,10 +123,9 @@ fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
     if after.started && before.is_none_or(|before| !before.started || again) {
         events.push(HookEvent::Started);
     }
-    if let Some(before) = before {
-        if before.promised != after.promised && before.promised.is_some() && !after.started {
-            events.push(HookEvent::Moved);
-        }
+    let moved = |before: &Job| before.promised.is_some() && before.promised != after.promised;
+    if before.is_some_and(moved) && !after.started {
+        events.push(HookEvent::Moved);
     }
     if after.broken && before.is_none_or(|before| !before.broken) {
         events.push(HookEvent::Broken);
@@ -153,7 +152,7 @@ mod tests {
     }
 
     /// Returns a job with a promise, as the daemon lists it.
-    fn view(number: i64, phase: serde_json::Value, promised: i64) -> JobView {
+    fn view(number: i64, phase: &serde_json::Value, promised: i64) -> JobView {
         let window = json!({"start": at(promised), "end": at(promised + 60)});
         serde_json::from_value(json!({
             "number": number, "name": "sort", "uid": 1, "user": "ann", "queue": "batch", "cpus": 1, "memory": 0,
@@ -165,16 +164,16 @@ mod tests {
     }
 
     fn queued(number: i64, promised: i64) -> JobView {
-        view(number, json!({"state": "queued"}), promised)
+        view(number, &json!({"state": "queued"}), promised)
     }
 
     fn running(number: i64) -> JobView {
-        view(number, json!({"state": "running", "start": at(10), "end": at(70), "cpus": [0]}), 10)
+        view(number, &json!({"state": "running", "start": at(10), "end": at(70), "cpus": [0]}), 10)
     }
 
     fn done(number: i64, code: i32) -> JobView {
         let exit = json!({"code": code});
-        view(number, json!({"state": "done", "start": at(10), "end": at(20), "exit": exit}), 10)
+        view(number, &json!({"state": "done", "start": at(10), "end": at(20), "exit": exit}), 10)
     }
 
     fn names(happened: &[Happened]) -> Vec<(i64, HookEvent)> {

@@ -108,9 +108,9 @@ impl Hook<'_> {
                 self.running.insert(job.number, job.clone());
             }
         }
-        gone.iter().for_each(|job| {
+        for job in &gone {
             self.running.remove(job);
-        });
+        }
         self.known.forget(&gone);
         self.known.change(journal, jobs)
     }

@@ -11,7 +11,7 @@ use crate::args::UsageBy;
 
 /// The sums over the jobs of one part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Part {
+pub(super) struct Sums {
     /// The user, the queue, the name, the day or the month.
     pub(super) part: String,
     /// The jobs that ended.
@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub(super) kept: u64,
 }
 
-impl Part {
+impl Sums {
     /// Returns the mean wait in seconds, if a job started.
     pub(super) fn mean_wait(&self) -> Option<f64> {
         (self.started > 0).then(|| 3600.0 * self.wait_hours / self.started as f64)
@@ -87,16 +87,16 @@ impl Part {
 }
 
 /// Returns the sums by part, in the order of the parts; and those over all jobs.
-pub(super) fn sums(jobs: &[JobView], by: UsageBy, zone: &TimeZone) -> (Vec<Part>, Part) {
-    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
-    let mut all = Part { part: "all".to_owned(), ..Part::default() };
+pub(super) fn sums(jobs: &[JobView], by: UsageBy, zone: &TimeZone) -> (Vec<Sums>, Sums) {
+    let mut parts: BTreeMap<String, Sums> = BTreeMap::new();
+    let mut all = Sums { part: "all".to_owned(), ..Sums::default() };
     for job in jobs {
         let Some(ended) = job.phase.ended() else { continue };
         let part = part_of(job, ended, by, zone);
-        parts.entry(part.clone()).or_insert_with(|| Part { part, ..Part::default() }).add(job);
+        parts.entry(part.clone()).or_insert_with(|| Sums { part, ..Sums::default() }).add(job);
         all.add(job);
     }
-    let mut parts: Vec<Part> = parts.into_values().collect();
+    let mut parts: Vec<Sums> = parts.into_values().collect();
     if !matches!(by, UsageBy::Day | UsageBy::Month) {
         parts.sort_by(|one, other| other.cpu_hours.total_cmp(&one.cpu_hours));
     }
@@ -147,14 +147,14 @@ mod tests {
     fn job(user: &str, start: i64, end: i64, code: i32) -> JobView {
         let window = json!({"start": at(start), "end": at(end)});
         let cpu = 3600.0 * (end - start) as f64 / 2.0;
-        let used = json!({"user": cpu, "system": 0.0, "memory_peak": 1u64 << 30, "stops": 0, "source": "control_group"});
+        let usage = json!({"user": cpu, "system": 0.0, "memory_peak": 1u64 << 30, "stops": 0, "source": "control_group"});
         serde_json::from_value(json!({
             "number": 1, "name": "sort", "uid": 1, "user": user, "queue": "batch", "cpus": 2, "memory": 4u64 << 30,
             "time": 36000.0, "script": false, "submitted": at(0), "restartable": false, "opportunistic": true,
             "phase": {"state": "done", "start": at(start), "end": at(end), "exit": {"code": code}},
             "attempts": 1, "unenforced": [],
             "promise": {"promised": window, "now": window, "history": []},
-            "usage": {"total": used, "attempts": []},
+            "usage": {"total": usage, "attempts": []},
         }))
         .unwrap()
     }

@@ -15,7 +15,7 @@ use miserly_report::{decimals, percent};
 use miserly_units::{duration_rounded, span_of_seconds};
 use serde::Serialize;
 
-use self::account::{Part, sums};
+use self::account::{Sums, sums};
 use super::client;
 use super::text::{plain, table};
 use crate::args::UsageArgs;
@@ -29,8 +29,8 @@ struct UsageDoc<'a> {
     since: Option<Timestamp>,
     /// The instant before which it ended.
     until: Timestamp,
-    parts: &'a [Part],
-    all: &'a Part,
+    parts: &'a [Sums],
+    all: &'a Sums,
 }
 
 pub(crate) fn run(args: &UsageArgs) -> anyhow::Result<ExitCode> {
@@ -90,7 +90,7 @@ fn ended(
     }
 }
 
-fn csv(parts: &[Part]) -> anyhow::Result<String> {
+fn csv(parts: &[Sums]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(vec![]);
     for part in parts {
         writer.serialize(part)?;
@@ -101,7 +101,7 @@ fn csv(parts: &[Part]) -> anyhow::Result<String> {
 const HEADER: [&str; 9] =
     ["", "JOBS", "FAILED", "CANCELLED", "CPU HOURS", "CPU USED", "MEMORY USED", "MEAN WAIT", "KEPT"];
 
-fn shown(args: &UsageArgs, parts: &[Part], all: &Part) -> String {
+fn shown(args: &UsageArgs, parts: &[Sums], all: &Sums) -> String {
     if parts.is_empty() {
         return "no job has ended in this time\n".to_owned();
     }
@@ -112,7 +112,7 @@ fn shown(args: &UsageArgs, parts: &[Part], all: &Part) -> String {
 }
 
 /// Returns the cells of a part, as in [`HEADER`].
-fn cells(part: &Part) -> Vec<String> {
+fn cells(part: &Sums) -> Vec<String> {
     let kept = (part.promised > 0).then(|| part.kept as f64 / part.promised as f64);
     vec![
         plain(&part.part),

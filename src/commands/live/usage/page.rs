@@ -8,7 +8,7 @@ use miserly_report::decimals;
 use miserly_report::page::{Block, Page, Section, TableCell, TableData};
 use miserly_view::word;
 
-use super::account::{Part, hours_between, ran, sums};
+use super::account::{Sums, hours_between, ran, sums};
 use super::{HEADER, cells};
 use crate::args::UsageBy;
 use crate::page::command;
@@ -18,8 +18,8 @@ const LARGEST: usize = 20;
 
 pub(super) fn page(
     jobs: &[JobView],
-    parts: &[Part],
-    all: &Part,
+    parts: &[Sums],
+    all: &Sums,
     (since, until): (Option<Timestamp>, Timestamp),
     zone: &TimeZone,
 ) -> Page {
@@ -49,8 +49,8 @@ pub(super) fn page(
     }
 }
 
-fn table(parts: &[Part]) -> TableData {
-    let row = |part: &Part| {
+fn table(parts: &[Sums]) -> TableData {
+    let row = |part: &Sums| {
         let mut cells = cells(part).into_iter();
         let first = cells.next().map(TableCell::text);
         first.into_iter().chain(cells.map(TableCell::number)).collect()
@@ -63,7 +63,7 @@ fn table(parts: &[Part]) -> TableData {
     }
 }
 
-fn chart(days: &[Part]) -> Chart {
+fn chart(days: &[Sums]) -> Chart {
     let bins = days.iter().enumerate().map(|(nth, day)| {
         let middle = nth as f64;
         Bar { from: middle - 0.4, to: middle + 0.4, value: day.cpu_hours }
