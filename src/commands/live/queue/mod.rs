@@ -38,11 +38,7 @@ fn watch(client: &Client, args: &QueueArgs, wanted: &Wanted, period: Duration) -
         let jobs = text(args, &listed(client, args, wanted)?);
         let list = format!("{}\n\n{jobs}", local(Timestamp::now()));
         // Home; each line up to its end; then all that is left of a longer list.
-        let list = if terminal {
-            format!("\x1b[H{}\x1b[J", list.replace('\n', "\x1b[K\n"))
-        } else {
-            format!("{list}\n")
-        };
+        let list = if terminal { format!("\x1b[H{}\x1b[J", list.replace('\n', "\x1b[K\n")) } else { list };
         print(&list)?;
         sleep(period);
     }
