@@ -44,7 +44,7 @@ pub(crate) use self::daemon::{
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
-    AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobArgs,
+    AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobList,
     JobsArgs, LogsArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs,
     UsageArgs, UsageBy,
 };
@@ -126,9 +126,9 @@ pub(crate) enum Command {
     Top(Box<TopArgs>),
     /// Serves a live page: past, present and promised future in one picture
     Ui(Box<UiArgs>),
-    /// Shows a job: its state, its promise, and why it waits
+    /// Shows jobs: their states, their promises, and why they wait
     Show(ShowArgs),
-    /// Prints the output of a job
+    /// Prints the output of jobs
     Logs(LogsArgs),
     /// Waits until jobs have ended and exits with their exit code
     Wait(JobsArgs),
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Release(JobsArgs),
     /// Ends running jobs and queues them again
     Requeue(TakeBackArgs),
-    /// Extends the window of a job, unless that breaks a promise
+    /// Extends the windows of jobs, unless that breaks a promise
     Extend(ExtendArgs),
     /// Draws the free resources of each pool over time
     Pools(AskArgs),

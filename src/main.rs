@@ -24,14 +24,16 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
 
 fn main() -> ExitCode {
-    let cli = parsed().unwrap_or_else(|error| with_nested_commands(without_hidden_commands(error)).exit());
+    let cli = parsed().unwrap_or_else(|error| {
+        with_sbatch_hint(with_nested_commands(without_hidden_commands(error))).exit()
+    });
     cli.color.apply();
     // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
     let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
@@ -78,6 +80,23 @@ fn with_nested_commands(mut error: clap::Error) -> clap::Error {
         if !nested.is_empty() {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nested));
         }
+    }
+    error
+}
+
+/// Names the option to write in place of one of sbatch, where `submit` has no such option.
+fn with_sbatch_hint(mut error: clap::Error) -> clap::Error {
+    let submits = std::env::args_os().any(|argument| argument == "submit");
+    if error.kind() != ErrorKind::UnknownArgument || !submits {
+        return error;
+    }
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(own) = miserly_api::submit::hint(option)
+    {
+        let tip =
+            format!("in place of '{}' of sbatch, write {own}", option.split('=').next().unwrap_or(option));
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }

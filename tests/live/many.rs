@@ -75,7 +75,7 @@ fn begun(daemon: &Daemon) -> usize {
 
 fn submit(daemon: &Daemon, jobs: u32) -> i64 {
     let job = Submission {
-        array: Some(Array { first: 0, last: jobs - 1, step: 1 }),
+        array: Some(Array::range(0, jobs - 1, 1)),
         no_opportunistic: true,
         // The jobs that wait for their turn keep their memory.
         memory: Some(4 << 20),

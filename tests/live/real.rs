@@ -90,7 +90,7 @@ fn the_end_of_the_window_ends_a_job_and_its_children() {
 #[test]
 fn an_array_of_a_hundred() {
     let daemon = Daemon::of_policy("miser");
-    let array = Some(Array { first: 1, last: 100, step: 1 });
+    let array = Some(Array::range(1, 100, 1));
     let script = "echo $MISERLY_ARRAY_INDEX; exit $MISERLY_ARRAY_INDEX";
     let output = Some(daemon.path("%a.out"));
     let submitted =

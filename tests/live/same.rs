@@ -105,7 +105,7 @@ fn live(daemon: &Daemon, draws: &mut Draws, jobs: usize) -> Vec<i64> {
         let submission = job(draws, numbers.last().copied());
         numbers.push(client.submit(&submission).expect("it is accepted").jobs[0].number);
         if nth % (SINGLE / ARRAYS) == 0 {
-            let array = Some(Array { first: 1, last: IN_ARRAY, step: 1 });
+            let array = Some(Array::range(1, IN_ARRAY, 1));
             let submitted = client.submit(&Submission { array, ..sh("sleep 0.02", 0.5) });
             numbers.extend(submitted.expect("it is accepted").jobs.iter().map(|job| job.number));
         }

@@ -48,7 +48,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let ending = run.ending;
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
+        let retried = ending.is_none().then(|| record.failure_to_retry(outcome)).flatten();
+        record.retried.extend(retried);
         match (ending, outcome) {
+            (None, _) if retried.is_some() && waiting => self.run_again(attempt),
+            (None, _) if retried.is_some() => {
+                self.resubmit(at, attempt, outcome, PromiseCause::Retried, round);
+            }
             (Some(Ending::Displaced), _) => {
                 record.run = None;
                 self.forget(attempt);

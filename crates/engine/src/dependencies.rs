@@ -1,9 +1,14 @@
-//! Jobs that wait for other jobs or for an instant.
+//! Jobs that wait for other jobs, for an instant, or for a place in their array.
+//!
+//! Of an array with a limit, no more jobs than the limit are in a ledger: these have a *place*. So no more can run at the
+//! same time, and no promise depends on the limit. When a job with a place has ended, the deferred job with the lowest number
+//! takes the place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::Time;
 
+use crate::record::ArrayLimit;
 use crate::{JobState, Record};
 
 /// Tracks the jobs that wait for the end of other jobs or for an instant.
@@ -11,10 +16,16 @@ use crate::{JobState, Record};
 /// A *deferred* job is not in a ledger yet: its policy cannot represent the dependency. A queued job is
 /// tracked while its earliest start in the ledger depends on jobs that have not finished.
 ///
+/// A held job is tracked while it waits for others: their ends may mean that it can never run.
+///
 /// Invariant: a deferred job is tracked until it is submitted to the ledger, held or finished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DependencyTracker {
     jobs: BTreeMap<i64, Dependencies>,
+    /// The tracked jobs that wait for a job, by that job.
+    dependents: BTreeMap<i64, BTreeSet<i64>>,
+    /// The jobs with a place, by their array. Arrays without a limit are not here.
+    places: BTreeMap<i64, BTreeSet<i64>>,
 }
 
 /// The dependencies of one job.
@@ -26,27 +37,79 @@ struct Dependencies {
     begin: Time,
     /// Whether the job is deferred.
     deferred: bool,
+    /// The limit of its array.
+    limit: Option<ArrayLimit>,
 }
 
 impl DependencyTracker {
     /// Returns a tracker of loaded jobs.
     pub(crate) fn new<'r>(records: impl Iterator<Item = &'r Record>) -> DependencyTracker {
         let mut tracker = DependencyTracker::default();
-        let waits = |record: &&Record| is_deferred(record) || !record.after.is_empty();
-        records.filter(waits).for_each(|record| tracker.track(record));
+        for record in records {
+            if is_deferred(record) || !record.after.is_empty() {
+                tracker.track(record);
+            }
+            if record.is_in_ledger() {
+                tracker.take_place(record);
+            }
+        }
         tracker
     }
 
     /// Tracks a job as its record describes it.
     pub(crate) fn track(&mut self, record: &Record) {
+        self.untrack(record.number);
+        for other in &record.after {
+            self.dependents.entry(*other).or_default().insert(record.number);
+        }
         let begin = Time::from_ticks(record.begin.unwrap_or(i64::MIN));
-        let dependencies = Dependencies { after: record.after.clone(), begin, deferred: is_deferred(record) };
+        let dependencies = Dependencies {
+            after: record.after.clone(),
+            begin,
+            deferred: is_deferred(record),
+            limit: record.array_limit(),
+        };
         self.jobs.insert(record.number, dependencies);
     }
 
     /// Stops tracking a job.
     pub(crate) fn untrack(&mut self, job: i64) {
-        self.jobs.remove(&job);
+        for other in self.jobs.remove(&job).into_iter().flat_map(|of| of.after) {
+            if let Some(jobs) = self.dependents.get_mut(&other) {
+                jobs.remove(&job);
+                if jobs.is_empty() {
+                    self.dependents.remove(&other);
+                }
+            }
+        }
+    }
+
+    /// Returns whether a job may enter a ledger as far as its array is concerned.
+    pub(crate) fn has_place_for(&self, record: &Record) -> bool {
+        record.array_limit().is_none_or(|limit| self.free_places(limit) > 0)
+    }
+
+    /// Gives a place to a job that enters a ledger.
+    pub(crate) fn take_place(&mut self, record: &Record) {
+        if let Some(ArrayLimit { array, .. }) = record.array_limit() {
+            self.places.entry(array).or_default().insert(record.number);
+        }
+    }
+
+    /// Takes the place from a job that is in no ledger any more.
+    pub(crate) fn leave_place(&mut self, record: &Record) {
+        let Some(ArrayLimit { array, .. }) = record.array_limit() else { return };
+        if let Some(jobs) = self.places.get_mut(&array) {
+            jobs.remove(&record.number);
+            if jobs.is_empty() {
+                self.places.remove(&array);
+            }
+        }
+    }
+
+    fn free_places(&self, limit: ArrayLimit) -> usize {
+        let taken = self.places.get(&limit.array).map_or(0, BTreeSet::len);
+        usize::try_from(limit.limit).unwrap_or(usize::MAX).saturating_sub(taken)
     }
 
     /// Returns the tracked jobs, by number.
@@ -61,26 +124,37 @@ impl DependencyTracker {
 
     /// Returns the earliest instant at which a deferred job is due.
     pub(crate) fn next_due(&self) -> Option<Time> {
-        self.jobs.values().filter_map(Dependencies::due).min()
+        let has_place = |of: &&Dependencies| of.limit.is_none_or(|limit| self.free_places(limit) > 0);
+        self.jobs.values().filter(has_place).filter_map(Dependencies::due).min()
     }
 
-    /// Returns the deferred jobs that are due by an instant, by number.
+    /// Returns the deferred jobs that are due by an instant, by number; of an array, no more than it has free places.
     pub(crate) fn due(&self, at: Time) -> Vec<i64> {
         let due = |of: &Dependencies| of.due().is_some_and(|due| due <= at);
-        self.jobs.iter().filter(|(_, of)| due(of)).map(|(job, _)| *job).collect()
+        let mut free: BTreeMap<i64, usize> = BTreeMap::new();
+        let mut takes_place = |of: &Dependencies| {
+            let Some(limit) = of.limit else { return true };
+            let left = free.entry(limit.array).or_insert_with(|| self.free_places(limit));
+            let has_place = *left > 0;
+            *left -= usize::from(has_place);
+            has_place
+        };
+        self.jobs.iter().filter(|(_, of)| due(of) && takes_place(of)).map(|(job, _)| *job).collect()
     }
 
-    /// Removes finished jobs from all dependencies. Returns the remaining dependencies of each job for which they changed.
+    /// Removes finished jobs from all dependencies. Returns each job that waited for some of them, with these.
     pub(crate) fn remove_finished(&mut self, is_unfinished: impl Fn(i64) -> bool) -> Vec<(i64, Vec<i64>)> {
-        let mut changed = vec![];
-        for (job, of) in &mut self.jobs {
-            let before = of.after.len();
-            of.after.retain(|other| is_unfinished(*other));
-            if of.after.len() != before {
-                changed.push((*job, of.after.clone()));
+        let over: Vec<i64> = self.dependents.keys().copied().filter(|other| !is_unfinished(*other)).collect();
+        let mut changed: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+        for other in over {
+            for job in self.dependents.remove(&other).unwrap_or_default() {
+                if let Some(of) = self.jobs.get_mut(&job) {
+                    of.after.retain(|after| *after != other);
+                    changed.entry(job).or_default().push(other);
+                }
             }
         }
-        changed
+        changed.into_iter().collect()
     }
 }
 
@@ -126,9 +200,9 @@ mod tests {
     fn a_blocked_job_is_due_once_all_its_dependencies_have_finished() {
         let mut tracker = tracker(&[deferred(3, None, &[1, 2])]);
         assert!(tracker.is_blocked(3) && tracker.next_due().is_none());
-        assert_eq!(tracker.remove_finished(|job| job == 2), [(3, vec![2])]);
+        assert_eq!(tracker.remove_finished(|job| job == 2), [(3, vec![1])]);
         assert_eq!(tracker.remove_finished(|job| job == 2), [], "reported once");
-        assert_eq!(tracker.remove_finished(|_| false), [(3, vec![])]);
+        assert_eq!(tracker.remove_finished(|_| false), [(3, vec![2])]);
         assert_eq!(tracker.due(Time::from_ticks(0)), [3]);
     }
 
@@ -140,6 +214,37 @@ mod tests {
         assert_eq!(tracker.jobs(), [1, 2], "the third depends on nothing");
         tracker.remove_finished(|_| false);
         assert_eq!((tracker.next_due(), tracker.is_blocked(2)), (None, false));
+    }
+
+    #[test]
+    fn jobs_of_an_array_take_free_places_by_number() {
+        let submission = miserly_api::model::Submission {
+            array: Some(miserly_api::model::Array {
+                limit: Some(2),
+                ..miserly_api::model::Array::range(0, 3, 1)
+            }),
+            ..miserly_api::model::Submission::default()
+        };
+        let submission = Arc::new(submission);
+        let of_array = |number: i64, state: JobState| Record {
+            array: Some(crate::ArrayMember { first: 1, index: 0 }),
+            ..Record::new(number, state, Arc::clone(&submission))
+        };
+        let waits = [JobState::Queued, JobState::Deferred, JobState::Deferred, JobState::Deferred];
+        let records: Vec<Record> = (1..).zip(waits).map(|(number, state)| of_array(number, state)).collect();
+        let mut tracker = tracker(&records);
+        let now = Time::from_ticks(0);
+        assert_eq!(tracker.due(now), [2]);
+        tracker.untrack(2);
+        tracker.take_place(&records[1]);
+        assert!(tracker.due(now).is_empty() && !tracker.has_place_for(&records[2]));
+        assert_eq!(tracker.next_due(), None);
+        tracker.leave_place(&records[0]);
+        assert_eq!(tracker.due(now), [3]);
+        tracker.leave_place(&records[1]);
+        assert_eq!(tracker.due(now), [3, 4]);
+        tracker.leave_place(&records[1]);
+        assert_eq!(tracker.due(now), [3, 4], "a place is left once");
     }
 
     #[test]

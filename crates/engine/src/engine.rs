@@ -101,6 +101,7 @@ pub enum EngineError {
 /// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
 /// | `attempt_end` | end attempts |
 /// | `late_start` | begin windows late, with their jobs |
+/// | `conditions` | end jobs that wait for another end of a job |
 /// | `release` | submit jobs that waited for other jobs or for an instant |
 /// | `capacity`, `reconfiguration` | change processors, change the setup |
 /// | `planned_windows` | plan the windows of opportunistic jobs |

@@ -1,5 +1,6 @@
 //! The expected ends of jobs, and the earliest starts of jobs that wait for them.
 
+use miserly_api::model::When;
 use miserly_core::{Entry, State, Time};
 
 use crate::{Queue, Record, Setup};
@@ -25,8 +26,13 @@ pub(crate) trait ExpectedEnds {
     }
 
     /// Returns whether the policy supports earliest starts and the ends of all dependencies are known.
+    ///
+    /// A job that would take a place of its array before its dependencies have ended is none of these, if others of the array
+    /// may have ended dependencies earlier.
     fn is_begin_known(&self, record: &Record, at: Time) -> bool {
-        self.knows_begin(record) && record.after.iter().all(|other| self.latest_end(*other, at).is_some())
+        self.knows_begin(record)
+            && !record.keeps_place_free()
+            && record.after.iter().all(|other| self.latest_end(*other, at).is_some())
     }
 
     /// Returns whether the policy of a job's queue supports earliest starts.
@@ -57,6 +63,12 @@ pub(crate) fn promised_end(entry: &Entry) -> Option<Time> {
 }
 
 impl Record {
+    /// Returns whether the job leaves the places of its array to others until its own dependencies have ended.
+    fn keeps_place_free(&self) -> bool {
+        let differ = self.submission.conditions.iter().any(|condition| condition.when == When::EachOk);
+        differ && !self.after.is_empty() && self.array_limit().is_some()
+    }
+
     /// Returns the earliest start of a job that depends on no other job. Without `--begin` it is the beginning of time.
     fn own_begin(&self) -> Option<Time> {
         self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))

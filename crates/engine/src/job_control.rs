@@ -92,6 +92,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Held);
         }
         self.dependencies.untrack(job);
+        if let Some(record) = self.jobs.get(job) {
+            self.dependencies.leave_place(record);
+            if !record.after.is_empty() {
+                self.dependencies.track(record);
+            }
+        }
         self.batch.touch(job);
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }

@@ -57,6 +57,8 @@ mod handles;
 
 mod dependencies;
 
+mod conditions;
+
 mod earlier_promises;
 
 mod cpu_allocator;

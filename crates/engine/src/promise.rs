@@ -44,12 +44,17 @@ pub enum PromiseCause {
     Released,
     /// A user requested another run of the job.
     Requeued,
+    /// The job failed, and runs again.
+    Retried,
 }
 
 impl PromiseCause {
     /// Returns whether the cause is a breach. The others are requests for the job itself.
     pub(crate) const fn is_breach(self) -> bool {
-        !matches!(self, PromiseCause::Held | PromiseCause::Released | PromiseCause::Requeued)
+        !matches!(
+            self,
+            PromiseCause::Held | PromiseCause::Released | PromiseCause::Requeued | PromiseCause::Retried
+        )
     }
 
     const fn reason(self) -> PromiseChangeReason {
@@ -64,6 +69,7 @@ impl PromiseCause {
             PromiseCause::Held => PromiseChangeReason::Held,
             PromiseCause::Released => PromiseChangeReason::Released,
             PromiseCause::Requeued => PromiseChangeReason::Requeued,
+            PromiseCause::Retried => PromiseChangeReason::Retried,
         }
     }
 }

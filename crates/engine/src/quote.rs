@@ -1,5 +1,7 @@
 //! Quotes: the promises that a submission would get, from a trial on a copy of its queue.
 
+use std::collections::BTreeMap;
+
 use miserly_api::model::{Possible, Problem, ProblemCode, Quote, Submission, Window};
 use miserly_core::{Driver, Effect, Entry, JobId, Ledger, Round, Span, System, Time};
 use miserly_policies::PolicySpec;
@@ -10,7 +12,7 @@ use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
 use crate::submission::refused;
 use crate::submission_check::refused_field;
-use crate::{Caller, JobState, Now, Queue, QueueState, Record, Snapshot};
+use crate::{Caller, EndedJobs, JobState, Now, Queue, QueueState, Record, Snapshot};
 
 /// New jobs on a copy of their queue.
 pub(crate) struct Trial {
@@ -52,7 +54,7 @@ pub(crate) fn checked_driver(
 impl Snapshot {
     /// Returns the promises that a submission would get now.
     ///
-    /// It also returns the copy of the queue with the new jobs, and the number of the first of them, unless they wait for
+    /// `ended` has the finished jobs. It also returns the copy of the queue with the new jobs, and the number of the first of them, unless they wait for
     /// an instant or for other jobs.
     /// O(n log n) for the n jobs of its queue: its ledger and its policy are made anew from the records.
     ///
@@ -64,11 +66,12 @@ impl Snapshot {
         caller: &Caller,
         submission: &Submission,
         launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+        ended: &dyn EndedJobs,
     ) -> Result<(Quote, Option<(QueueCopy, i64)>), Problem> {
         let submission = &*self.setup.in_whole_cores(submission);
         let at = self.instant(now);
-        let records = self.records_of(now, caller, submission, launchable)?;
-        self.check_known_begin(at, &records[0])?;
+        let records = self.records_of(now, caller, submission, launchable, ended)?;
+        self.check_known_begins(at, &records)?;
         let entries = self.entries_of(&records[0].queue);
         let base = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let play = |queue, round| self.play_copy(queue, at, entries, round);
@@ -156,8 +159,23 @@ impl Snapshot {
         })
     }
 
+    /// Checks that new jobs with a deadline get windows now.
+    pub(crate) fn check_known_begins(&self, at: Time, records: &[Record]) -> Result<(), Problem> {
+        let places = records.first().and_then(Record::array_limit).map(|limit| limit.limit);
+        if let Some(limit) = places.filter(|limit| (*limit as usize) < records.len())
+            && let Some(later) = records.iter().find(|record| record.deadline.is_some())
+            && later.state != JobState::Held
+        {
+            let message = format!(
+                "only {limit} jobs of the array get their windows now, so no end by a deadline can be promised to the others"
+            );
+            return Err(refused_field("deadline", message));
+        }
+        records.iter().try_for_each(|record| self.check_known_begin(at, record))
+    }
+
     /// Checks that a job with a deadline gets a window now. A held one gets it at its release.
-    pub(crate) fn check_known_begin(&self, at: Time, record: &Record) -> Result<(), Problem> {
+    fn check_known_begin(&self, at: Time, record: &Record) -> Result<(), Problem> {
         if record.deadline.is_none() || record.state == JobState::Held || self.enters_at_once(record, at) {
             return Ok(());
         }
@@ -204,12 +222,15 @@ impl Snapshot {
         let Some(queue) = self.setup.position(&records[0].queue) else {
             return Ok(Trial { windows: vec![], system: None });
         };
-        // The jobs of an array are deferred together, and a deferred job has no window.
-        if !self.enters_at_once(&records[0], at) {
+        // A deferred job has no window.
+        let places = records[0].array_limit().map_or(u32::MAX, |limit| limit.limit);
+        let enter = records.iter().filter(|record| self.enters_at_once(record, at));
+        let enter: Vec<&Record> = enter.take(usize::try_from(places).unwrap_or(usize::MAX)).collect();
+        if enter.is_empty() {
             return Ok(Trial { windows: vec![None; records.len()], system: None });
         }
         let mut round = Round::default();
-        for (handle, record) in (base..).zip(records) {
+        for (handle, record) in (base..).zip(&enter) {
             let begin = self.earliest_begin(record, at);
             let request = record.request(&self.setup, 0, at, begin);
             round.submitted.push(miserly_core::Submission { job: JobId(handle), request });
@@ -217,7 +238,7 @@ impl Snapshot {
         let (trial, effects) = play(queue, round)?;
         let numbered = |effect: Effect| {
             let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
-            Some((records.get(nth)?.number, effect))
+            Some((enter.get(nth)?.number, effect))
         };
         let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
         let horizon = self.setup.queues[queue].policy.horizon();
@@ -226,11 +247,12 @@ impl Snapshot {
             return Err(problem.into());
         }
         let ledger = trial.queues()[0].ledger();
-        let window = |(handle, record): (u32, &Record)| {
+        let window = |(handle, record): (u32, &&Record)| {
             let promise = ledger.get(JobId(handle))?.promise?;
-            Some(record.window(now, promise.best))
+            Some((record.number, record.window(now, promise.best)))
         };
-        let windows = (base..).zip(records).map(window).collect();
+        let promised: BTreeMap<i64, Window> = (base..).zip(&enter).filter_map(window).collect();
+        let windows = records.iter().map(|record| promised.get(&record.number).copied()).collect();
         Ok(Trial { windows, system: Some(trial) })
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{OverdueCause, Phase, Submission};
+use miserly_api::model::{Exit, OverdueCause, Phase, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Credential, PromiseLog, SavedEntry, Setup, UsageLog};
+use crate::{Attempt, AttemptOutcome, Credential, PromiseLog, SavedEntry, Setup, UsageLog};
 
 /// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -45,6 +45,12 @@ pub struct Record {
     /// The unfinished jobs that have to end first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
+    /// Those of `after` that have to succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_ok: Vec<i64>,
+    /// Those of `after` that have to fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_not_ok: Vec<i64>,
     /// The state of the job.
     pub state: JobState,
     /// The user who held it, by number; `None` if it was held at its submission, or by an earlier version.
@@ -62,6 +68,9 @@ pub struct Record {
     /// The number of attempts whose command never ran.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_ran: u32,
+    /// The exit codes of the attempts that failed and after which it ran again, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retried: Vec<i32>,
     /// The first instant at which the present attempt ran, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
@@ -86,6 +95,15 @@ pub struct Record {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// The limit of an array on its jobs that run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrayLimit {
+    /// The number of the first job of the array.
+    pub(crate) array: i64,
+    /// The most jobs of the array in a ledger. A job runs only while it is there.
+    pub(crate) limit: u32,
 }
 
 /// The place of a job in an array. It is stored as a pair.
@@ -245,12 +263,15 @@ impl Record {
             begin: None,
             deadline: None,
             after: vec![],
+            after_ok: vec![],
+            after_not_ok: vec![],
             state,
             held_by: None,
             entry: None,
             run: None,
             attempts: 0,
             never_ran: 0,
+            retried: vec![],
             started: None,
             suspended_time: None,
             capacity_lost: None,
@@ -289,6 +310,20 @@ impl Record {
     /// Returns the entry in the ledger, if the job is there.
     pub(crate) fn ledger_entry(&self) -> Option<Entry> {
         self.entry.as_deref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
+    }
+
+    /// Returns the array of the job and the most jobs of it that may be in a ledger, if there is a limit.
+    pub(crate) fn array_limit(&self) -> Option<ArrayLimit> {
+        let limit = self.submission.array.as_ref()?.limit?;
+        Some(ArrayLimit { array: self.array?.first, limit })
+    }
+
+    /// Returns the exit code of an attempt if the job runs again after it.
+    pub(crate) fn failure_to_retry(&self, outcome: &AttemptOutcome) -> Option<i32> {
+        let AttemptOutcome::Ended { exit: Exit::Code(code), by: None, .. } = *outcome else { return None };
+        let retry = self.submission.retry.as_ref()?;
+        let again = self.retried.len() < usize::try_from(retry.limit).unwrap_or(usize::MAX);
+        (again && retry.admits(code)).then_some(code)
     }
 
     /// Returns the attempt that is alive.

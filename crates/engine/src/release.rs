@@ -16,7 +16,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for _ in 0..=self.dependencies.jobs().len() {
             let at = self.fresh(now)?;
             let mut round = Round::default();
-            self.update_dependencies(at, &mut round);
+            self.update_dependencies(now, at, &mut round);
             self.submit_due(at, &mut round);
             if round.is_empty() {
                 return Ok(());
@@ -27,16 +27,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
-    /// Removes finished jobs from all dependencies. Adds to the round the jobs with a changed earliest start.
-    pub(crate) fn update_dependencies(&mut self, at: Time, round: &mut Round) {
-        let (jobs, unrecorded) = (&self.jobs, &self.unrecorded);
-        let is_unfinished = |job| jobs.contains(job) || unrecorded.contains(job);
-        for (number, after) in self.dependencies.remove_finished(is_unfinished) {
-            if let Some(record) = self.jobs.get_mut(number) {
-                record.after = after;
-                self.batch.touch(number);
-            }
-        }
+    /// Removes finished jobs from all dependencies. Adds to the round the jobs that can never run, and those with a changed
+    /// earliest start.
+    pub(crate) fn update_dependencies(&mut self, now: Now, at: Time, round: &mut Round) {
+        self.resolve_dependencies(now, at, round);
         for number in self.dependencies.jobs() {
             let Some(record) = self.jobs.get(number) else { continue };
             if record.is_in_ledger() {
@@ -45,7 +39,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 if !depends {
                     self.dependencies.untrack(number);
                 }
-            } else if self.dependencies.is_blocked(number) && self.is_begin_known(record, at) {
+            } else if self.dependencies.is_blocked(number)
+                && self.is_begin_known(record, at)
+                && self.dependencies.has_place_for(record)
+            {
                 self.submit_record(at, number, round);
             }
         }
@@ -70,6 +67,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.cleanup_time = Some(self.setup.cleanup_time.ticks());
         let request = record.request(&self.setup, queue, at, begin);
         self.dependencies.untrack(number);
+        self.dependencies.take_place(record);
         if !record.after.is_empty() {
             self.dependencies.track(record);
         }

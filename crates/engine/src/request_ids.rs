@@ -21,7 +21,7 @@ pub(crate) struct RequestIds {
 }
 
 /// The jobs of a named submission: those of an array have successive numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     first: i64,
     array: Option<Array>,
@@ -32,7 +32,7 @@ impl RequestIds {
     pub(crate) fn add(&mut self, uid: u32, first: i64, submission: &Submission) {
         let Some(id) = &submission.request_id else { return };
         let key = (uid, id.clone());
-        if self.jobs.insert(key.clone(), Named { first, array: submission.array }).is_none() {
+        if self.jobs.insert(key.clone(), Named { first, array: submission.array.clone() }).is_none() {
             self.order.push_back(key);
         }
         if self.order.len() > REMEMBERED
@@ -79,7 +79,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let problem = Problem::with_field("request_id", message);
             return Err(Problem { code: ProblemCode::Conflict, job: Some(*first), ..problem });
         }
-        let indexes: Vec<Option<u32>> = array.map_or(vec![None], |array| array.indexes().map(Some).collect());
+        let indexes: Vec<Option<u32>> = match array {
+            None => vec![None],
+            Some(array) => array.indexes().into_iter().map(Some).collect(),
+        };
         let job = |(number, index)| {
             let over = Accepted { number, index, promise: None, started: true };
             self.accepted(now, number).unwrap_or(over)

@@ -147,7 +147,7 @@ impl Snapshot {
     ) -> Result<DaemonReply, Problem> {
         match request {
             DaemonRequest::Quote(submission) => {
-                self.quote(now, caller, submission, check).map(|(quote, _)| DaemonReply::Quote(quote))
+                self.quote(now, caller, submission, check, ended).map(|(quote, _)| DaemonReply::Quote(quote))
             }
             DaemonRequest::WhatIf(_) | DaemonRequest::Shadow(_) => Err(Problem::new(
                 ProblemCode::Internal,

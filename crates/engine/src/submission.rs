@@ -60,9 +60,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<Vec<Record>, RequestError> {
         let current = self.current();
         let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
-        let records = current.records_of(now, caller, submission, &check)?;
+        let records = current.records_of(now, caller, submission, &check, &self.ended_now())?;
         self.check_user_limits(caller, &records)?;
-        current.check_known_begin(at, &records[0])?;
+        current.check_known_begins(at, &records)?;
         if records.len() > 1 {
             let base = self.jobs.unused_handle();
             let play = |queue, round| self.play_trial(queue, at, round);
@@ -85,8 +85,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn enter(&mut self, at: Time, record: Record, round: &mut Round) {
         let number = record.number;
         let held = record.state == (JobState::Held);
-        let enters = !held && self.enters_at_once(&record, at);
-        if !held && !enters {
+        let enters = !held && self.enters_at_once(&record, at) && self.dependencies.has_place_for(&record);
+        let waits = !held || !record.after.is_empty();
+        if waits && !enters {
             self.dependencies.track(&record);
         }
         self.batch.touch(number);

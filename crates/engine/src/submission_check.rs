@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Problem, ProblemCode, Submission};
+use miserly_api::model::{Problem, ProblemCode, Retry, Submission};
 use miserly_core::{Kind, Span};
 use miserly_units::duration;
 
+use crate::conditions::Waits;
 use crate::stopped_queue::stopped_problem;
-use crate::{ArrayMember, Caller, JobState, Now, Queue, Record, Snapshot, submission_size};
+use crate::{ArrayMember, Caller, EndedJobs, JobState, Now, Queue, Record, Snapshot, submission_size};
 
 /// The maximum number of jobs in an array.
-const ARRAY_MOST: usize = 10_000;
+pub(crate) const ARRAY_MOST: usize = 10_000;
 
 /// The maximum size of an array's jobs in the journal, in bytes.
 const ARRAY_BYTES: usize = 256 << 20;
@@ -18,13 +19,14 @@ const ARRAY_BYTES: usize = 256 << 20;
 impl Snapshot {
     /// Checks a submission and returns the records of its jobs.
     ///
-    /// `launchable` is [`Launcher::check`](crate::Launcher::check).
+    /// `launchable` is [`Launcher::check`](crate::Launcher::check), and `ended` has the finished jobs.
     pub(crate) fn records_of(
         &self,
         now: Now,
         caller: &Caller,
         submission: &Submission,
         launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+        ended: &dyn EndedJobs,
     ) -> Result<Vec<Record>, Problem> {
         self.info.check_identity(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
@@ -37,32 +39,31 @@ impl Snapshot {
         let (time, memory) = check(queue, submission)?;
         self.check_deadline(queue, submission)?;
         let indexes = indexes_of(submission)?;
-        for other in &submission.after {
-            if *other >= self.values.next_number || *other < 1 {
-                return Err(Problem::with_field("after", format!("there is no job {other} to wait for")));
-            }
-        }
-        let after: Vec<i64> =
-            submission.after.iter().copied().filter(|other| self.is_unfinished(*other)).collect();
+        let required = self.required(caller, submission, indexes.len(), ended)?;
         let shared = Arc::new(submission.clone());
         let (name, in_queue): (Arc<str>, Arc<str>) = (name.into(), queue.name.as_str().into());
         let first = self.values.next_number;
         let state = if submission.hold { JobState::Held } else { JobState::Deferred };
-        let record = |(number, index): (i64, Option<u32>)| Record {
-            array: index.map(|index| ArrayMember { first, index }),
-            uid: caller.uid,
-            credential: caller.credential.clone(),
-            name: Arc::clone(&name),
-            queue: Arc::clone(&in_queue),
-            submitted: now.wall.as_microsecond(),
-            time: time.ticks(),
-            memory,
-            begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
-            deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
-            after: after.clone(),
-            ..Record::new(number, state.clone(), Arc::clone(&shared))
+        let record = |(number, index): (i64, Option<u32>)| {
+            let Waits { after, ok, not_ok } = required.of(index)?;
+            Ok(Record {
+                array: index.map(|index| ArrayMember { first, index }),
+                uid: caller.uid,
+                credential: caller.credential.clone(),
+                name: Arc::clone(&name),
+                queue: Arc::clone(&in_queue),
+                submitted: now.wall.as_microsecond(),
+                time: time.ticks(),
+                memory,
+                begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
+                deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
+                after: after.into_iter().collect(),
+                after_ok: ok.into_iter().collect(),
+                after_not_ok: not_ok.into_iter().collect(),
+                ..Record::new(number, state.clone(), Arc::clone(&shared))
+            })
         };
-        Ok((first..).zip(indexes).map(record).collect())
+        (first..).zip(indexes).map(record).collect()
     }
 
     /// Checks that the queue keeps deadlines, if the submission has one.
@@ -106,6 +107,13 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     if submission.cpus == 0 {
         return Err(Problem::with_field("cpus", "a job has at least one cpu"));
     }
+    if submission.retry.as_ref().is_some_and(|retry| !(1..=Retry::MOST).contains(&retry.limit)) {
+        let message = format!("a job runs again 1 to {} times", Retry::MOST);
+        return Err(Problem::with_field("retry", message));
+    }
+    if submission.tasks.is_some_and(|tasks| tasks == 0 || tasks > submission.cpus) {
+        return Err(Problem::with_field("tasks", "a job has 1 task to one for each of its cpus"));
+    }
     if submission.cpus > most.cpus_count().get() {
         let message =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
@@ -124,14 +132,17 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
 
 /// Returns the array indexes of the jobs of a submission; a single `None` without an array.
 fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
-    let Some(array) = submission.array else { return Ok(vec![None]) };
-    if array.step == 0 {
+    let Some(array) = &submission.array else { return Ok(vec![None]) };
+    if array.ranges().any(|range| range.step == 0) {
         return Err(Problem::with_field("array", "the step of an array is at least 1"));
     }
-    let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
-    if indexes.is_empty() || indexes.len() > ARRAY_MOST {
+    if array.limit == Some(0) {
+        return Err(Problem::with_field("array", "at least one job of an array runs at a time"));
+    }
+    if array.ranges().any(|range| range.first > range.last) || array.count() > ARRAY_MOST as u64 {
         return Err(Problem::with_field("array", format!("an array has 1 to {ARRAY_MOST} jobs")));
     }
+    let indexes: Vec<Option<u32>> = array.indexes().into_iter().map(Some).collect();
     // Each job of an array has a row of its own.
     let bytes = || serde_json::to_string(submission).map_or(0, |text| text.len());
     if indexes.len() > 1 && bytes().saturating_mul(indexes.len()) > ARRAY_BYTES {

@@ -46,6 +46,8 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
         ("error", optional(&submission.error), PATH, "bytes"),
         ("script", length(&submission.script), SCRIPT, "bytes"),
         ("after", submission.after.len(), AFTER, "jobs"),
+        ("retry", submission.retry.as_ref().map_or(0, |retry| retry.codes.len()), 255, "exit codes"),
+        ("conditions", submission.conditions.len(), AFTER, "jobs"),
         ("command", command, WORDS, "bytes"),
         ("environment", words(submission), WORDS, "bytes, with the command"),
     ];

@@ -88,6 +88,8 @@ impl Snapshot {
             begin: None,
             deadline: None,
             after: vec![],
+            after_ok: vec![],
+            after_not_ok: vec![],
             restartable: false,
             opportunistic: false,
             phase: Phase::Adopted { end: None, cpus: vec![] },
@@ -101,6 +103,7 @@ impl Snapshot {
             capacity_lost: None,
             attempts: 0,
             usage: None,
+            retried: vec![],
             unenforced: vec![],
         }
     }

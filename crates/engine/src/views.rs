@@ -3,6 +3,7 @@
 use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
 use miserly_core::{Entry, Expected, Kind, Pace, Span, State, Time};
 
+use crate::record::ArrayLimit;
 use crate::rounds::limit_end;
 use crate::rounds::overdue_since;
 use crate::snapshot::QueueSnapshot;
@@ -35,6 +36,8 @@ impl Snapshot {
             begin: record.begin.map(wall),
             deadline: record.deadline.map(wall),
             after: record.after.clone(),
+            after_ok: record.after_ok.clone(),
+            after_not_ok: record.after_not_ok.clone(),
             restartable: submission.restartable,
             opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
             phase: self.phase(now, record, entry.as_ref()),
@@ -47,6 +50,7 @@ impl Snapshot {
             overdue: in_ledger.and_then(|entry| overdue(now, record, entry)),
             capacity_lost: record.capacity_lost.clone(),
             attempts: record.attempts,
+            retried: record.retried.clone(),
             usage: record.usage.view(),
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
@@ -97,6 +101,10 @@ impl Snapshot {
         }
         if !record.after.is_empty() {
             why.push(WaitReason::After { jobs: record.after.clone() });
+        }
+        let deferred = record.state == JobState::Deferred && why.is_empty();
+        if let Some(ArrayLimit { limit, .. }) = record.array_limit().filter(|_| deferred) {
+            why.push(WaitReason::ArrayLimit { limit });
         }
         if let Some(entry) = entry.filter(|entry| why.is_empty() && entry.state == State::Waiting) {
             why.extend(self.lacks(record, entry));

@@ -8,7 +8,7 @@ use crate::amounts::{amounts, resources};
 use crate::quote::checked_driver;
 use crate::stopped_queue::stopped_problem;
 use crate::submission_check::refused_field;
-use crate::{Caller, Now, Queue, QueueCopy, QueueState, Snapshot};
+use crate::{Caller, EndedJobs, Now, Queue, QueueCopy, QueueState, Snapshot};
 
 /// The most jobs of a queue for which another policy is tried.
 const JOBS_MOST: usize = 2000;
@@ -41,6 +41,7 @@ impl Snapshot {
         caller: &Caller,
         question: &WhatIf,
         launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+        ended: &dyn EndedJobs,
     ) -> Result<WhatIfCopies, Problem> {
         let WhatIf { queue, job, policy, cpus, without_uid } = question;
         let given = [job.is_some(), policy.is_some(), cpus.is_some(), without_uid.is_some()];
@@ -60,7 +61,7 @@ impl Snapshot {
         let before = copy(queue, self.entries_of(&queue.name), &state)?;
         let (after, quote) = if let Some(job) = job {
             let job = Submission { queue: Some(queue.name.clone()), ..job.clone() };
-            let (quote, copy) = self.quote(now, caller, &job, launchable)?;
+            let (quote, copy) = self.quote(now, caller, &job, launchable, ended)?;
             let message = "the job would not enter its queue now: it is held, or waits for an instant or for other jobs";
             let (copy, number) = copy.ok_or_else(|| Problem::new(ProblemCode::Refused, message))?;
             (copy, Some((quote, number)))

@@ -186,13 +186,14 @@ impl EngineHandle {
             let snapshot = handle.snapshots.latest();
             let now = handle.clock.read();
             if let DaemonRequest::Quote(submission) = &request {
-                let (mut quote, copy) = snapshot.quote(now, &caller, submission, &process::check)?;
+                let (mut quote, copy) =
+                    snapshot.quote(now, &caller, submission, &process::check, &handle.ended)?;
                 let forecast = |(copy, job)| handle.forecasts.of_copy(copy, job, now.wall);
                 quote.forecast = copy.filter(|_| turn.is_some()).and_then(forecast);
                 return Ok(DaemonReply::Quote(quote));
             }
             if let DaemonRequest::WhatIf(question) = &request {
-                let copies = snapshot.what_if(now, &caller, question, &process::check)?;
+                let copies = snapshot.what_if(now, &caller, question, &process::check, &handle.ended)?;
                 let answer = handle.forecasts.answer(copies, now.wall)?;
                 return Ok(DaemonReply::WhatIf(Box::new(answer)));
             }

@@ -283,6 +283,11 @@ pub enum Cause {
         /// The other jobs.
         jobs: Vec<i64>,
     },
+    /// As many jobs of its array as may run at the same time have begun or have a promise.
+    ArrayLimit {
+        /// The number of these jobs.
+        limit: u32,
+    },
     /// Too few processors are free.
     Cpus {
         /// The number that is missing.

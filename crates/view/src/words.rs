@@ -87,6 +87,12 @@ impl<'a> Sentences<'a> {
             Cause::Held => "held until it is released".to_owned(),
             Cause::Begin { at } => format!("may not start before {}", self.text(*at)),
             Cause::After { jobs } => format!("waits for the end of {}", numbered(jobs)),
+            Cause::ArrayLimit { limit } => {
+                format!(
+                    "waits for a place in its array, of which at most {} run at the same time",
+                    counted(u64::from(*limit), "job")
+                )
+            }
             Cause::Cpus { missing } => {
                 format!("waits for {}{}", counted(*missing, "processor"), self.holders(job, *missing))
             }

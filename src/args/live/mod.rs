@@ -11,7 +11,7 @@ mod usage;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_api::submit::length_of_time;
+use miserly_api::submit::{JobRange, jobs, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
@@ -27,24 +27,25 @@ pub(crate) struct DaemonArgs {
     pub(crate) socket: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct JobArgs {
-    /// The job number
-    #[arg(value_parser = job())]
-    pub(crate) job: i64,
+/// Jobs in one argument, with commas between them.
+#[derive(Clone, Debug)]
+pub(crate) struct JobList(Vec<JobRange>);
 
-    /// Prints JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+impl JobList {
+    /// Returns the jobs of several arguments.
+    pub(crate) fn all(lists: &[JobList]) -> Vec<JobRange> {
+        lists.iter().flat_map(|JobList(ranges)| ranges).copied().collect()
+    }
+}
 
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArgs,
+fn job_list(text: &str) -> Result<JobList, String> {
+    jobs(text).map(JobList)
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) job: JobArgs,
+    pub(crate) jobs: JobsArgs,
 
     /// Prints everything: all promises, attempts and what is not enforced, with dates and seconds
     #[arg(long, short, conflicts_with = "json")]
@@ -53,9 +54,9 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// The job numbers
-    #[arg(value_name = "JOB", required = true, value_parser = job())]
-    pub(crate) jobs: Vec<i64>,
+    /// The job numbers, and ranges such as 10-20; numbers without a job in a range are skipped
+    #[arg(value_name = "JOB", required = true, value_parser = job_list)]
+    pub(crate) jobs: Vec<JobList>,
 
     /// Prints JSON
     #[arg(long)]
@@ -87,21 +88,29 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
-    #[command(flatten)]
-    pub(crate) job: JobArgs,
+    /// The job numbers, and ranges such as 10-20; numbers without an unfinished job in a range are skipped
+    #[arg(value_name = "JOB", required = true, num_args = 1.., value_parser = job_list)]
+    pub(crate) jobs: Vec<JobList>,
 
     /// The added time: seconds, or 90min, 12h, 7d
     #[arg(value_name = "TIME", value_parser = length_of_time)]
     pub(crate) by: u64,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The job number
-    #[arg(value_parser = job())]
-    pub(crate) job: i64,
+    /// The job numbers, and ranges such as 10-20; numbers without a job in a range are skipped
+    #[arg(value_name = "JOB", required = true, value_parser = job_list)]
+    pub(crate) jobs: Vec<JobList>,
 
-    /// Continues until the job has ended
+    /// Continues until the job has ended; with one job only
     #[arg(long, short)]
     pub(crate) follow: bool,
 
@@ -179,8 +188,8 @@ impl Command {
             Command::WaitOf(args) => args.json && args.daemon.is_some(),
             Command::Queue(args) => args.json,
             Command::Usage(args) => args.json,
-            Command::Show(ShowArgs { job: JobArgs { json, .. }, .. })
-            | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,
+            Command::Show(ShowArgs { jobs, .. }) => jobs.json,
+            Command::Extend(args) => args.json,
             Command::Wait(args) | Command::Release(args) => args.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.jobs.json,

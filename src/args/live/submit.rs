@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use miserly_api::model::Array;
+use miserly_api::model::{Array, Condition, Retry};
 use miserly_api::submit::{
-    Export, Memory, SubmitOptions, array, instant, job_numbers, length_of_time, memory,
+    Export, Memory, SubmitOptions, after, array, instant, length_of_time, memory, retry,
 };
 
 use super::DaemonArgs;
@@ -17,8 +17,18 @@ use super::DaemonArgs;
 pub(crate) struct SubmitArgs {
     /// The program or script, and its arguments; - is a script on standard input. Options on the command line override the
     /// #MISERLY and #SBATCH lines of a script (a file that begins with #!)
-    #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
+    #[arg(
+        value_name = "PROGRAM",
+        required_unless_present = "wrap",
+        conflicts_with = "wrap",
+        num_args = 1..,
+        trailing_var_arg = true
+    )]
     pub(crate) command: Vec<OsString>,
+
+    /// Runs this command of a shell in place of a program
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) wrap: Option<String>,
 
     /// Waits until the job has ended and exits with its exit code
     #[arg(long, conflicts_with = "quote")]
@@ -57,47 +67,54 @@ pub(crate) struct OptionArgs {
     pub(crate) cpus: Option<u64>,
 
     /// The memory of the job, such as 512MiB or 8GiB [default: from the queue]
-    #[arg(long, short, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, short, visible_alias = "mem", value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<u64>,
 
     /// The memory for each processor, such as 512MiB or 8GiB
-    #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "memory")]
+    #[arg(long, visible_alias = "mem-per-cpu", value_name = "SIZE", value_parser = memory, conflicts_with = "memory")]
     pub(crate) memory_per_cpu: Option<u64>,
 
     /// The queue [default: the first one]
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE")]
     pub(crate) queue: Option<String>,
 
     /// The job name [default: the name of the program]
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, visible_short_alias = 'J', visible_alias = "job-name", value_name = "NAME")]
     pub(crate) name: Option<String>,
 
     /// The earliest start: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow
-    #[arg(long, value_name = "WHEN", value_parser = when)]
+    #[arg(long, visible_short_alias = 'b', value_name = "WHEN", value_parser = when)]
     pub(crate) begin: Option<Timestamp>,
 
     /// The latest end, in the notation of --begin; the job is refused if it cannot end by then
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub(crate) deadline: Option<Timestamp>,
 
-    /// The jobs that must end first, with any result
-    #[arg(long, value_name = "JOB,...", value_parser = jobs)]
-    pub(crate) after: Option<JobNumbers>,
+    /// The jobs that must end first: 12,13 with any result, ok:12 with success, notok:12 with failure, each-ok:ARRAY with
+    /// success of the job with the same index; ok:name=NAME takes the newest job of that name. Kinds can be mixed, such as
+    /// ok:12,13,notok:14. The notation of sbatch (afterok:12:13) works, too
+    #[arg(long, visible_alias = "dependency", value_name = "CONDITIONS", value_parser = conditions)]
+    pub(crate) after: Option<Conditions>,
 
-    /// The indices of an array, such as 0-15 or 0-15:4; each job gets its index in MISERLY_ARRAY_INDEX
-    #[arg(long, short, value_name = "RANGE", value_parser = array)]
+    /// The indices of an array, such as 0-15, 0-15:4 or 1,3,5-9; with %4, at most 4 of its jobs run at the same time. Each
+    /// job gets its index in MISERLY_ARRAY_INDEX
+    #[arg(long, short, value_name = "INDICES", value_parser = array)]
     pub(crate) array: Option<Array>,
 
     /// Lets the scheduler stop the job and start it again from the beginning
-    #[arg(long)]
+    #[arg(long, visible_alias = "requeue")]
     pub(crate) restartable: bool,
+
+    /// Runs the job again after a failure, at most N times; with N:75,111 only after these exit codes
+    #[arg(long, value_name = "N[:CODE,...]", value_parser = retry)]
+    pub(crate) retry: Option<Retry>,
 
     /// Runs the job in its window only, not ahead of its promised start
     #[arg(long)]
     pub(crate) no_opportunistic: bool,
 
     /// Holds the job until it is released
-    #[arg(long)]
+    #[arg(long, visible_short_alias = 'H')]
     pub(crate) hold: bool,
 
     /// The output file; %j is the job number, %A the array number, %a the array index, %x the job name
@@ -109,7 +126,7 @@ pub(crate) struct OptionArgs {
     pub(crate) error: Option<PathBuf>,
 
     /// The working folder of the job [default: the current folder]
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, visible_short_alias = 'D', visible_alias = "chdir", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
     /// The environment of the job: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas [default: ALL]
@@ -117,9 +134,9 @@ pub(crate) struct OptionArgs {
     pub(crate) export: Option<Export>,
 }
 
-/// The numbers of jobs. A newtype, because clap would make a repeated option of a plain vector.
+/// Conditions on other jobs. A newtype, because clap would make a repeated option of a plain vector.
 #[derive(Clone, Debug)]
-pub(crate) struct JobNumbers(Vec<i64>);
+pub(crate) struct Conditions(Vec<Condition>);
 
 impl OptionArgs {
     /// Returns the given options.
@@ -128,6 +145,7 @@ impl OptionArgs {
         // A missing flag leaves the setting to the script.
         let flag = |set: bool| set.then_some(true);
         SubmitOptions {
+            tasks: None,
             name: self.name.clone(),
             cpus: self.cpus,
             memory: self.memory.map(Memory::Job).or(per_cpu),
@@ -135,9 +153,10 @@ impl OptionArgs {
             queue: self.queue.clone(),
             begin: self.begin,
             deadline: self.deadline,
-            after: self.after.clone().map(|JobNumbers(jobs)| jobs),
-            array: self.array,
+            after: self.after.clone().map(|Conditions(conditions)| conditions),
+            array: self.array.clone(),
             restartable: flag(self.restartable),
+            retry: self.retry.clone(),
             no_opportunistic: flag(self.no_opportunistic),
             hold: flag(self.hold),
             output: self.output.clone(),
@@ -152,6 +171,6 @@ pub(crate) fn when(text: &str) -> Result<Timestamp, String> {
     instant(text, &Zoned::now())
 }
 
-fn jobs(text: &str) -> Result<JobNumbers, String> {
-    job_numbers(text).map(JobNumbers)
+fn conditions(text: &str) -> Result<Conditions, String> {
+    after(text).map(Conditions)
 }

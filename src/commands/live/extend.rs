@@ -1,17 +1,22 @@
-//! `miserly extend`: a longer window, if no promise breaks.
+//! `miserly extend`: longer windows, if no promise breaks.
 
 use std::process::ExitCode;
 
+use super::job_lists::{self, Scope};
+use super::job_requests::one_or_each;
 use super::show::summary;
 use super::text::Instants;
 use super::{client, print_answer};
-use crate::args::ExtendArgs;
+use crate::args::{ExtendArgs, JobList};
 
 pub(crate) fn run(args: &ExtendArgs) -> anyhow::Result<ExitCode> {
-    // At most 10^10, which a double holds exactly.
-    let job = client(&args.job.daemon)?.extend(args.job.job, args.by as f64)?;
-    print_answer(args.job.json, &job, || {
-        format!("job {}: {}\n", job.number, summary(&job, Instants::short()))
-    })?;
-    Ok(ExitCode::SUCCESS)
+    let client = client(&args.daemon)?;
+    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.json)?;
+    one_or_each(&numbers, args.json, |job| {
+        // At most 10^10, which a double holds exactly.
+        let job = client.extend(job, args.by as f64)?;
+        print_answer(args.json, &job, || {
+            format!("job {}: {}\n", job.number, summary(&job, Instants::short()))
+        })
+    })
 }

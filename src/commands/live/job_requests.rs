@@ -5,49 +5,76 @@ use std::process::ExitCode;
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::JobIds;
 
+use super::job_lists::{self, Scope};
 use super::text::jobs;
 use super::{client, print_answer};
-use crate::args::{CancelArgs, JobsArgs, TakeBackArgs};
+use crate::args::{CancelArgs, JobList, JobsArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
-    each(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
+    requests(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
 }
 
 pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
-    each(&args.jobs, "held", |client, job| client.hold(job, args.move_promises))
+    requests(&args.jobs, "held", |client, job| client.hold(job, args.move_promises))
 }
 
 pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    each(args, "released", Client::release)
+    requests(args, "released", Client::release)
 }
 
 pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
-    each(&args.jobs, "requeued", |client, job| client.requeue(job, args.move_promises))
+    requests(&args.jobs, "requeued", |client, job| client.requeue(job, args.move_promises))
 }
 
 /// Sends the request for each job. A refusal does not stop the others, but the command fails.
-fn each(
+fn requests(
     args: &JobsArgs,
     done: &str,
     request: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
 ) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
-    let (mut handed, mut code) = (Vec::new(), ExitCode::SUCCESS);
-    for &job in &args.jobs {
-        match request(&client, job) {
-            Ok(those) => handed.extend(those.jobs),
-            Err(error @ ClientError::Refused(_)) => {
-                print_failure(args.json, Some(job), &error.into());
-                code = ExitCode::from(1);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.json)?;
+    let mut handed = Vec::new();
+    let code = each(&numbers, args.json, |job| {
+        handed.extend(request(&client, job)?.jobs);
+        Ok(())
+    })?;
     if args.json || !handed.is_empty() {
         let word = if handed.len() == 1 { "job" } else { "jobs" };
         let shown = format!("{word} {}: {done}\n", jobs(&handed));
         print_answer(args.json, &JobIds { jobs: handed }, || shown)?;
+    }
+    Ok(code)
+}
+
+/// Calls `request` for each of some jobs. The failure of a single one is that of the command; else as [`each`].
+pub(super) fn one_or_each(
+    jobs: &[i64],
+    json: bool,
+    mut request: impl FnMut(i64) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let [job] = jobs else { return each(jobs, json, request) };
+    request(*job)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Calls `request` for each of some jobs. A refusal does not stop the others, but the command fails.
+fn each(
+    jobs: &[i64],
+    json: bool,
+    mut request: impl FnMut(i64) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for &job in jobs {
+        match request(job) {
+            Ok(()) => {}
+            Err(error) if matches!(error.downcast_ref(), Some(ClientError::Refused(_))) => {
+                print_failure(json, Some(job), &error);
+                code = ExitCode::from(1);
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(code)
 }

@@ -15,22 +15,48 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::client;
-use crate::args::LogsArgs;
+use super::client as client_of;
+use super::job_lists::{self, Scope};
+use crate::args::{JobList, LogsArgs};
 use crate::colour::message_head;
+use crate::failure::print_failure;
+use crate::output::print;
 
 pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
-    let client = client(&args.daemon)?;
-    let job = client.job(args.job)?;
+    let client = client_of(&args.daemon)?;
+    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::All, false)?;
+    if let [job] = numbers[..] {
+        return logs(client, args, job);
+    }
+    if args.follow {
+        bail!("--follow: give one job, not {}", numbers.len());
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (nth, job) in numbers.into_iter().enumerate() {
+        let gap = if nth > 0 { "\n" } else { "" };
+        print(&format!("{gap}==> job {job} <==\n"))?;
+        let client = client_of(&args.daemon)?;
+        match logs(client, args, job) {
+            Ok(one) if one == ExitCode::SUCCESS => {}
+            Ok(_) => code = ExitCode::from(1),
+            Err(error) => {
+                print_failure(false, Some(job), &error);
+                code = ExitCode::from(1);
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Prints the output of one job.
+fn logs(client: Client, args: &LogsArgs, number: i64) -> anyhow::Result<ExitCode> {
+    let job = client.job(number)?;
     let Some(path) = (if args.error { job.error } else { job.output }) else {
-        bail!(
-            "job {} is another user's; only that user, root and the daemon's user read its output",
-            args.job
-        )
+        bail!("job {number} is another user's; only that user, root and the daemon's user read its output")
     };
     let mut output = Output::new(path);
     if args.follow {
-        follow(client, args.job, &mut output)?;
+        follow(client, number, &mut output)?;
     } else if !output.pass_on()? {
         let state = if matches!(job.phase, Phase::Held | Phase::Queued) {
             "it has not started"
@@ -38,7 +64,7 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
             "the file is gone"
         };
         let (error, path) = (message_head("error"), output.path.display());
-        note!("{error} job {}: there is no {path}: {state}", args.job);
+        note!("{error} job {number}: there is no {path}: {state}");
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)

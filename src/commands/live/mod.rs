@@ -33,6 +33,8 @@ mod logs;
 
 mod job_requests;
 
+mod job_lists;
+
 mod extend;
 
 mod wait;

@@ -13,7 +13,7 @@ const USUAL: &str = "/bin:/usr/bin";
 /// Rejects a job that could only fail. A held job, or one with dependencies, is not checked: its
 /// files may be created by then.
 pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
-    if job.hold || !job.after.is_empty() {
+    if job.hold || !job.after.is_empty() || !job.conditions.is_empty() {
         return Ok(());
     }
     ensure!(job.directory.is_dir(), "--directory {}: the folder does not exist", job.directory.display());

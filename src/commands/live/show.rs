@@ -1,7 +1,9 @@
 //! `miserly show`: a job's state, its promise, and the reasons why it waits.
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use miserly_api::client::find;
@@ -11,33 +13,45 @@ use miserly_api::model::{
 };
 use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
-use miserly_view::Sentences;
+use miserly_view::{Facts, Sentences};
 
+use super::job_lists::{self, Scope};
+use super::job_requests::one_or_each;
 use super::text::{Instants, counted, jobs, numbers, plain};
 use super::{client, print_answer};
-use crate::args::{DaemonArgs, JobArgs, ShowArgs};
+use crate::args::{DaemonArgs, JobList, JobsArgs, ShowArgs};
 
 pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let ShowArgs { job: JobArgs { job, json, daemon }, long } = args;
-    let job = client(daemon)?.job(*job)?;
-    let sentence = if *json || *long || !waits(&job) { None } else { sentence(daemon, job.number) };
+    let ShowArgs { jobs: JobsArgs { jobs, json, daemon }, long } = args;
+    let client = client(daemon)?;
+    let numbers = job_lists::numbers(&client, &JobList::all(jobs), Scope::All, *json)?;
     let instants = Instants { now: Timestamp::now(), exact: *long };
-    print_answer(*json, &job, || shown(&job, sentence.as_deref(), instants))?;
-    Ok(ExitCode::SUCCESS)
+    let facts = OnceCell::new();
+    one_or_each(&numbers, *json, |job| {
+        let job = client.job(job)?;
+        let asked = !*json && !*long && waits(&job);
+        let facts = if asked { facts.get_or_init(|| facts_of(daemon)).as_deref() } else { None };
+        let sentence = facts.and_then(|facts| sentence(facts, job.number));
+        print_answer(*json, &job, || shown(&job, sentence.as_deref(), instants))
+    })
 }
 
 fn waits(job: &JobView) -> bool {
     !is_over(&job.phase) && !job.reasons.is_empty()
 }
 
+/// Returns the facts of the live views, if the daemon can still be asked.
+fn facts_of(daemon: &DaemonArgs) -> Option<Arc<Facts>> {
+    let following = follow(find(daemon.socket.as_deref()).ok()?).ok()?;
+    Some(following.board().latest().facts)
+}
+
 /// Returns the sentence of the live views on a job: its start, and which jobs it waits for until when.
 ///
-/// Returns `None` if the daemon cannot be asked any more. The reasons in the job are a part of it.
-fn sentence(daemon: &DaemonArgs, number: i64) -> Option<String> {
-    let following = follow(find(daemon.socket.as_deref()).ok()?).ok()?;
-    let latest = following.board().latest();
-    let job = latest.facts.jobs.iter().find(|job| job.number == number)?;
-    Some(Sentences::new(&latest.facts).sentence(job))
+/// It has the reasons of the job.
+fn sentence(facts: &Facts, number: i64) -> Option<String> {
+    let job = facts.jobs.iter().find(|job| job.number == number)?;
+    Some(Sentences::new(facts).sentence(job))
 }
 
 /// Returns what there is to say on a job. With short instants it leaves out what is seldom wanted.
@@ -94,6 +108,13 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if job.attempts > 1 {
         line("attempts", &job.attempts.to_string());
     }
+    if !job.retried.is_empty() {
+        let codes: Vec<String> = job.retried.iter().map(i32::to_string).collect();
+        line(
+            "retried",
+            &format!("after exit {} {}", if codes.len() == 1 { "code" } else { "codes" }, codes.join(", ")),
+        );
+    }
     if let Some(used) = &job.usage {
         line("used", &usage(&used.total));
         if let Some(efficiency) = efficiency(job, &used.total) {
@@ -116,6 +137,8 @@ fn no_promise(job: &JobView) -> &'static str {
         "no start: the job is held"
     } else if has(|reason| matches!(reason, WaitReason::After { .. })) {
         "no start yet: the end of the jobs before it is not known"
+    } else if has(|reason| matches!(reason, WaitReason::ArrayLimit { .. })) {
+        "no start yet: it waits for a place in its array"
     } else {
         "no start: its queue promises none to this job"
     }
@@ -305,6 +328,7 @@ const fn failure(why: Failure) -> &'static str {
         Failure::Output => "its output cannot be opened",
         Failure::Program => "the program does not exist or is not executable",
         Failure::Refused => "the policy of its queue rejects it",
+        Failure::Dependency => "a job that it waits for did not end as required",
         Failure::System => "the system rejected the call",
     }
 }
@@ -360,6 +384,7 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
         PromiseChangeReason::Stopped => "its queue was stopped after a mistake of its policy",
         PromiseChangeReason::Held => "the job was held",
         PromiseChangeReason::Released => "the job was released",
+        PromiseChangeReason::Retried => "the job failed, and runs again",
         PromiseChangeReason::Requeued => "its user requested another run",
     }
 }
@@ -370,6 +395,9 @@ fn why(why: &WaitReason, instants: Instants) -> String {
         WaitReason::Begin { at } => format!("its earliest start is {}", instants.text(*at)),
         WaitReason::After { jobs: others } => {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
+        }
+        WaitReason::ArrayLimit { limit } => {
+            format!("at most {} of its array may run at the same time", counted(u64::from(*limit), "job"))
         }
         WaitReason::Resources { kind, requested, free } if kind == "memory" => {
             format!("it requests {} of memory; {} are free", memory(*requested), memory(*free))
@@ -393,6 +421,11 @@ fn request(job: &JobView, instants: Instants) -> String {
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));
     if !job.after.is_empty() {
         parts.push(format!("after {}", jobs(&job.after)));
+    }
+    for (others, end) in [(&job.after_ok, "success"), (&job.after_not_ok, "failure")] {
+        if !others.is_empty() {
+            parts.push(format!("only after the {end} of {}", jobs(others)));
+        }
     }
     if job.restartable {
         parts.push("restartable".to_owned());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_api::model::{RawVariable, Submission, program_name};
+use miserly_api::model::{Condition, RawVariable, Submission, When, program_name};
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
@@ -23,15 +23,41 @@ const LARGEST: u64 = 2 << 20;
 /// Returns the submission. The options are those of the command line, else of the script, else the
 /// defaults.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
+    let options = args.options.options();
+    check_letters(&options, args)?;
+    if let Some(command) = &args.wrap {
+        return build(options, vec![], Some(format!("#!/bin/sh\n{command}\n")), Some("wrap".to_owned()));
+    }
     let Some((program, arguments)) = args.command.split_first() else {
         bail!("no program or script is given")
     };
-    let options = args.options.options();
     let Some(script) = script(Path::new(program))? else {
         return build(options, texts(&args.command)?, None, None);
     };
     let options = options.or(read_directives(program, &script)?);
     build(options, texts(arguments)?, Some(script), Some(script_name(program)))
+}
+
+/// Finds letters of options that mean something else to sbatch.
+fn check_letters(options: &SubmitOptions, args: &SubmitArgs) -> anyhow::Result<()> {
+    let directory = options
+        .directory
+        .as_deref()
+        .and_then(Path::to_str)
+        .filter(|text| *text == "singleton" || (text.starts_with("after") && text.contains(':')));
+    if let Some(text) = directory.filter(|text| !Path::new(text).exists()) {
+        bail!("-d {text}: -d is the working folder here; for conditions on other jobs write --after {text}");
+    }
+    let is_number = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(name) = options.name.as_deref().filter(is_number)
+        && !args.json
+    {
+        let warning = message_head("warning");
+        note!(
+            "{warning} -n {name}: the name of the job is {name}; for {name} processors write --cpus {name}"
+        );
+    }
+    Ok(())
 }
 
 /// Returns the name of a script's job.
@@ -66,6 +92,7 @@ fn build(
     let memory =
         options.memory.map(|memory| memory.of_job(cpus).context("the memory exceeds the largest number"));
     let (surroundings, raw) = environment();
+    let (after, conditions) = split(options.after.unwrap_or_default());
     Ok(Submission {
         command,
         script,
@@ -80,15 +107,19 @@ fn build(
             None => surroundings,
         },
         cpus,
+        // With fewer processors than tasks, the tasks of the script are not those of the job.
+        tasks: options.tasks.filter(|tasks| *tasks <= cpus),
         memory: memory.transpose()?,
         // At most 10^10, which a double holds exactly.
         time: time as f64,
         queue: options.queue,
         begin: options.begin,
         deadline: options.deadline,
-        after: options.after.unwrap_or_default(),
+        after,
+        conditions,
         array: options.array,
         restartable: options.restartable.unwrap_or_default(),
+        retry: options.retry,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
         output: options.output.map(|path| utf8(path, "--output")).transpose()?,
@@ -96,6 +127,18 @@ fn build(
         umask: umask(),
         request_id: None,
     })
+}
+
+/// Returns the numbers of jobs of which any end counts, and all other conditions.
+fn split(conditions: Vec<Condition>) -> (Vec<i64>, Vec<Condition>) {
+    let (mut after, mut others) = (vec![], vec![]);
+    for condition in conditions {
+        match condition {
+            Condition { when: When::Any, job: Some(job), index: None, name: None } => after.push(job),
+            other => others.push(other),
+        }
+    }
+    (after, others)
 }
 
 /// Returns an argument of the program that looks like the time limit of the job.

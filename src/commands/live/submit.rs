@@ -58,7 +58,7 @@ fn prospect_text(job: &Accepted) -> String {
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised_text(window),
         (None, false) => {
-            "waits without a promise: it is held or waits for another job, or the queue makes no promises"
+            "waits without a promise: it is held, waits for another job or for a place in its array, or the queue makes no promises"
                 .to_owned()
         }
     }

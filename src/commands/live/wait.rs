@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use miserly_api::client::Client;
 use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 
+use super::job_lists::{self, Scope};
 use super::show::ended_text;
 use super::text::Instants;
 use super::{UNKNOWN, client, print_answer};
-use crate::args::JobsArgs;
+use crate::args::{JobList, JobsArgs};
 use crate::failure::print_failure;
 
 /// The exit code of a job that reached its time limit, as that of timeout(1).
@@ -16,7 +17,8 @@ const OVERRUN: u8 = 124;
 
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
-    Ok(await_all(&client, &args.jobs, args.json, |job| {
+    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::All, args.json)?;
+    Ok(await_all(&client, &numbers, args.json, |job| {
         print_answer(args.json, job, || {
             format!("job {}: {}\n", job.number, ended_text(&job.phase, Instants::exact()))
         })
@@ -106,6 +108,7 @@ mod tests {
         check(&killed(KilledBy::Memory, Some(Exit::Code(1))), 137);
         check(&failed(Failure::Program), 127);
         check(&failed(Failure::Output), 126);
+        check(&failed(Failure::Dependency), 126);
         check(&Phase::Lost { at, why: LostBy::Shim }, 125);
     }
 }

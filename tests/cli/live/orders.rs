@@ -122,7 +122,7 @@ fn refusals_have_their_codes() {
     daemon.fails("show 2", 1, "for a reason");
     daemon.fails("show 3", 1, "does not speak as this version");
     daemon.fails("show 4", 1, "does not speak as this version");
-    daemon.fails("show 0", 2, "0 is not in");
+    daemon.fails("show 0", 2, "write the numbers of jobs");
 }
 
 #[test]
@@ -152,4 +152,56 @@ fn without_a_daemon_every_command_says_so() {
         assert_eq!(run.stderr.lines().count(), 1, "{line}: {}", run.stderr);
     }
     assert_eq!(lab.run("wait 1 --socket nowhere").code, Some(125));
+}
+
+/// A page of the jobs with numbers above `after`.
+fn page(after: i64, all: bool, numbers: &[i64]) -> (String, u16, Value) {
+    let jobs: Vec<Value> = numbers.iter().map(|number| job(*number, &json!({}))).collect();
+    (format!("GET /v1/jobs?all={all}&limit=10000&after={after}"), 200, json!(jobs))
+}
+
+#[test]
+fn ranges_of_jobs() {
+    let (unfinished, status, jobs) = page(9, false, &[10, 12, 31]);
+    let daemon = Daemon::new(&[
+        (&unfinished, status, jobs),
+        ("GET /v1/jobs?all=false&limit=10000&after=39", 200, json!([])),
+        ("POST /v1/jobs/10/hold", 200, json!({"jobs": [10]})),
+        ("POST /v1/jobs/12/hold", 200, json!({"jobs": [12]})),
+        ("POST /v1/jobs/25/hold", 200, json!({"jobs": [25]})),
+    ]);
+    let run = daemon.run("hold 10-20 25,12");
+    let note = "note: 10-20: skipped 9 numbers without an unfinished job\n";
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.stderr.as_str()),
+        (Some(0), "jobs 10, 12, 25: held\n", note)
+    );
+    let run = daemon.run("hold 40-50");
+    let error = "error: there is no unfinished job from 40 to 50\n";
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), error));
+    for command in ["cancel", "hold", "release", "requeue", "show", "logs", "wait"] {
+        daemon.fails(&format!("{command} 20-10"), 2, "write the numbers of jobs");
+    }
+    daemon.fails("extend 20-10 5m", 2, "write the numbers of jobs");
+    daemon.fails("cancel 1-2000000", 2, "a range has at most 1000000 numbers");
+    daemon.fails("extend 12", 2, "<TIME>");
+}
+
+#[test]
+fn several_jobs_are_shown_and_extended() {
+    let (unfinished, status, jobs) = page(4, false, &[5, 6]);
+    let (all, _, ended) = page(4, true, &[5, 6]);
+    let daemon = Daemon::new(&[
+        (&unfinished, status, jobs),
+        (&all, status, ended),
+        ("GET /v1/jobs/5", 200, job(5, &json!({}))),
+        ("GET /v1/jobs/6", 200, job(6, &json!({}))),
+        ("POST /v1/jobs/5/extend", 200, job(5, &json!({}))),
+        ("POST /v1/jobs/6/extend", 409, json!({"code": "conflict", "message": "no"})),
+    ]);
+    let text = daemon.stdout("show 5-6");
+    assert!(text.contains("job 5: ") && text.contains("job 6: "), "{text}");
+    let run = daemon.run("extend 5-6 5m");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), "error: job 6: no\n"));
+    assert!(run.stdout.starts_with("job 5: "), "{}", run.stdout);
 }

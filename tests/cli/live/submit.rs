@@ -240,3 +240,77 @@ fn each_submission_has_a_name_of_its_own() {
     assert!(names.iter().all(|name| name.as_ref().is_some_and(|name| name.len() == 32)), "{names:?}");
     assert_ne!(names[0], names[1]);
 }
+
+#[test]
+fn conditions_and_limits() {
+    let daemon = accepting();
+    let body =
+        submitted(&daemon, "submit -t 1s --after 3,ok:4,name=a,each-ok:5 -a 1,3,5-9:2%4 --retry 2:75 true");
+    let expect = json!({
+        "after": [3],
+        "conditions": [
+            {"when": "ok", "job": 4}, {"when": "ok", "name": "a"}, {"when": "each_ok", "job": 5},
+        ],
+        "array": {
+            "first": 1, "last": 1, "step": 1, "limit": 4,
+            "more": [{"first": 3, "last": 3, "step": 1}, {"first": 5, "last": 9, "step": 2}],
+        },
+        "retry": {"limit": 2, "codes": [75]},
+    });
+    for (key, value) in expect.as_object().expect("an object") {
+        assert_eq!(&body[key], value, "{key}");
+    }
+    let body = submitted(&daemon, "submit -t 1s --dependency afterok:4:5,afterany:6 true");
+    assert_eq!(body["after"], json!([6]));
+    assert_eq!(body["conditions"], json!([{"when": "ok", "job": 4}, {"when": "ok", "job": 5}]));
+    daemon.fails("submit -t 1s --after maybe:3 true", 2, "write any:JOB, ok:JOB, notok:JOB or each-ok:ARRAY");
+    daemon.fails("submit -t 1s --dependency singleton true", 2, "name=NAME");
+    daemon.fails("submit -t 1s -a 1-5%0 true", 2, "%N");
+    daemon.fails("submit -t 1s --retry 0 true", 2, "exit codes");
+}
+
+#[test]
+fn options_of_sbatch() {
+    let daemon = accepting();
+    let body = submitted(&daemon, "submit -J n -p q --mem 1G -t 1s -D /tmp -H -b +2h --requeue true");
+    let expect = json!({
+        "name": "n", "queue": "q", "memory": 1 << 30, "directory": "/tmp", "hold": true, "restartable": true,
+    });
+    for (key, value) in expect.as_object().expect("an object") {
+        assert_eq!(&body[key], value, "{key}");
+    }
+    let body = daemon.command("submit -t 1s --wrap").arg("echo $A | cat").output().expect("a program");
+    assert!(body.status.success(), "{body:?}");
+    let body = daemon.requests().pop().expect("a submission").1;
+    assert_eq!((&body["script"], &body["name"]), (&json!("#!/bin/sh\necho $A | cat\n"), &json!("wrap")));
+    assert_eq!(body["command"], json!([]));
+    for (option, own) in [
+        ("--ntasks=4", "in place of '--ntasks' of sbatch, write --cpus"),
+        ("-N2", "in place of '-N' of sbatch, write nothing: a job runs on one machine"),
+        ("--parsable", "write --quiet"),
+        ("--test-only", "write --quote"),
+        ("--gres=gpu:1", "write nothing: there is no such option"),
+        ("--no-requeue", "write nothing: a job runs once"),
+    ] {
+        daemon.fails(&format!("submit -t 1s {option} true"), 2, own);
+    }
+    daemon.fails("submit -t 1s -d afterok:12 true", 2, "write --after afterok:12");
+    daemon.fails("submit -t 1s --wrap true true", 2, "cannot be used with");
+    daemon.fails("submit -t 1s --wrp true", 2, "a similar argument exists: '--wrap'");
+    daemon.fails("submit -t 1s", 2, "<PROGRAM>");
+    let run = daemon.run("submit -t 1s -n 4 -c 1 true");
+    assert!(run.stderr.contains("for 4 processors write --cpus 4"), "{}", run.stderr);
+}
+
+#[test]
+fn tasks_of_a_script() {
+    let daemon = accepting();
+    daemon
+        .lab
+        .write("job.sh", "#!/bin/sh\n#SBATCH -n 4 -c 2 -t 1\n#SBATCH -d afternotok:7 --array=0-9%2\ntrue\n");
+    let body = submitted(&daemon, "submit job.sh");
+    assert_eq!((&body["cpus"], &body["tasks"]), (&json!(8), &json!(4)));
+    assert_eq!(body["conditions"], json!([{"when": "not_ok", "job": 7}]));
+    assert_eq!(body["array"], json!({"first": 0, "last": 9, "step": 1, "limit": 2}));
+    assert_eq!(submitted(&daemon, "submit -c 2 job.sh").get("tasks"), None);
+}

@@ -63,6 +63,12 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub after: Vec<i64>,
+    /// Those of `after` that have to succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_ok: Vec<i64>,
+    /// Those of `after` that have to fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_not_ok: Vec<i64>,
     /// Whether its work may be lost and repeated.
     pub restartable: bool,
     /// Whether it may run on idle resources before its start.
@@ -96,6 +102,9 @@ pub struct JobView {
     pub capacity_lost: Option<String>,
     /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
+    /// The exit codes of the attempts that failed and after which it ran again, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retried: Vec<i32>,
     /// The resources that its ended attempts used; absent if none has ended, in lists that were not requested with details,
     /// and for users other than the job's, root and the daemon's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,6 +337,8 @@ pub enum Failure {
     Program,
     /// The queue's policy will never start it.
     Refused,
+    /// A job that it waits for has not ended as required.
+    Dependency,
     /// Any other failure.
     System,
 }
@@ -402,6 +413,8 @@ pub enum PromiseChangeReason {
     Released,
     /// A user requested another run of the job.
     Requeued,
+    /// The job failed, and runs again.
+    Retried,
 }
 
 /// A reason why a job waits.
@@ -420,6 +433,11 @@ pub enum WaitReason {
     After {
         /// The other jobs.
         jobs: Vec<i64>,
+    },
+    /// As many jobs of its array as its limit permits have begun or have a promise.
+    ArrayLimit {
+        /// The limit.
+        limit: u32,
     },
     /// Too few resources are free.
     Resources {

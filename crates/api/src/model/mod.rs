@@ -33,6 +33,6 @@ pub use job::{
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
-pub use submission::{Array, RawVariable, Submission, program_name};
+pub use submission::{Array, Condition, IndexRange, RawVariable, Retry, Submission, When, program_name};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};

@@ -1,6 +1,6 @@
 //! Submissions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -32,6 +32,9 @@ pub struct Submission {
     /// The requested processors.
     #[serde(default = "one")]
     pub cpus: u64,
+    /// The number of tasks that the program starts on its processors. Only variables of its environment depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u64>,
     /// The requested memory, in bytes; by default that of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
@@ -46,15 +49,21 @@ pub struct Submission {
     /// The deadline of the end. A job that cannot meet it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Jobs that have to end first, in whichever way.
+    /// Jobs that have to end first, with any result. The number of an array means all its jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
+    /// Further conditions on the ends of other jobs. All of them have to hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
     /// The indexes of an array. Its jobs differ only in their index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Array>,
     /// Whether its work may be lost and repeated.
     #[serde(default)]
     pub restartable: bool,
+    /// Whether and how often it runs again after a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
     /// Whether it must not run on idle resources before its start.
     #[serde(default)]
     pub no_opportunistic: bool,
@@ -91,11 +100,89 @@ pub struct RawVariable {
     pub value: Vec<u8>,
 }
 
-/// The indexes of an array of jobs: from first to last by step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// A condition on the end of another job, which is named by `job` or by `name`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// The result that the other job must have.
+    pub when: When,
+    /// The number of the other job. The number of an array means all its jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<i64>,
+    /// The index of one job in the array `job`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The name of the other job: the newest of the same user that has it now. A job of an array means the whole array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The result of a job that another one waits for.
+///
+/// A job succeeds if it ends by itself with exit code 0. Any other end is a failure, also if it never ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Any end.
+    #[default]
+    Any,
+    /// Success.
+    Ok,
+    /// Failure.
+    NotOk,
+    /// Success of the job with the same index. Both are jobs of arrays.
+    EachOk,
+}
+
+/// The failures after which a job runs again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// How often it runs again at most; from 1 to 100.
+    pub limit: u32,
+    /// The exit codes after which it runs again; all but 0 if there is none here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<i32>,
+}
+
+impl Retry {
+    /// The highest limit.
+    pub const MOST: u32 = 100;
+
+    /// Returns whether a job runs again that has ended with this exit code.
+    pub fn admits(&self, code: i32) -> bool {
+        code != 0 && (self.codes.is_empty() || self.codes.contains(&code))
+    }
+}
+
+/// The indexes of an array of jobs, and how many of its jobs run at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Array {
+    /// The first index.
+    pub first: u32,
+    /// The last index, which is included if the step reaches it.
+    pub last: u32,
+    /// The step between indexes; at least 1.
+    #[serde(default = "one_step")]
+    pub step: u32,
+    /// Further ranges of indexes. An index that is in several ranges counts once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<IndexRange>,
+    /// The most jobs of the array that run at the same time; by default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Indexes from first to last by step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct IndexRange {
     /// The first index.
     pub first: u32,
     /// The last index, which is included if the step reaches it.
@@ -134,6 +221,37 @@ const fn mask() -> u32 {
 }
 
 impl Array {
+    /// Returns the array of one range of indexes, without a limit.
+    pub const fn range(first: u32, last: u32, step: u32) -> Array {
+        Array { first, last, step, more: vec![], limit: None }
+    }
+
+    /// Returns the ranges of the indexes, as they are written.
+    pub fn ranges(&self) -> impl Iterator<Item = IndexRange> {
+        let Array { first, last, step, .. } = *self;
+        std::iter::once(IndexRange { first, last, step }).chain(self.more.iter().copied())
+    }
+
+    /// Returns the number of indexes, where one that is in several ranges counts in each.
+    pub fn count(&self) -> u64 {
+        self.ranges().map(IndexRange::count).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the indexes. O(n log n) for the [`count`](Array::count) n.
+    pub fn indexes(&self) -> BTreeSet<u32> {
+        self.ranges().flat_map(IndexRange::indexes).collect()
+    }
+}
+
+impl IndexRange {
+    /// Returns the number of indexes.
+    pub fn count(self) -> u64 {
+        if self.first > self.last {
+            return 0;
+        }
+        u64::from((self.last - self.first) / self.step.max(1)) + 1
+    }
+
     /// Returns the indexes, in order.
     pub fn indexes(self) -> impl Iterator<Item = u32> {
         (self.first..=self.last).step_by(usize::try_from(self.step.max(1)).unwrap_or(usize::MAX))

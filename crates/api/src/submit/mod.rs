@@ -16,8 +16,14 @@ mod instant;
 
 mod quantity;
 
+mod after;
+
+mod jobs;
+
+pub use after::after;
 pub use instant::instant;
-pub use options::own_options;
-pub use quantity::{array, job_numbers, length_of_time, memory};
+pub use jobs::{JobRange, jobs};
+pub use options::{hint, own_options};
+pub use quantity::{array, length_of_time, memory, retry};
 pub use script::{Directives, Remark, directives};
 pub use submit_options::{Export, Memory, SubmitOptions};

@@ -18,6 +18,7 @@ pub(super) enum Subject {
     Dependency,
     Array,
     Restartable,
+    Retry,
     NotRestartable,
     NoOpportunistic,
     Hold,
@@ -43,6 +44,7 @@ pub(super) const OWN: &[Row] = &[
     ("after", None, Subject::After),
     ("array", Some('a'), Subject::Array),
     ("restartable", None, Subject::Restartable),
+    ("retry", None, Subject::Retry),
     ("no-opportunistic", None, Subject::NoOpportunistic),
     ("hold", None, Subject::Hold),
     ("output", Some('o'), Subject::Output),
@@ -77,6 +79,60 @@ pub(super) const SLURM: &[Row] = &[
 /// Returns the options of `#MISERLY`, long and short, in the order of the manual.
 pub fn own_options() -> impl Iterator<Item = (&'static str, Option<char>)> {
     OWN.iter().map(|&(long, short, _)| (long, short))
+}
+
+/// Options of sbatch that scripts do not have as a rule, and what to write in their place.
+const OTHERS: &[(&[&str], &str)] = &[
+    (&["--parsable"], "--quiet, which prints only the job number"),
+    (&["--test-only"], "--quote, which prints the promise and submits nothing"),
+    (&["-W"], "--wait"),
+    (&["--ntasks-per-node", "--tasks-per-node"], "--cpus, the processors of the whole job"),
+    (&["-i", "--input"], "a redirection of the standard input in the script"),
+    (
+        &[
+            "-A",
+            "--account",
+            "-C",
+            "--constraint",
+            "--exclusive",
+            "-G",
+            "--gpus",
+            "--gres",
+            "--mail-type",
+            "--mail-user",
+            "-q",
+            "--qos",
+            "-w",
+            "--nodelist",
+            "-x",
+            "--exclude",
+            "--reservation",
+            "--licenses",
+        ],
+        "nothing: there is no such option",
+    ),
+];
+
+/// Returns what to write in place of an option of sbatch that `miserly submit` does not have. `option` has its dashes.
+pub fn hint(option: &str) -> Option<String> {
+    let option = option.split('=').next().unwrap_or(option);
+    if let Some((_, own)) = OTHERS.iter().find(|(others, _)| others.contains(&option)) {
+        return Some((*own).to_owned());
+    }
+    let found = if let Some(long) = option.strip_prefix("--") {
+        SLURM.iter().find(|row| row.0 == long)?
+    } else {
+        let letter = option.strip_prefix('-')?.chars().next()?;
+        SLURM.iter().find(|row| row.1 == Some(letter))?
+    };
+    let of_own = |subject: Subject| OWN.iter().find(|row| row.2 == subject).map(|row| format!("--{}", row.0));
+    match found.2 {
+        Subject::Tasks | Subject::CpusPerTask => Some("--cpus, the processors of the whole job".to_owned()),
+        Subject::Nodes => Some("nothing: a job runs on one machine".to_owned()),
+        Subject::NotRestartable => Some("nothing: a job runs once unless it is --restartable".to_owned()),
+        Subject::Dependency => of_own(Subject::After),
+        subject => of_own(subject),
+    }
 }
 
 impl Subject {

@@ -1,9 +1,9 @@
-//! The notation of durations, memory, arrays and lists of jobs in job scripts and command lines.
+//! The notation of durations, memory and arrays in job scripts and command lines.
 
 use miserly_core::Span;
 use miserly_units::{UnitError, parse_memory, parse_seconds, slurm};
 
-use crate::model::Array;
+use crate::model::{Array, IndexRange, Retry};
 
 /// The shortest time limit of a job.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
@@ -33,32 +33,54 @@ pub fn memory(text: &str) -> Result<u64, UnitError> {
     parse_memory(text)
 }
 
-/// Parses the indexes of an array: `0-15`, `0-15:4`, `7`.
+/// Parses the indexes of an array: `0-15`, `0-15:4`, `1,3,5-9:2`. With `%4`, at most 4 of its jobs run at the same time.
 ///
 /// # Errors
-/// Any other text, and a step of 0.
+/// Any other text, and a step or a limit of 0.
 pub fn array(text: &str) -> Result<Array, String> {
     let read = || {
-        let (range, step) = text.split_once(':').unwrap_or((text, "1"));
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let array = Array { first: digits(first)?, last: digits(last)?, step: digits(step)? };
-        (array.first <= array.last && array.step > 0).then_some(array)
+        let (list, limit) = match text.split_once('%') {
+            Some((list, limit)) => (list, Some(digits::<u32>(limit).filter(|limit| *limit > 0)?)),
+            None => (text, None),
+        };
+        let mut ranges: Vec<IndexRange> = list.split(',').map(index_range).collect::<Option<_>>()?;
+        let IndexRange { first, last, step } = ranges.remove(0);
+        Some(Array { first, last, step, more: ranges, limit })
     };
-    read().ok_or_else(|| "write FIRST-LAST or FIRST-LAST:STEP, such as 0-15 or 0-15:4".to_owned())
+    read().ok_or_else(|| {
+        "write indexes, FIRST-LAST or FIRST-LAST:STEP, with commas between them, such as 0-15, 0-15:4 or 1,3,5-9, and \
+         %N after them to run at most N jobs at the same time"
+            .to_owned()
+    })
 }
 
-/// Parses job numbers with commas between them.
+/// Parses how often a job runs again after failures: `3`, or `3:75,111` with the exit codes that count.
 ///
 /// # Errors
-/// A part that is no number above 0.
-pub fn job_numbers(text: &str) -> Result<Vec<i64>, String> {
-    let number = |part: &str| digits::<i64>(part).filter(|number| *number > 0);
-    let numbers: Option<Vec<i64>> = text.split(',').map(|part| number(part.trim())).collect();
-    numbers.ok_or_else(|| "give the numbers of jobs, with commas between them, such as 12,13".to_owned())
+/// Any other text, and a limit beyond [`Retry::MOST`].
+pub fn retry(text: &str) -> Result<Retry, String> {
+    let read = || {
+        let (limit, codes) = text.split_once(':').map_or((text, None), |(limit, codes)| (limit, Some(codes)));
+        let limit = digits(limit).filter(|limit| (1..=Retry::MOST).contains(limit))?;
+        let code = |code: &str| digits(code.trim()).filter(|code| (1..=255).contains(code));
+        let codes = codes.map_or(Some(vec![]), |codes| codes.split(',').map(code).collect())?;
+        Some(Retry { limit, codes })
+    };
+    let most = Retry::MOST;
+    read().ok_or_else(|| {
+        format!("write a number from 1 to {most}, and the exit codes that count, such as 3 or 3:75,111")
+    })
+}
+
+fn index_range(text: &str) -> Option<IndexRange> {
+    let (range, step) = text.split_once(':').unwrap_or((text, "1"));
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let range = IndexRange { first: digits(first)?, last: digits(last)?, step: digits(step)? };
+    (range.first <= range.last && range.step > 0).then_some(range)
 }
 
 /// Parses a number of plain digits, without sign or blanks.
-fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
+pub(super) fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
 }
@@ -126,21 +148,45 @@ mod tests {
     }
 
     #[test]
-    fn arrays() {
-        let of = |first, last, step| Ok(Array { first, last, step });
-        assert_eq!(array("0-15"), of(0, 15, 1));
-        assert_eq!(array("0-15:4"), of(0, 15, 4));
-        assert_eq!(array("7"), of(7, 7, 1));
-        for bad in ["", "1-", "-1", "5-1", "0-15:0", "1,3,5", "0-15%4", "4294967296", "a-b"] {
-            assert!(array(bad).is_err(), "{bad:?}");
+    fn retries() {
+        assert_eq!(retry("3"), Ok(Retry { limit: 3, codes: vec![] }));
+        assert_eq!(retry("3:75, 111"), Ok(Retry { limit: 3, codes: vec![75, 111] }));
+        for bad in ["", "0", "101", "-1", "3:", "3:0", "3:256", "3:a", ":75", "3:75,"] {
+            assert!(retry(bad).is_err(), "{bad:?}");
         }
+        let only = retry("1:75").unwrap();
+        assert!(only.admits(75) && !only.admits(1) && !only.admits(0));
+        assert!(retry("1").unwrap().admits(1) && !retry("1").unwrap().admits(0));
     }
 
     #[test]
-    fn lists_of_jobs() {
-        assert_eq!(job_numbers("12, 13"), Ok(vec![12, 13]));
-        for bad in ["", "0", "12,", "-1", "a", "99999999999999999999"] {
-            assert!(job_numbers(bad).is_err(), "{bad:?}");
+    fn arrays() {
+        let of = |first, last, step| Ok(Array::range(first, last, step));
+        assert_eq!(array("0-15"), of(0, 15, 1));
+        assert_eq!(array("0-15:4"), of(0, 15, 4));
+        assert_eq!(array("7"), of(7, 7, 1));
+        let more = |first, last, step| IndexRange { first, last, step };
+        let list = Array { more: vec![more(3, 3, 1), more(5, 9, 2)], ..Array::range(1, 1, 1) };
+        assert_eq!(array("1,3,5-9:2"), Ok(list.clone()));
+        assert_eq!(list.indexes().into_iter().collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+        assert_eq!(list.count(), 5);
+        assert_eq!(array("1,3,5-9:2%4"), Ok(Array { limit: Some(4), ..list }));
+        for bad in [
+            "",
+            "1-",
+            "-1",
+            "5-1",
+            "0-15:0",
+            "1,",
+            ",1",
+            "0-15%0",
+            "0-15%",
+            "%4",
+            "0-15%4%4",
+            "4294967296",
+            "a-b",
+        ] {
+            assert!(array(bad).is_err(), "{bad:?}");
         }
     }
 }

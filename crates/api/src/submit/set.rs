@@ -3,9 +3,10 @@
 use jiff::Zoned;
 use miserly_units::UnitError;
 
+use super::after::after;
 use super::instant::instant;
 use super::options::Subject;
-use super::quantity::{Dialect, amount, array, job_numbers, time};
+use super::quantity::{Dialect, amount, array, retry, time};
 use super::submit_options::{Export, Memory, SubmitOptions};
 
 /// Collects submit options from directives of one kind.
@@ -43,10 +44,10 @@ impl OptionCollector {
             Subject::Queue => options.queue = Some(value.to_owned()),
             Subject::Begin => options.begin = Some(instant(value, now)?),
             Subject::Deadline => options.deadline = Some(instant(value, now)?),
-            Subject::After => options.after = Some(job_numbers(value)?),
-            Subject::Dependency => return self.depend(value),
-            Subject::Array => return self.repeat(value, dialect),
+            Subject::After | Subject::Dependency => options.after = Some(after(value)?),
+            Subject::Array => options.array = Some(array(value)?),
             Subject::Restartable => options.restartable = Some(true),
+            Subject::Retry => options.retry = Some(retry(value)?),
             Subject::NotRestartable => options.restartable = Some(false),
             Subject::NoOpportunistic => options.no_opportunistic = Some(true),
             Subject::Hold => options.hold = Some(true),
@@ -56,32 +57,6 @@ impl OptionCollector {
             Subject::Export => options.export = Some(Export::parse(value)?),
         }
         Ok(None)
-    }
-
-    /// Sets dependencies such as `afterany:12:13`. Other kinds are not supported.
-    fn depend(&mut self, value: &str) -> Result<Option<String>, String> {
-        let mut jobs = Vec::new();
-        for part in value.split(',') {
-            let (kind, numbers) = part.split_once(':').unwrap_or((part, ""));
-            if kind != "afterany" {
-                return Err(format!(
-                    "{kind} is not among what a job can wait for here; write afterany:JOB, the end of a job, however it ends"
-                ));
-            }
-            jobs.extend(job_numbers(&numbers.replace(':', ","))?);
-        }
-        self.options.after = Some(jobs);
-        Ok(None)
-    }
-
-    /// Sets the array. Slurm's limit of simultaneous jobs is ignored with a remark.
-    fn repeat(&mut self, value: &str, dialect: Dialect) -> Result<Option<String>, String> {
-        let (range, limit) = match value.split_once('%') {
-            Some((range, limit)) if dialect == Dialect::Slurm => (range, Some(limit)),
-            _ => (value, None),
-        };
-        self.options.array = Some(array(range)?);
-        Ok(limit.map(|limit| format!("%{limit} is not heeded: all jobs of an array may run at once")))
     }
 
     /// Returns the options, with the processors of all tasks.
@@ -95,7 +70,11 @@ impl OptionCollector {
                 tasks.unwrap_or(1).checked_mul(cpus.unwrap_or(1)).ok_or("more tasks than can be counted")?,
             ),
         };
-        Ok(SubmitOptions { cpus: self.options.cpus.or(of_tasks), ..self.options })
+        let (cpus, tasks) = match self.options.cpus {
+            Some(cpus) => (Some(cpus), None),
+            None => (of_tasks, self.tasks),
+        };
+        Ok(SubmitOptions { cpus, tasks, ..self.options })
     }
 }
 

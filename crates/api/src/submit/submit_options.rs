@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::model::{Array, RawVariable};
+use crate::model::{Array, Condition, RawVariable, Retry};
 
 /// Submission options. Unset fields are filled from later sources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,8 @@ pub struct SubmitOptions {
     pub name: Option<String>,
     /// The processors.
     pub cpus: Option<u64>,
+    /// The number of tasks that the program starts.
+    pub tasks: Option<u64>,
     /// The memory.
     pub memory: Option<Memory>,
     /// The time limit, in seconds.
@@ -24,12 +26,14 @@ pub struct SubmitOptions {
     pub begin: Option<Timestamp>,
     /// The deadline of the end.
     pub deadline: Option<Timestamp>,
-    /// Jobs that have to end first.
-    pub after: Option<Vec<i64>>,
+    /// Conditions on the ends of other jobs.
+    pub after: Option<Vec<Condition>>,
     /// The indexes of an array.
     pub array: Option<Array>,
     /// Whether its work may be lost and repeated.
     pub restartable: Option<bool>,
+    /// Whether and how often it runs again after a failure.
+    pub retry: Option<Retry>,
     /// Whether it must not run before its start.
     pub no_opportunistic: Option<bool>,
     /// Whether it is held until it is released.
@@ -71,6 +75,7 @@ impl SubmitOptions {
         SubmitOptions {
             name: self.name.or(other.name),
             cpus: self.cpus.or(other.cpus),
+            tasks: self.tasks.or(other.tasks),
             memory: self.memory.or(other.memory),
             time: self.time.or(other.time),
             queue: self.queue.or(other.queue),
@@ -79,6 +84,7 @@ impl SubmitOptions {
             after: self.after.or(other.after),
             array: self.array.or(other.array),
             restartable: self.restartable.or(other.restartable),
+            retry: self.retry.or(other.retry),
             no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
             hold: self.hold.or(other.hold),
             output: self.output.or(other.output),

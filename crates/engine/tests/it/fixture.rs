@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miserly_api::model::{Array, Filter, LostBy, Submission};
+use miserly_api::model::{Array, Condition, Filter, LostBy, Retry, Submission, When};
 use miserly_engine::{
     Absence, Account, Attempt, AttemptOutcome, Caller, Credential, DaemonReply, DaemonRequest, Input, Record,
     Usage,
@@ -45,7 +45,7 @@ fn lived() -> Life {
     let running = life.submit(6, job(2, 50));
     life.submit(7, early(1, 30));
     life.submit(8, Submission { after: vec![running], name: Some("later".into()), ..job(3, 10) });
-    life.submit(9, Submission { array: Some(Array { first: 1, last: 3, step: 1 }), ..job(1, 15) });
+    life.submit(9, Submission { array: Some(Array::range(1, 3, 1)), ..job(1, 15) });
     let held = life.submit(10, job(1, 5));
     life.ask(11, DaemonRequest::Hold { job: held, move_promises: true }).unwrap();
     let cancelled = life.submit(12, early(1, 9));
@@ -58,6 +58,14 @@ fn lived() -> Life {
     };
     let submission = Submission { request_id: Some("once".into()), ..job(2, 25) };
     life.ask_as(caller, 14, DaemonRequest::Submit(submission)).unwrap();
+    let array = Array { limit: Some(1), ..Array::range(1, 3, 2) };
+    let conditions = [(When::Ok, running), (When::NotOk, held)].map(|(when, job)| Condition {
+        when,
+        job: Some(job),
+        ..Condition::default()
+    });
+    let retry = Some(Retry { limit: 2, codes: vec![75] });
+    life.submit(15, Submission { array: Some(array), conditions: conditions.into(), retry, ..job(1, 8) });
     life.turn(ASKED, vec![]);
     life
 }
@@ -96,7 +104,7 @@ fn has(now: &Value, then: &Value, at: &str) {
 
 #[test]
 fn each_format_is_loaded_and_says_what_it_said() {
-    for format in [3, 4] {
+    for format in [3, 4, 5] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
         let mut life = Life::of_journal(MemoryJournal::from_json(&fixture["state"]), 3, 4, ASKED);
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
@@ -115,6 +123,6 @@ fn write_the_fixture() {
     let mut life = lived();
     let said = said(&mut life);
     let fixture = json!({ "state": life.journal.to_json(), "said": said });
-    fs::create_dir_all(path(4).parent().unwrap()).unwrap();
-    fs::write(path(4), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
+    fs::create_dir_all(path(5).parent().unwrap()).unwrap();
+    fs::write(path(5), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
 }

@@ -26,6 +26,14 @@ mod turns;
 
 mod after;
 
+mod conditions;
+
+mod arrays;
+
+mod retries;
+
+mod pipelines;
+
 mod due;
 
 mod overdue;

@@ -144,8 +144,7 @@ fn old_jobs_and_segments_go_once_a_day() {
 fn many_old_jobs_take_several_turns_and_none_is_left() {
     let journal = MemoryJournal::default();
     let mut engine = open(&journal, Some(DAY), Forgets::default(), at(0));
-    let array =
-        Submission { array: Some(Array { first: 1, last: 1200, step: 1 }), hold: true, ..submission() };
+    let array = Submission { array: Some(Array::range(1, 1200, 1)), hold: true, ..submission() };
     ask(&mut engine, at(1), DaemonRequest::Submit(array)).unwrap();
     ask(&mut engine, at(2_000_000), DaemonRequest::Cancel { job: 1, array: true }).unwrap();
     drop(engine);

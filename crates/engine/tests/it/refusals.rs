@@ -25,7 +25,7 @@ fn a_submission_that_is_too_short_or_too_large_is_refused() {
         assert!(problem.message.contains(says), "{problem:?}");
     };
     check(Submission { time: 1e-12, ..job(1, 1) }, "time", "at least a microsecond");
-    let array = |step: u32| Some(miserly_api::model::Array { first: 0, last: 3, step });
+    let array = |step: u32| Some(miserly_api::model::Array::range(0, 3, step));
     check(Submission { array: array(0), ..job(1, 1) }, "array", "at least 1");
     check(Submission { directory: "/x".repeat(2048).into(), ..job(1, 1) }, "directory", "the limit is 4095");
     check(Submission { script: Some("#!/bin/sh\r\ntrue\r\n".into()), ..job(1, 1) }, "script", "CR LF");

@@ -19,7 +19,8 @@ use super::mark::CommitMark;
 /// | 2 | promises that moved are named values; the journal unites them; values can be removed |
 /// | 3 | the journal has checkpoints and sealed segments, and may begin at a checkpoint |
 /// | 4 | jobs have predicted runtimes, and queues what their policies learned of users |
-pub(super) const FORMAT: u32 = 4;
+/// | 5 | jobs wait for the success or the failure of others, arrays have lists of indexes and limits, jobs run again after failures |
+pub(super) const FORMAT: u32 = 5;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::Array;
-use crate::submit::{Export, Memory};
+use crate::model::{Array, Retry};
+use crate::submit::{Export, Memory, after};
 
 fn read(script: &str) -> Result<Directives, Remark> {
     directives(script, &"2026-03-01T08:00:00+00:00[UTC]".parse().unwrap())
@@ -23,7 +23,7 @@ fn own_directives() {
     let script = "#!/bin/sh\n\
         #MISERLY --name 'two words' --cpus=4 -m 8GB\n\
         # a word of explanation\n\
-        #MISERLY -t1h30m --queue night --after 3,4 --restartable   # why not\n\
+        #MISERLY -t1h30m --queue night --after 3,4 --restartable --retry 3:75   # why not\n\
         \n\
         #MISERLY --begin 2026-03-01T20:00:00Z --deadline=tomorrow --array 0-9:3 --no-opportunistic --hold\n\
         #MISERLY -o out/%j -e err -d /tmp --export ALL,A=1\n\
@@ -32,14 +32,16 @@ fn own_directives() {
     let expect = SubmitOptions {
         name: Some("two words".to_owned()),
         cpus: Some(4),
+        tasks: None,
         memory: Some(Memory::Job(8 << 30)),
         time: Some(5_400),
         queue: Some("night".to_owned()),
-        after: Some(vec![3, 4]),
+        after: after("3,4").ok(),
         restartable: Some(true),
+        retry: Some(Retry { limit: 3, codes: vec![75] }),
         begin: Some("2026-03-01T20:00:00Z".parse().unwrap()),
         deadline: Some("2026-03-02T00:00:00Z".parse().unwrap()),
-        array: Some(Array { first: 0, last: 9, step: 3 }),
+        array: Some(Array::range(0, 9, 3)),
         no_opportunistic: Some(true),
         hold: Some(true),
         output: Some("out/%j".into()),
@@ -61,14 +63,15 @@ fn directives_of_slurm() {
     let expect = SubmitOptions {
         name: Some("count".to_owned()),
         cpus: Some(8),
+        tasks: Some(4),
         memory: Some(Memory::PerCpu(500 << 20)),
         time: Some(5_400),
         queue: Some("long".to_owned()),
         output: Some("slurm-%j.out".into()),
-        after: Some(vec![7, 8]),
+        after: after("7,8").ok(),
         restartable: Some(true),
         hold: Some(true),
-        array: Some(Array { first: 1, last: 3, step: 1 }),
+        array: Some(Array::range(1, 3, 1)),
         directory: Some("/scratch".into()),
         export: Some(Export::parse("NONE").unwrap()),
         begin: Some("2026-03-01T09:00:00Z".parse().unwrap()),
@@ -78,9 +81,18 @@ fn directives_of_slurm() {
 }
 
 #[test]
+fn dependencies_of_slurm() {
+    let read = |text: &str| read(text).unwrap().options.after;
+    let kinds = "afterok:12:13,afterany:14,afternotok:5,aftercorr:20";
+    assert_eq!(read(&format!("#SBATCH -d {kinds}\n")), after("ok:12,13,any:14,notok:5,each-ok:20").ok());
+    assert_eq!(read(&format!("#SBATCH --dependency={kinds}\n")), after(kinds).ok());
+}
+
+#[test]
 fn own_directives_count_before_slurms() {
     let script = "#MISERLY --cpus 2\n#SBATCH -n 4 -t 5\n";
-    check(script, SubmitOptions { cpus: Some(2), time: Some(300), ..SubmitOptions::default() });
+    let expect = SubmitOptions { cpus: Some(2), tasks: Some(4), time: Some(300), ..SubmitOptions::default() };
+    check(script, expect);
 }
 
 #[test]
@@ -112,14 +124,14 @@ fn what_is_no_directive() {
 fn what_slurm_knows_and_we_do_not_is_a_warning() {
     let script = "#SBATCH --mail-type END --gres=gpu:1 -A project\n#SBATCH -x node7 -c 2 -a 0-9%2\n";
     let read = read(script).unwrap();
-    assert_eq!((read.options.cpus, read.options.array.map(|array| array.last)), (Some(2), Some(9)));
+    let array = Array { limit: Some(2), ..Array::range(0, 9, 1) };
+    assert_eq!((read.options.cpus, read.options.array), (Some(2), Some(array)));
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = [
         "1: nothing is made of #SBATCH --mail-type",
         "1: nothing is made of #SBATCH --gres",
         "1: nothing is made of #SBATCH -A",
         "2: nothing is made of #SBATCH -x",
-        "2: %2 is not heeded: all jobs of an array may run at once",
     ];
     assert_eq!(warnings, expect);
 }
@@ -136,11 +148,13 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     refused("#MISERLY --time 1:30", 1, "--time: \"1:30\" is ambiguous");
     refused("#MISERLY --name 'x", 1, "quote");
     refused("#MISERLY -é", 1, "-é");
-    refused("#MISERLY --array 0-9%2", 1, "--array");
+    refused("#MISERLY --array 0-9%0", 1, "--array");
+    refused("#MISERLY --retry 0", 1, "--retry: write a number");
+    refused("#MISERLY --after maybe:3", 1, "--after: \"maybe\"");
     refused("#SBATCH -t UNLIMITED", 1, "--time");
     refused("#SBATCH -N 2", 1, "one machine");
     refused("#SBATCH --mem=0", 1, "above 0");
-    refused("#SBATCH -d afterok:12", 1, "afterok");
-    refused("#SBATCH -d singleton", 1, "singleton");
+    refused("#SBATCH -d after:12", 1, "any:JOB");
+    refused("#SBATCH -d singleton", 1, "name=NAME");
     refused("#SBATCH -n 9999999999999 -c 9999999999999", 1, "more tasks");
 }

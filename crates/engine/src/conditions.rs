@@ -1,0 +1,375 @@
+//! Conditions on the ends of other jobs: the jobs that they mean, and the end of a job whose conditions cannot hold.
+//!
+//! A job waits for all jobs in [`Record::after`]. Those of them that have to succeed or to fail are in
+//! [`Record::after_ok`] and [`Record::after_not_ok`] as well. A job leaves these lists when it has ended as required.
+//! If it has ended in another way, the job that waits for it ends as failed, before the round of that end is played.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_api::model::{Condition, Exit, Failure, KilledBy, Phase, Problem, Submission, When};
+use miserly_core::{Round, Time};
+
+use crate::batch::PendingBatch;
+use crate::submission_check::ARRAY_MOST;
+use crate::{
+    Caller, EndedFilter, EndedJobs, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now, Record,
+    Snapshot, requests, startup,
+};
+
+/// The number of finished jobs of a user among which a name is searched.
+const NAMED: u32 = 1000;
+
+/// The most jobs that all new jobs of a submission wait for, counted for each of them.
+const MOST: usize = 200_000;
+
+/// The field of a submission with conditions.
+const FIELD: &str = "conditions";
+
+/// The jobs that the new jobs of a submission wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Required {
+    common: Waits,
+    /// Arrays of which each new job waits for the job with its own index: the number of the array, and its jobs by index.
+    each: Vec<(i64, BTreeMap<u32, Target>)>,
+}
+
+/// The jobs that one job waits for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waits {
+    pub(crate) after: BTreeSet<i64>,
+    pub(crate) ok: BTreeSet<i64>,
+    pub(crate) not_ok: BTreeSet<i64>,
+}
+
+/// A job that a condition means.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    number: i64,
+    index: Option<u32>,
+    /// Whether it succeeded, if it has ended.
+    ended_ok: Option<bool>,
+}
+
+impl Waits {
+    /// Adds a job, unless it has ended as required.
+    ///
+    /// A job that has ended in another way is added, too. Then the condition fails as soon as the new job is accepted, as it
+    /// would if that end came later.
+    fn add(&mut self, when: When, target: Target) {
+        let required = match when {
+            When::Any => None,
+            When::Ok | When::EachOk => Some(true),
+            When::NotOk => Some(false),
+        };
+        let holds = target.ended_ok.is_some_and(|ok| required.is_none_or(|required| required == ok));
+        if holds {
+            return;
+        }
+        self.after.insert(target.number);
+        match required {
+            Some(true) => drop(self.ok.insert(target.number)),
+            Some(false) => drop(self.not_ok.insert(target.number)),
+            None => {}
+        }
+    }
+}
+
+impl Required {
+    /// Returns the jobs that the new job with an index waits for.
+    ///
+    /// # Errors
+    /// If an array has no job with that index.
+    pub(crate) fn of(&self, index: Option<u32>) -> Result<Waits, Problem> {
+        let mut waits = self.common.clone();
+        for (array, targets) in &self.each {
+            let Some(index) = index else {
+                let message =
+                    "each-ok waits for the job with the same index, so the new job has to be an array";
+                return Err(Problem::with_field(FIELD, message));
+            };
+            let Some(target) = targets.get(&index) else {
+                let message = format!("array {array} has no job with index {index} to wait for");
+                return Err(Problem::with_field(FIELD, message));
+            };
+            waits.add(When::EachOk, *target);
+        }
+        Ok(waits)
+    }
+}
+
+impl Snapshot {
+    /// Returns the jobs that the new jobs of a submission wait for.
+    ///
+    /// # Errors
+    /// If there is no such job, or the result of a job is not known any more.
+    pub(crate) fn required(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        jobs: usize,
+        ended: &dyn EndedJobs,
+    ) -> Result<Required, Problem> {
+        let mut required = Required::default();
+        for number in &submission.after {
+            for target in self.numbered("after", *number, When::Any, ended)? {
+                required.common.add(When::Any, target);
+            }
+        }
+        for condition in &submission.conditions {
+            let targets = self.targets(caller, condition, ended)?;
+            if condition.when == When::EachOk {
+                let array = condition.job.or_else(|| Some(targets.first()?.number)).unwrap_or_default();
+                let by_index = targets.into_iter().filter_map(|target| Some((target.index?, target)));
+                required.each.push((array, by_index.collect()));
+            } else {
+                for target in targets {
+                    required.common.add(condition.when, target);
+                }
+            }
+        }
+        let waits = required.common.after.len() + required.each.len();
+        if waits.saturating_mul(jobs) > MOST {
+            let message = format!(
+                "{jobs} jobs would wait for {waits} jobs each; let one job wait for these, and the new jobs for that one"
+            );
+            return Err(Problem::with_field(FIELD, message));
+        }
+        Ok(required)
+    }
+
+    /// Returns the jobs that a condition means.
+    fn targets(
+        &self,
+        caller: &Caller,
+        condition: &Condition,
+        ended: &dyn EndedJobs,
+    ) -> Result<Vec<Target>, Problem> {
+        let problem = |message: String| Err(Problem::with_field(FIELD, message));
+        let number = match (condition.job, &condition.name) {
+            (Some(number), None) => number,
+            (None, Some(name)) => self.named(caller, name, ended)?,
+            _ => return problem("a condition has either job or name".to_owned()),
+        };
+        let targets = self.numbered(FIELD, number, condition.when, ended)?;
+        if condition.when == When::EachOk && targets.iter().all(|target| target.index.is_none()) {
+            return problem(format!(
+                "job {number} is no array; each-ok waits for the job with the same index"
+            ));
+        }
+        let Some(index) = condition.index else { return Ok(targets) };
+        let of_index: Vec<Target> =
+            targets.into_iter().filter(|target| target.index == Some(index)).collect();
+        // The end of a finished job of an array is any end.
+        if of_index.is_empty() && condition.when != When::Any {
+            return problem(format!("array {number} has no job with index {index} to wait for"));
+        }
+        Ok(of_index)
+    }
+
+    /// Returns the job with a number; of an array, all its jobs. Of finished ones, those with a result that matters.
+    fn numbered(
+        &self,
+        field: &str,
+        number: i64,
+        when: When,
+        ended: &dyn EndedJobs,
+    ) -> Result<Vec<Target>, Problem> {
+        if number >= self.values.next_number || number < 1 {
+            return Err(Problem::with_field(field, format!("there is no job {number} to wait for")));
+        }
+        let mut targets = BTreeMap::new();
+        if when != When::Any {
+            let filter = EndedFilter { array: Some(number), ..EndedFilter::default() };
+            for row in ended.ended_jobs(&filter).map_err(requests::unreadable)? {
+                targets.insert(row.number, ended_target(&row));
+            }
+        }
+        let unfinished = |number, index| Target { number, index, ended_ok: None };
+        let last = number.saturating_add(i64::try_from(ARRAY_MOST).unwrap_or(i64::MAX));
+        let near = self.jobs.from(number).take_while(|record| record.number < last);
+        for record in near.filter(|record| {
+            record.number == number || record.array.is_some_and(|array| array.first == number)
+        }) {
+            let index = record.array.map(|array| array.index);
+            targets.insert(record.number, unfinished(record.number, index));
+        }
+        for row in self.unrecorded.unreadable_rows().filter(|row| row.array == Some(number)) {
+            targets.insert(row.number, unfinished(row.number, None));
+        }
+        if self.unrecorded.contains(number) {
+            targets.entry(number).or_insert_with(|| unfinished(number, None));
+        }
+        if targets.is_empty() && when != When::Any {
+            let message = format!("the result of job {number} is not known any more");
+            return Err(Problem::with_field(field, message));
+        }
+        Ok(targets.into_values().collect())
+    }
+
+    /// Returns the number of the newest job of the caller with a name; of a job of an array, that of the array.
+    fn named(&self, caller: &Caller, name: &str, ended: &dyn EndedJobs) -> Result<i64, Problem> {
+        let is_named = |record: &&Record| record.uid == caller.uid && *record.name == *name;
+        let place =
+            |record: &Record| (record.number, record.array.map_or(record.number, |array| array.first));
+        let unfinished = self.jobs.iter().filter(is_named).map(place).max();
+        let filter = EndedFilter { uid: Some(caller.uid), limit: Some(NAMED), ..EndedFilter::default() };
+        let rows = ended.ended_jobs(&filter).map_err(requests::unreadable)?;
+        let newer =
+            rows.iter().rev().take_while(|row| unfinished.is_none_or(|(newest, _)| row.number > newest));
+        let finished = newer.filter_map(|row| startup::record(row).ok()).find(|record| is_named(&record));
+        let newest = finished.as_ref().map(place).max(unfinished);
+        newest.map(|(_, number)| number).ok_or_else(|| {
+            Problem::with_field(FIELD, format!("you have no job with the name {name:?} to wait for"))
+        })
+    }
+}
+
+/// Returns a finished job. One whose record cannot be read did not succeed, as far as is known.
+fn ended_target(row: &JobRow) -> Target {
+    let record = startup::record(row).ok();
+    let ok = record.as_ref().is_some_and(|record| finished_phase(record).is_some_and(succeeded));
+    let index = record.and_then(|record| record.array).map(|array| array.index);
+    Target { number: row.number, index, ended_ok: Some(ok) }
+}
+
+fn finished_phase(record: &Record) -> Option<&Phase> {
+    match &record.state {
+        JobState::Finished(phase) => Some(phase),
+        _ => None,
+    }
+}
+
+/// Returns whether a job succeeded: it ended by itself with exit code 0.
+fn succeeded(phase: &Phase) -> bool {
+    matches!(phase, Phase::Done { exit: Exit::Code(0), .. })
+}
+
+/// The finished jobs, with those of the batch that is not durable yet.
+pub(crate) struct EndedNow<'e, J> {
+    pub(crate) journal: &'e J,
+    pub(crate) batch: &'e PendingBatch,
+}
+
+impl<J: Journal> EndedJobs for EndedNow<'_, J> {
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
+        match self.batch.finished.get(&number) {
+            Some(record) => record.row().map(Some),
+            None => Journal::job(self.journal, number),
+        }
+    }
+
+    fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
+        let rows = Journal::ended_jobs(self.journal, filter)?;
+        let mut rows: BTreeMap<i64, JobRow> = rows.into_iter().map(|row| (row.number, row)).collect();
+        let admits = |record: &&Record| {
+            let of_array = |array| record.number == array || record.array.is_some_and(|of| of.first == array);
+            filter.uid.is_none_or(|uid| uid == record.uid)
+                && filter.queue.as_ref().is_none_or(|queue| **queue == *record.queue)
+                && filter.array.is_none_or(of_array)
+        };
+        for record in self.batch.finished.values().filter(admits) {
+            rows.insert(record.number, record.row()?);
+        }
+        let mut rows: Vec<JobRow> = rows.into_values().collect();
+        let limit = filter.limit.map_or(rows.len(), |limit| limit as usize);
+        Ok(rows.split_off(rows.len().saturating_sub(limit)))
+    }
+
+    fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
+        Journal::ended_from(self.journal, from, limit)
+    }
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns the finished jobs, with those of this batch.
+    pub(crate) fn ended_now(&self) -> EndedNow<'_, J> {
+        EndedNow { journal: &self.journal, batch: &self.batch }
+    }
+
+    /// Removes finished jobs from all dependencies. Ends the jobs that wait for another end of them as failed, and so those
+    /// that wait for these in turn.
+    pub(crate) fn resolve_dependencies(&mut self, now: Now, at: Time, round: &mut Round) {
+        let mut ends = BTreeMap::new();
+        // Each step but the last one ends a job, and a job that has ended is tracked no longer.
+        loop {
+            let (jobs, unrecorded) = (&self.jobs, &self.unrecorded);
+            let is_unfinished = |job| jobs.contains(job) || unrecorded.contains(job);
+            let changed = self.dependencies.remove_finished(is_unfinished);
+            if changed.is_empty() {
+                return;
+            }
+            for (number, others) in changed {
+                for other in &others {
+                    ends.entry(*other).or_insert_with(|| self.end_of(*other));
+                }
+                let Some(record) = self.jobs.get_mut(number) else { continue };
+                let unmet = others.iter().find_map(|other| record.unmet(*other, ends.get(other)?.as_ref()));
+                if let Some(message) = unmet {
+                    self.fail_dependent(now, at, number, message, round);
+                } else {
+                    record.remove_dependencies(&others);
+                    self.batch.touch(number);
+                }
+            }
+        }
+    }
+
+    /// Returns the end of a finished job, if it is known.
+    fn end_of(&self, number: i64) -> Option<Phase> {
+        if let Some(record) = self.batch.finished.get(&number) {
+            return finished_phase(record).cloned();
+        }
+        let row = Journal::job(&self.journal, number).ok().flatten()?;
+        finished_phase(&startup::record(&row).ok()?).cloned()
+    }
+
+    /// Ends a job that waits, and that can never run.
+    fn fail_dependent(&mut self, now: Now, at: Time, number: i64, message: String, round: &mut Round) {
+        let Some(record) = self.jobs.get(number) else { return };
+        if record.is_in_ledger() {
+            round.withdrawn.extend(self.jobs.handle(number));
+        }
+        self.finish(number, Phase::Failed { at: now.wall_at(at), why: Failure::Dependency, message });
+    }
+}
+
+impl Record {
+    /// Returns why a job can never run if another one has ended like this.
+    fn unmet(&self, other: i64, end: Option<&Phase>) -> Option<String> {
+        let ok = end.is_some_and(succeeded);
+        let wanted = if !ok && self.after_ok.contains(&other) {
+            "success"
+        } else if ok && self.after_not_ok.contains(&other) {
+            "failure"
+        } else {
+            return None;
+        };
+        Some(format!("job {other} {}, and this job waits for its {wanted}", end_text(end)))
+    }
+
+    /// Removes jobs that have ended as required.
+    fn remove_dependencies(&mut self, others: &[i64]) {
+        for list in [&mut self.after, &mut self.after_ok, &mut self.after_not_ok] {
+            list.retain(|other| !others.contains(other));
+        }
+    }
+}
+
+/// Returns how a job ended, as the rest of a sentence after its number.
+fn end_text(end: Option<&Phase>) -> String {
+    let text = match end {
+        Some(Phase::Done { exit: Exit::Code(0), .. }) => "succeeded",
+        Some(Phase::Done { exit: Exit::Code(code), .. }) => return format!("ended with exit code {code}"),
+        Some(Phase::Done { exit: Exit::Signal(signal), .. }) => {
+            return format!("was ended by signal {signal}");
+        }
+        Some(Phase::Killed { by: KilledBy::Time, .. }) => "reached its time limit",
+        Some(Phase::Killed { by: KilledBy::User, .. }) => "was cancelled",
+        Some(Phase::Killed { by: KilledBy::Shutdown, .. }) => "was ended by a shutdown",
+        Some(Phase::Killed { by: KilledBy::Memory, .. }) => "needed more memory than it had requested",
+        Some(Phase::Failed { .. }) => "could not run",
+        Some(Phase::Lost { .. }) => "was lost",
+        _ => "ended with an unknown result",
+    };
+    text.to_owned()
+}
