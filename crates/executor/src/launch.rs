@@ -49,6 +49,12 @@ pub struct LaunchRequest {
     pub run_limit: Option<Duration>,
 }
 
+/// The most indexes of an array, as the engine accepts them.
+const MOST_INDEXES: u64 = 10_000;
+
+/// The beginnings of the names of variables that only jobs of arrays have.
+const ARRAY_PREFIXES: [&str; 2] = ["MISERLY_ARRAY_", "SLURM_ARRAY_"];
+
 /// A number in a request that cannot be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; nothing was launched")]
@@ -111,21 +117,36 @@ impl LaunchRequest {
     /// that scripts know from Slurm, too.
     fn environment(&self, job_name: &str, socket: &Path) -> Vec<(OsString, OsString)> {
         let mut environment = self.submission.environment.clone();
+        // A job may be submitted by a job of an array.
+        environment.retain(|name, _| !ARRAY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
         let mut set = |names: &[&str], value: String| {
             for name in names {
                 environment.insert((*name).to_owned(), value.clone());
             }
         };
         let cpus = self.submission.cpus;
+        let tasks = self.submission.tasks.unwrap_or(1).max(1);
         set(&["MISERLY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"], self.attempt.job.to_string());
         set(&["MISERLY_JOB_NAME", "SLURM_JOB_NAME"], job_name.to_owned());
-        set(&["MISERLY_CPUS", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"], cpus.to_string());
+        set(&["MISERLY_CPUS", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"], cpus.to_string());
+        set(&["MISERLY_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"], tasks.to_string());
+        set(&["SLURM_CPUS_PER_TASK"], (cpus / tasks).max(1).to_string());
+        set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], self.queue.clone());
         set(&["MISERLY_ATTEMPT"], self.attempt.nth.to_string());
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         set(&["SLURM_SUBMIT_DIR"], self.submission.directory.to_string_lossy().into_owned());
         if let Some((first, index)) = self.array {
             set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
             set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
+        }
+        if let Some(array) = self.submission.array.as_ref().filter(|array| array.count() <= MOST_INDEXES) {
+            let indexes = array.indexes();
+            let [least, most] =
+                [indexes.first(), indexes.last()].map(|index| index.copied().unwrap_or_default());
+            set(&["MISERLY_ARRAY_COUNT", "SLURM_ARRAY_TASK_COUNT"], indexes.len().to_string());
+            set(&["MISERLY_ARRAY_MIN", "SLURM_ARRAY_TASK_MIN"], least.to_string());
+            set(&["MISERLY_ARRAY_MAX", "SLURM_ARRAY_TASK_MAX"], most.to_string());
+            set(&["SLURM_ARRAY_TASK_STEP"], array.step.to_string());
         }
         let raw = self.submission.environment_bytes.iter();
         let raw =
@@ -203,6 +224,10 @@ pub(crate) mod tests {
         request.attempt = AttemptId { job: 5, nth: 2 };
         request.submission.name = Some("a/b".into());
         request.submission.error = Some("e%x-%j".into());
+        request.submission.array =
+            serde_json::from_str(r#"{"first": 7, "last": 9, "step": 2, "more": [{"first": 1, "last": 1}]}"#)
+                .unwrap();
+        (request.submission.cpus, request.submission.tasks) = (8, Some(4));
         let spec = request.spec(Path::new("/s"), &JobGroups::none());
         assert_eq!(spec.stdout, OutputFile { path: "/miserly-3_7.out".into(), append: true });
         assert_eq!(spec.stderr, Some(OutputFile { path: "/ea_b-5".into(), append: true }));
@@ -213,10 +238,29 @@ pub(crate) mod tests {
             ("MISERLY_JOB_ID", "5"),
             ("MISERLY_JOB_NAME", "a/b"),
             ("MISERLY_ATTEMPT", "2"),
+            ("SLURM_ARRAY_JOB_ID", "3"),
             ("SLURM_ARRAY_TASK_ID", "7"),
+            ("SLURM_ARRAY_TASK_COUNT", "3"),
+            ("MISERLY_ARRAY_MIN", "1"),
+            ("SLURM_ARRAY_TASK_MAX", "9"),
+            ("SLURM_CPUS_ON_NODE", "8"),
+            ("SLURM_CPUS_PER_TASK", "2"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_JOB_PARTITION", "queue"),
+            ("SLURM_SUBMIT_DIR", "/"),
             ("MISERLY_SOCKET", "/s"),
         ] {
             assert_eq!(value(name), Some(expect.into()), "{name}");
         }
+    }
+
+    #[test]
+    fn a_job_that_a_job_of_an_array_submitted_is_in_no_array() {
+        let mut request = request();
+        let inherited = ["SLURM_ARRAY_TASK_ID", "MISERLY_ARRAY_INDEX", "SLURM_TMPDIR"];
+        request.submission.environment = inherited.map(|name| (name.into(), "7".into())).into();
+        let spec = request.spec(Path::new("/s"), &JobGroups::none());
+        let names: Vec<_> = spec.env.iter().filter(|(_, value)| value == "7").map(|(name, _)| name).collect();
+        assert_eq!(names, ["SLURM_TMPDIR"]);
     }
 }
