@@ -46,6 +46,8 @@ mod steps;
 
 mod early;
 
+mod pipelines;
+
 mod forecasts;
 
 mod events;
