@@ -37,7 +37,7 @@ fn each_command_asks_for_what_it_says() {
         }}),
     );
     let says =
-        "job 12: running since 2026-03-01 09:00:00, on cpus 0; killed at 2026-03-01 11:00:00 at the latest\n";
+        "job 12: running since 2026-03-01 09:00, on cpus 0; killed at 2026-03-01 11:00 at the latest\n";
     check("extend 12 30m", "POST /v1/jobs/12/extend", &json!({"by": 1800.0}), &longer, says);
     let none = json!({"jobs": []});
     let drained = "no new jobs are accepted; those that were keep their promises. `miserly drain --undo` accepts jobs again\n";

@@ -28,16 +28,29 @@ fn a_queue() {
         ("GET /v1/jobs?all=true&array=7&limit=5&queue=a%26b", 200, json!([])),
     ]);
     let expect = "\
-JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE         START                     END
-1[3]  count   ada   batch     4  100MiB  1h30m  running       2026-03-01 09:00:00       by 2026-03-01 10:30:00
-2     count   ada   batch     4  100MiB  1h30m  queued        by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
-3     count   ada   batch     4  100MiB  1h30m  queued        plan 2026-03-01 11:00:00  -
-4     count   ada   batch     4  100MiB  1h30m  held          -                         -
-5     a\u{fffd}[2Jb  ada   batch     4  100MiB  1h30m  done, failed  2026-03-01 09:00:00       2026-03-01 09:10:00
+JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE              START                  END
+1[3]  count   ada   batch     4  100MiB  1h30m  running            2026-03-01 09:00       by 2026-03-01 10:30
+2     count   ada   batch     4  100MiB  1h30m  queued             by 2026-03-01 09:00    by 2026-03-01 10:30
+3     count   ada   batch     4  100MiB  1h30m  queued             plan 2026-03-01 11:00  -
+4     count   ada   batch     4  100MiB  1h30m  held               -                      -
+5     a\u{fffd}[2Jb  ada   batch     4  100MiB  1h30m  failed, signal 11  2026-03-01 09:00       2026-03-01 09:10
 ";
     assert_eq!(daemon.stdout("queue"), expect);
     assert_eq!(daemon.stdout("queue --all --array 7 --limit 5 --queue a&b"), "no jobs\n");
     assert_eq!(parsed(&daemon.stdout("queue --json")), json!(jobs));
+    let expect = "\
+JOB   STATE    START
+2     queued   by 2026-03-01 09:00:00
+1[3]  running  2026-03-01 09:00:00
+";
+    let line = "queue --state waiting,running --until 2026-03-02 --sort=start,-job --columns job,state,start --exact";
+    let shown = daemon.stdout(line);
+    assert!(
+        shown.starts_with(expect) && shown.ends_with("3     queued   plan 2026-03-01 11:00:00\n"),
+        "{shown}"
+    );
+    assert_eq!(daemon.stdout("queue --name c*t --user ben"), "no jobs\n");
+    daemon.fails("queue --sort size", 2, "there is no column size; the columns are job, name");
 }
 
 #[test]
@@ -97,7 +110,14 @@ job 12: count, index 2 of the array 10
     attempt  2: 30.3s of cpu time (30s user, 0.25s system), at most 1KiB of memory, 4KiB read, 0B written, stopped once
   unenforced memory
 ";
-    assert_eq!(daemon.stdout("show 12"), expect);
+    assert_eq!(daemon.stdout("show 12 --long"), expect);
+    let short = daemon.stdout("show 12");
+    let promises = "  promised   starts by 2026-03-01 09:00, resources reserved until 2026-03-01 10:30\n    at first at 2026-03-01 08:00: \
+                    starts by 2026-03-01 10:00 (submitted)\n";
+    assert!(
+        short.contains(promises) && !short.contains("unenforced") && !short.contains("1: 1m of cpu"),
+        "{short}"
+    );
     assert_eq!(parsed(&daemon.stdout("show 12 --json")), job(12, &changes));
     daemon.fails("show 13", 1, "nothing at GET /v1/jobs/13");
 }
@@ -106,7 +126,7 @@ job 12: count, index 2 of the array 10
 fn a_job_that_is_parked_because_memory_is_short() {
     let phase = json!({"state": "opportunistic", "start": "2026-03-01T09:00:00Z", "parked": true});
     let short = json!({"phase": phase, "reasons": [{"why": "memory_short"}]});
-    let shown = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &short))]).stdout("show 1");
+    let shown = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &short))]).stdout("show 1 --long");
     let expect = "  state      parked: memory is short; ran opportunistically from 2026-03-01 09:00:00\n  waits      the memory of the \
                   machine is short; its window is not affected\n";
     assert!(shown.contains(expect), "{shown}");
@@ -117,7 +137,7 @@ fn where_a_job_stands() {
     #[track_caller]
     fn check(phase: &serde_json::Value, expect: &str) {
         let daemon = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &json!({"phase": phase.clone()})))]);
-        let shown = daemon.stdout("show 1");
+        let shown = daemon.stdout("show 1 --long");
         let state = shown.lines().nth(1).and_then(|line| line.strip_prefix("  state      "));
         assert_eq!(state, Some(expect));
     }
