@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use jiff::{RoundMode, TimestampRound, Unit};
 use miserly_api::client::{ClientError, NoSocket};
 use miserly_api::model::{Possible, ProblemCode};
 use miserly_core::Span;
@@ -55,9 +56,12 @@ fn text(error: &anyhow::Error) -> String {
 fn instead(possible: Possible) -> String {
     match possible {
         Possible::Window(window) => {
-            format!("; the earliest end that can be promised is {}", local(window.end))
+            // Up, to a whole second: it is what one writes as the deadline.
+            let second = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
+            let end = window.end.round(second).unwrap_or(window.end);
+            format!("; the earliest end that can be promised is {}", local(end))
         }
-        Possible::Extension(0) => "; no extension is possible".to_owned(),
+        Possible::Extension(0) => "; no shorter extension is possible".to_owned(),
         Possible::Extension(secs) => {
             let span = i64::try_from(secs).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
             format!("; an extension by {} is possible", duration(span))

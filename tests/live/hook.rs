@@ -73,12 +73,15 @@ fn events_are_told_in_order_and_none_is_lost_without_the_hook() {
     drop(first);
     fs::write(daemon.path("go"), "").expect("a file");
     until("the job has ended", SOON, || daemon.job(waits).phase.ended().map(|_| ()));
+    let short = daemon.submit(&sh("true", 60.0));
+    daemon.wait(short);
     daemon.kill();
     daemon.start();
     let _second = hook(&daemon, &options);
     wait_for(&daemon, "failed", waits);
     let ends = told(&daemon.path("told")).into_iter().filter(|(event, _)| event == "ended").count();
-    assert_eq!(ends, 2);
+    assert_eq!(ends, 3);
+    assert!(told(&daemon.path("told")).contains(&("submitted".to_owned(), short)));
 }
 
 #[test]

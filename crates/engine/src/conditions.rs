@@ -12,8 +12,8 @@ use miserly_core::{Round, Time};
 use crate::batch::PendingBatch;
 use crate::submission_check::ARRAY_MOST;
 use crate::{
-    Caller, EndedFilter, EndedJobs, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now, Record,
-    Snapshot, requests, startup,
+    Caller, EndedFilter, EndedJobs, Ending, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now,
+    Record, Snapshot, requests, startup,
 };
 
 /// The number of finished jobs of a user among which a name is searched.
@@ -304,11 +304,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 }
                 let Some(record) = self.jobs.get_mut(number) else { continue };
                 let unmet = others.iter().find_map(|other| record.unmet(*other, ends.get(other)?.as_ref()));
+                record.remove_dependencies(&others);
+                self.batch.touch(number);
                 if let Some(message) = unmet {
                     self.fail_dependent(now, at, number, message, round);
-                } else {
-                    record.remove_dependencies(&others);
-                    self.batch.touch(number);
                 }
             }
         }
@@ -324,7 +323,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Ends a job that waits, and that can never run.
+    ///
+    /// One that has begun all the same, as its earliest start may be a little before the end of the other job, is cancelled.
     fn fail_dependent(&mut self, now: Now, at: Time, number: i64, message: String, round: &mut Round) {
+        if self.end_run(number, Ending::Cancelled) {
+            return;
+        }
         let Some(record) = self.jobs.get(number) else { return };
         if record.is_in_ledger() {
             round.withdrawn.extend(self.jobs.handle(number));

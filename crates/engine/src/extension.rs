@@ -9,11 +9,11 @@ use crate::requests::{Handled, RequestError, no_job};
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 
-/// The most waiting jobs of a queue on whose copy the possible extension is searched.
-const SEARCHED_MOST: usize = 2000;
+/// The most waiting jobs of a queue on whose copy it is searched what is possible instead of a refused request.
+pub(crate) const SEARCHED_MOST: usize = 500;
 
 /// The most trials of a search.
-const SEARCH_STEPS: u32 = 12;
+const SEARCH_STEPS: u32 = 32;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Extends the time limit of a job, unless a promise would break. That is tried first, on a copy.
@@ -92,7 +92,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let by_limit = longest_time(queue) - Span::from_ticks(record.time);
         let end = self.latest_end(record.number, at).unwrap_or(at);
         let by_horizon = queue.policy.horizon().map_or(Span::MAX, |horizon| (at + horizon) - end);
-        Some(by_limit.min(by_horizon).max(Span::ZERO))
+        let by_deadline = record.deadline.map_or(Span::MAX, |deadline| Time::from_ticks(deadline) - end);
+        Some(by_limit.min(by_horizon).min(by_deadline).max(Span::ZERO))
     }
 
     /// Checks an extension against the time limit of the queue and the horizon of its policy.
@@ -109,6 +110,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Refused, message));
         }
         let end = self.latest_end(job, at).unwrap_or(at) + longer;
+        if record.deadline.is_some_and(|deadline| end > Time::from_ticks(deadline)) {
+            let message = format!("job {job} would end after its deadline");
+            return Err(Problem::new(ProblemCode::Refused, message));
+        }
         match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
             None => Ok(()),
             Some(horizon) => {

@@ -51,7 +51,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Ends the attempt of a job, if it has one. Returns whether it has. The job follows when the attempt has ended.
-    fn end_run(&mut self, job: i64, ending: Ending) -> bool {
+    pub(crate) fn end_run(&mut self, job: i64, ending: Ending) -> bool {
         let kill = self.kill(ending);
         let in_window = self.jobs.is_running(job);
         let Some(run) = self.jobs.run_mut(job) else { return false };

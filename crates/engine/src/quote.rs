@@ -163,8 +163,7 @@ impl Snapshot {
     pub(crate) fn check_known_begins(&self, at: Time, records: &[Record]) -> Result<(), Problem> {
         let places = records.first().and_then(Record::array_limit).map(|limit| limit.limit);
         if let Some(limit) = places.filter(|limit| (*limit as usize) < records.len())
-            && let Some(later) = records.iter().find(|record| record.deadline.is_some())
-            && later.state != JobState::Held
+            && records.iter().any(|record| record.deadline.is_some())
         {
             let message = format!(
                 "only {limit} jobs of the array get their windows now, so no end by a deadline can be promised to the others"

@@ -8,6 +8,7 @@ use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::expected_ends::ExpectedEnds;
+use crate::extension::SEARCHED_MOST;
 use crate::requests::{Handled, RequestError};
 use crate::unrecorded::UnrecordedJobs;
 use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record};
@@ -27,8 +28,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let records = self.new_records(now, at, caller, submission)?;
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         let horizon = self.setup.queue(&records[0].queue).and_then(|queue| queue.policy.horizon());
-        let with_deadline: Vec<Record> =
-            records.iter().filter(|record| record.deadline.is_some()).cloned().collect();
+        // The refusal of a single job, unlike that of an array, comes after it was played.
+        let alone = if let [only] = &records[..] { Some(only.clone()) } else { None };
         self.values.reserve_numbers(records.len());
         let mut round = Round::default();
         for record in records {
@@ -41,7 +42,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // It was never accepted. Only the journal mentions it.
             self.batch.withdraw(only);
             let at = self.fresh(now)?;
-            return Err(self.with_possible_window(now, at, with_deadline, why).into());
+            return Err(self.with_possible_window(now, at, alone.into_iter().collect(), why).into());
         }
         self.request_ids.add(caller.uid, numbers[0], submission);
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
@@ -77,6 +78,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn with_possible_window(&self, now: Now, at: Time, records: Vec<Record>, problem: Problem) -> Problem {
+        let queue = records.first().and_then(|record| self.setup.position(&record.queue));
+        let waiting = queue.map_or(0, |queue| self.system.queues()[queue].ledger().waiting_count());
+        if records.len() + waiting > SEARCHED_MOST {
+            return problem;
+        }
         let play = |queue, round| self.play_trial(queue, at, round);
         self.current().with_possible_window((now, at), records, problem, self.jobs.unused_handle(), play)
     }

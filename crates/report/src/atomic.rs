@@ -13,8 +13,11 @@ use tempfile::NamedTempFile;
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A file that is written under a temporary name in the same folder and renamed when complete.
+///
+/// Of a link, that is the file to which it points. A device or a pipe is written as it is: it cannot be replaced.
 pub struct AtomicFile {
-    temporary: NamedTempFile,
+    /// `None` for a device or a pipe.
+    temporary: Option<NamedTempFile>,
     path: PathBuf,
 }
 
@@ -29,6 +32,11 @@ impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<(AtomicFile, BufWriter<File>)> {
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let path = &if path.is_symlink() { path.canonicalize()? } else { path.to_owned() };
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let output = BufWriter::new(File::options().write(true).open(path)?);
+            return Ok((AtomicFile { temporary: None, path: path.clone() }, output));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
@@ -50,7 +58,7 @@ impl AtomicFile {
             io::Error::new(kind, message)
         })?;
         let output = BufWriter::with_capacity(1 << 16, temporary.as_file().try_clone()?);
-        Ok((AtomicFile { temporary, path: path.to_owned() }, output))
+        Ok((AtomicFile { temporary: Some(temporary), path: path.clone() }, output))
     }
 
     /// Writes a file with `write`, and gives it its name when it is complete.
@@ -70,9 +78,10 @@ impl AtomicFile {
     /// unchanged.
     pub fn commit(self, mut output: BufWriter<File>) -> io::Result<()> {
         output.flush()?;
-        self.temporary.as_file().sync_all()?;
-        let temporary = self.temporary.path().to_owned();
-        self.temporary.persist(&self.path).map_err(|error| error.error)?;
+        let Some(file) = self.temporary else { return Ok(()) };
+        file.as_file().sync_all()?;
+        let temporary = file.path().to_owned();
+        file.persist(&self.path).map_err(|error| error.error)?;
         unfinished(|paths| paths.remove(&temporary));
         Ok(())
     }

@@ -12,34 +12,49 @@ use crate::args::{CancelArgs, JobList, JobsArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
-    requests(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
+    // From the highest number: a job that waits behind others does not start while these are cancelled.
+    requests(&args.jobs, "cancelled", Order::Descending, |client, job| client.cancel(job, args.array))
 }
 
 pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
-    requests(&args.jobs, "held", |client, job| client.hold(job, args.move_promises))
+    requests(&args.jobs, "held", Order::Descending, |client, job| client.hold(job, args.move_promises))
 }
 
 pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    requests(args, "released", Client::release)
+    requests(args, "released", Order::Ascending, Client::release)
 }
 
 pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
-    requests(&args.jobs, "requeued", |client, job| client.requeue(job, args.move_promises))
+    requests(&args.jobs, "requeued", Order::Ascending, |client, job| client.requeue(job, args.move_promises))
+}
+
+/// The order of requests for several jobs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// As given, or from the lowest number of a range.
+    Ascending,
+    /// The reverse.
+    Descending,
 }
 
 /// Sends the request for each job. A refusal does not stop the others, but the command fails.
 fn requests(
     args: &JobsArgs,
     done: &str,
+    order: Order,
     request: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
 ) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
-    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.json)?;
+    let mut numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.json)?;
+    if order == Order::Descending {
+        numbers.reverse();
+    }
     let mut handed = Vec::new();
     let code = each(&numbers, args.json, |job| {
         handed.extend(request(&client, job)?.jobs);
         Ok(())
     })?;
+    handed.sort_unstable();
     if args.json || !handed.is_empty() {
         let word = if handed.len() == 1 { "job" } else { "jobs" };
         let shown = format!("{word} {}: {done}\n", jobs(&handed));

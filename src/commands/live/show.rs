@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let facts = OnceCell::new();
     one_or_each(&numbers, *json, |job| {
         let job = client.job(job)?;
-        let asked = !*json && !*long && waits(&job);
+        let asked = !*json && waits(&job);
         let facts = if asked { facts.get_or_init(|| facts_of(daemon)).as_deref() } else { None };
         let sentence = facts.and_then(|facts| sentence(facts, job.number));
         print_answer(*json, &job, || shown(&job, sentence.as_deref(), instants))
@@ -76,7 +76,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }
-    for reason in job.reasons.iter().filter(|_| sentence.is_none()) {
+    for reason in job.reasons.iter().filter(|_| long || sentence.is_none()) {
         line("waits", &why(reason, instants));
     }
     match &job.promise {
@@ -86,7 +86,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
         }
         None => {}
     }
-    if let Some(forecast) = job.forecast.as_ref().filter(|_| sentence.is_none()) {
+    if let Some(forecast) = job.forecast.as_ref().filter(|_| long || sentence.is_none()) {
         line("likely", &likely(forecast, instants));
     }
     if let Some(planned) = job.planned.filter(|_| long || job.promise.is_none()) {

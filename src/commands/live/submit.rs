@@ -57,10 +57,7 @@ fn prospect_text(job: &Accepted) -> String {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised_text(window),
-        (None, false) => {
-            "waits without a promise: it is held, waits for another job or for a place in its array, or the queue makes no promises"
-                .to_owned()
-        }
+        (None, false) => format!("no start is promised yet; `miserly show {}` tells why", job.number),
     }
 }
 

@@ -75,7 +75,7 @@ pub struct Problem {
 pub enum Possible {
     /// The window that would be promised without a deadline. Of an array, the one that ends last.
     Window(Window),
-    /// An extension that breaks no promise, in seconds. The largest one is at most a 4096th of the request longer. 0 if there is none.
+    /// An extension that breaks no promise, in seconds: the largest one that halving the request found. 0 if none was found.
     Extension(u64),
 }
 

@@ -66,6 +66,19 @@ fn a_refused_extension_tells_which_one_is_possible() {
 }
 
 #[test]
+fn no_extension_goes_beyond_the_deadline() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, Submission { deadline: Some(wall(61)), ..job(1, 20) });
+    let by = |secs: f64| DaemonRequest::Extend { job: number, by: secs };
+    let problem = life.ask(2, by(60.0)).unwrap_err();
+    assert!(problem.message.contains("deadline"), "{problem:?}");
+    let Some(Possible::Extension(secs)) = problem.possible else { panic!("{problem:?}") };
+    assert!((30..=40).contains(&secs), "{problem:?}");
+    life.ask(3, by(secs as f64)).unwrap();
+    life.ask(3, by(10.0)).unwrap_err();
+}
+
+#[test]
 fn a_refused_deadline_tells_the_earliest_window() {
     let mut life = Life::new(1, 1);
     life.submit(1, job(1, 20));

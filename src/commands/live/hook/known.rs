@@ -21,6 +21,9 @@ pub(super) struct Happened {
 pub(super) struct Known {
     /// The number of the last commit that was seen; `None` before the first one.
     pub(super) journal: Option<i64>,
+    /// The highest number of a job that was seen.
+    #[serde(default)]
+    pub(super) highest: i64,
     jobs: BTreeMap<i64, Job>,
 }
 
@@ -66,6 +69,7 @@ impl Known {
         let first = self.journal.replace(journal).is_none();
         let mut happened = vec![];
         for view in jobs {
+            self.highest = self.highest.max(view.number);
             let ended = view.phase.ended().is_some();
             let before = self.jobs.remove(&view.number);
             // What ended before it was known is no news, unless it came and went between two commits.

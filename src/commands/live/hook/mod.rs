@@ -7,16 +7,18 @@ mod known;
 mod program;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{DaemonEvent, JobView, JobsEvent, ProblemCode};
+use miserly_api::model::{DaemonEvent, Filter, JobView, JobsEvent, ProblemCode, listing};
+use miserly_report::AtomicFile;
 
 use self::known::{Happened, Known};
 use super::client;
@@ -30,13 +32,21 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
     let known = args.state.as_deref().map_or_else(|| Ok(Known::default()), read)?;
     let client = client(&args.daemon)?;
     // A daemon that cannot be asked at all is an error. Later it is waited for.
-    client.status()?;
-    let mut hook = Hook { args, client: &client, known, running: BTreeMap::new() };
+    let status = client.status()?;
+    if let Some(queue) = &args.queue
+        && !status.queues.iter().any(|one| one.name == *queue)
+    {
+        bail!("there is no queue {queue:?}");
+    }
+    let since = known.journal.is_none().then_some(status.now);
+    let mut hook = Hook { args, client: &client, known, running: BTreeMap::new(), since };
     loop {
         let mut failed = None;
         let after = hook.known.journal;
         let read = client.events(after, |event| match hook.take(event) {
             Ok(()) => ControlFlow::Continue(()),
+            // The daemon went away in between: the same events come again.
+            Err(error) if is_break(&error) => ControlFlow::Break(()),
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -52,12 +62,19 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Returns whether an error is one of the connection.
+fn is_break(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<ClientError>().is_some_and(|error| !matches!(error, ClientError::Refused(_)))
+}
+
 struct Hook<'a> {
     args: &'a HookArgs,
     client: &'a Client,
     known: Known,
     /// The unfinished jobs, of which some run.
     running: BTreeMap<i64, JobView>,
+    /// The instant before which nothing is news; `None` if the state of an earlier run goes on.
+    since: Option<Timestamp>,
 }
 
 impl Hook<'_> {
@@ -83,21 +100,45 @@ impl Hook<'_> {
     }
 
     /// Takes all unfinished jobs. Known ones that are not among them have ended meanwhile.
-    fn snapshot(&mut self, JobsEvent { journal, jobs, .. }: JobsEvent) -> anyhow::Result<Vec<Happened>> {
+    fn snapshot(&mut self, JobsEvent { journal, jobs, .. }: JobsEvent) -> Result<Vec<Happened>, ClientError> {
         let mut changed = vec![];
         let missing = self.known.missing(&jobs);
         for number in &missing {
             match self.client.job(*number) {
                 Ok(job) => changed.push(job),
                 Err(ClientError::Refused(problem)) if problem.code == ProblemCode::NotFound => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
+        }
+        if self.known.journal.is_some() {
+            self.short_lives(&mut changed)?;
+        } else {
+            self.known.highest = self.latest(jobs.len())?;
         }
         self.running = jobs.iter().map(|job| (job.number, job.clone())).collect();
         changed.extend(jobs);
         let happened = self.known.change(journal, changed);
         self.known.forget(&missing);
         Ok(happened)
+    }
+
+    /// Returns the highest number of a finished job, of a daemon with so many unfinished ones; 0 if there is none.
+    fn latest(&self, unfinished: usize) -> Result<i64, ClientError> {
+        let limit = u32::try_from(unfinished).unwrap_or(u32::MAX).saturating_add(1).min(listing::MOST);
+        let jobs = self.client.jobs(&Filter { all: true, limit: Some(limit), ..Filter::default() })?;
+        Ok(jobs.iter().map(|job| job.number).max().unwrap_or(0))
+    }
+
+    /// Adds the jobs that came and ended since the last event.
+    fn short_lives(&self, changed: &mut Vec<JobView>) -> Result<(), ClientError> {
+        let mut after = self.known.highest;
+        loop {
+            let page = Filter { all: true, after: Some(after), ..Filter::default() };
+            let page = self.client.jobs(&page)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.number;
+            changed.extend(page.into_iter().filter(|job| job.phase.ended().is_some()));
+        }
     }
 
     fn change(&mut self, JobsEvent { journal, jobs, gone }: JobsEvent) -> Vec<Happened> {
@@ -118,6 +159,7 @@ impl Hook<'_> {
     fn is_wanted(&self, Happened { event, job }: &Happened) -> bool {
         let HookArgs { on, mine, user, queue, name, .. } = self.args;
         on.contains(event)
+            && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
             && (!mine || job.uid == rustix::process::geteuid().as_raw())
             && user.as_ref().is_none_or(|user| *user == job.user || *user == job.uid.to_string())
             && queue.as_ref().is_none_or(|queue| *queue == job.queue)
@@ -128,8 +170,7 @@ impl Hook<'_> {
     fn keep(&self) -> anyhow::Result<()> {
         let Some(path) = &self.args.state else { return Ok(()) };
         let text = serde_json::to_string(&self.known).context("cannot write the state")?;
-        let new = path.with_extension("new");
-        let kept = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+        let kept = AtomicFile::write(path, |output| output.write_all(text.as_bytes()));
         kept.with_context(|| format!("cannot write --state {}", path.display()))
     }
 }

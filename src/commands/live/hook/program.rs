@@ -41,16 +41,17 @@ pub(super) fn run(args: &HookArgs, Happened { event, job }: &Happened) -> anyhow
         .stdin(Stdio::piped())
         .process_group(0);
     let mut child = command.spawn().with_context(|| format!("cannot run {}", program.to_string_lossy()))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A program need not read its input. It is smaller than a pipe's buffer, so this does not wait.
-        let _ = input.write_all((document.to_string() + "\n").as_bytes());
-    }
+    let input = child.stdin.take();
+    // A program need not read its input. The thread ends with the program, or has nothing left to write.
+    let text = document.to_string() + "\n";
+    let written = std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
     let what = || format!("{} at event {name} of job {}", program.to_string_lossy(), job.number);
     match ended(&mut child, Duration::from_secs(args.limit))? {
         None => note!("{} was killed: it ran for more than {} s", what(), args.limit),
         Some(status) if !status.success() => note!("{} failed: {status}", what()),
         Some(_) => {}
     }
+    drop(written);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_api::model::{Exit, JobView, KilledBy, Phase};
+use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 use serde::Serialize;
 
 use crate::args::UsageBy;
@@ -18,9 +18,9 @@ pub(super) struct Sums {
     pub(super) jobs: u64,
     /// Of these, those that failed, were lost or were killed; not those that a user cancelled.
     pub(super) failed: u64,
-    /// Of these, those that a user cancelled.
+    /// Of these, those that a user cancelled, and those that never ran because a job before them did not end as required.
     pub(super) cancelled: u64,
-    /// The processors of the jobs times the time for which they had them, in hours.
+    /// The processors of the jobs times the time for which their last attempts had them, in hours.
     pub(super) cpu_hours: f64,
     /// The time on processors, in hours, of jobs whose use is known.
     pub(super) used_cpu_hours: f64,
@@ -34,7 +34,7 @@ pub(super) struct Sums {
     pub(super) wait_hours: f64,
     /// The jobs that started.
     pub(super) started: u64,
-    /// The jobs with a promise.
+    /// The jobs that started, and had a promise.
     pub(super) promised: u64,
     /// Of these, those whose promise was kept.
     pub(super) kept: u64,
@@ -60,14 +60,16 @@ impl Sums {
         self.jobs += 1;
         match &job.phase {
             Phase::Done { exit: Exit::Code(0), .. } => {}
-            Phase::Killed { by: KilledBy::User, .. } => self.cancelled += 1,
+            Phase::Killed { by: KilledBy::User, .. } | Phase::Failed { why: Failure::Dependency, .. } => {
+                self.cancelled += 1;
+            }
             _ => self.failed += 1,
         }
+        let Some((start, end)) = ran(&job.phase) else { return };
         if let Some(promise) = &job.promise {
             self.promised += 1;
             self.kept += u64::from(promise.broken.is_none() && job.late.is_none());
         }
-        let Some((start, end)) = ran(&job.phase) else { return };
         let hours = hours_between(start, end);
         self.started += 1;
         self.wait_hours += hours_between(job.submitted, start);

@@ -92,10 +92,13 @@ fn ended(
 
 fn csv(parts: &[Sums]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(vec![]);
-    for part in parts {
+    let none = [Sums::default()];
+    for part in if parts.is_empty() { &none } else { parts } {
         writer.serialize(part)?;
     }
-    Ok(String::from_utf8(writer.into_inner().context("cannot write CSV")?)?)
+    let text = String::from_utf8(writer.into_inner().context("cannot write CSV")?)?;
+    // The names of the columns come with the first row.
+    Ok(text.split_inclusive('\n').take(parts.len() + 1).collect())
 }
 
 const HEADER: [&str; 9] =
