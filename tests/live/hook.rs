@@ -79,6 +79,7 @@ fn events_are_told_in_order_and_none_is_lost_without_the_hook() {
     daemon.start();
     let _second = hook(&daemon, &options);
     wait_for(&daemon, "failed", waits);
+    wait_for(&daemon, "ended", short);
     let ends = told(&daemon.path("told")).into_iter().filter(|(event, _)| event == "ended").count();
     assert_eq!(ends, 3);
     assert!(told(&daemon.path("told")).contains(&("submitted".to_owned(), short)));
