@@ -10,20 +10,14 @@ use miserly_api::model::{Condition, Exit, Failure, KilledBy, Phase, Problem, Sub
 use miserly_core::{Round, Time};
 
 use crate::batch::PendingBatch;
-use crate::submission_check::ARRAY_MOST;
+use crate::targets::{FIELD, Target, TargetSearch, succeeded};
 use crate::{
     Caller, EndedFilter, EndedJobs, Ending, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now,
-    Record, Snapshot, requests, startup,
+    Record, Snapshot, startup,
 };
-
-/// The number of finished jobs of a user among which a name is searched.
-const NAMED: u32 = 1000;
 
 /// The most jobs that all new jobs of a submission wait for, counted for each of them.
 const MOST: usize = 200_000;
-
-/// The field of a submission with conditions.
-const FIELD: &str = "conditions";
 
 /// The jobs that the new jobs of a submission wait for.
 #[derive(Debug, Default)]
@@ -39,15 +33,6 @@ pub(crate) struct Waits {
     pub(crate) after: BTreeSet<i64>,
     pub(crate) ok: BTreeSet<i64>,
     pub(crate) not_ok: BTreeSet<i64>,
-}
-
-/// A job that a condition means.
-#[derive(Clone, Copy, Debug)]
-struct Target {
-    number: i64,
-    index: Option<u32>,
-    /// Whether it succeeded, if it has ended.
-    ended_ok: Option<bool>,
 }
 
 impl Waits {
@@ -109,21 +94,28 @@ impl Snapshot {
         jobs: usize,
         ended: &dyn EndedJobs,
     ) -> Result<Required, Problem> {
+        let mut search = TargetSearch::new(self, caller, &submission.conditions, ended)?;
         let mut required = Required::default();
-        for number in &submission.after {
-            for target in self.numbered("after", *number, When::Any, ended)? {
+        for number in submission.after.iter().collect::<BTreeSet<_>>() {
+            for target in search.targets("after", *number, None, When::Any)? {
                 required.common.add(When::Any, target);
             }
         }
+        let mut seen: Vec<(i64, Option<u32>, When)> = vec![];
         for condition in &submission.conditions {
-            let targets = self.targets(caller, condition, ended)?;
-            if condition.when == When::EachOk {
-                let array = condition.job.or_else(|| Some(targets.first()?.number)).unwrap_or_default();
+            let Condition { index, when, .. } = *condition;
+            let number = search.number(condition)?;
+            if seen.contains(&(number, index, when)) {
+                continue;
+            }
+            seen.push((number, index, when));
+            let targets = search.targets(FIELD, number, index, when)?;
+            if when == When::EachOk {
                 let by_index = targets.into_iter().filter_map(|target| Some((target.index?, target)));
-                required.each.push((array, by_index.collect()));
+                required.each.push((number, by_index.collect()));
             } else {
                 for target in targets {
-                    required.common.add(condition.when, target);
+                    required.common.add(when, target);
                 }
             }
         }
@@ -136,100 +128,6 @@ impl Snapshot {
         }
         Ok(required)
     }
-
-    /// Returns the jobs that a condition means.
-    fn targets(
-        &self,
-        caller: &Caller,
-        condition: &Condition,
-        ended: &dyn EndedJobs,
-    ) -> Result<Vec<Target>, Problem> {
-        let problem = |message: String| Err(Problem::with_field(FIELD, message));
-        let number = match (condition.job, &condition.name) {
-            (Some(number), None) => number,
-            (None, Some(name)) => self.named(caller, name, ended)?,
-            _ => return problem("a condition has either job or name".to_owned()),
-        };
-        let targets = self.numbered(FIELD, number, condition.when, ended)?;
-        if condition.when == When::EachOk && targets.iter().all(|target| target.index.is_none()) {
-            return problem(format!(
-                "job {number} is no array; each-ok waits for the job with the same index"
-            ));
-        }
-        let Some(index) = condition.index else { return Ok(targets) };
-        let of_index: Vec<Target> =
-            targets.into_iter().filter(|target| target.index == Some(index)).collect();
-        // The end of a finished job of an array is any end.
-        if of_index.is_empty() && condition.when != When::Any {
-            return problem(format!("array {number} has no job with index {index} to wait for"));
-        }
-        Ok(of_index)
-    }
-
-    /// Returns the job with a number; of an array, all its jobs. Of finished ones, those with a result that matters.
-    fn numbered(
-        &self,
-        field: &str,
-        number: i64,
-        when: When,
-        ended: &dyn EndedJobs,
-    ) -> Result<Vec<Target>, Problem> {
-        if number >= self.values.next_number || number < 1 {
-            return Err(Problem::with_field(field, format!("there is no job {number} to wait for")));
-        }
-        let mut targets = BTreeMap::new();
-        if when != When::Any {
-            let filter = EndedFilter { array: Some(number), ..EndedFilter::default() };
-            for row in ended.ended_jobs(&filter).map_err(requests::unreadable)? {
-                targets.insert(row.number, ended_target(&row));
-            }
-        }
-        let unfinished = |number, index| Target { number, index, ended_ok: None };
-        let last = number.saturating_add(i64::try_from(ARRAY_MOST).unwrap_or(i64::MAX));
-        let near = self.jobs.from(number).take_while(|record| record.number < last);
-        for record in near.filter(|record| {
-            record.number == number || record.array.is_some_and(|array| array.first == number)
-        }) {
-            let index = record.array.map(|array| array.index);
-            targets.insert(record.number, unfinished(record.number, index));
-        }
-        for row in self.unrecorded.unreadable_rows().filter(|row| row.array == Some(number)) {
-            targets.insert(row.number, unfinished(row.number, None));
-        }
-        if self.unrecorded.contains(number) {
-            targets.entry(number).or_insert_with(|| unfinished(number, None));
-        }
-        if targets.is_empty() && when != When::Any {
-            let message = format!("the result of job {number} is not known any more");
-            return Err(Problem::with_field(field, message));
-        }
-        Ok(targets.into_values().collect())
-    }
-
-    /// Returns the number of the newest job of the caller with a name; of a job of an array, that of the array.
-    fn named(&self, caller: &Caller, name: &str, ended: &dyn EndedJobs) -> Result<i64, Problem> {
-        let is_named = |record: &&Record| record.uid == caller.uid && *record.name == *name;
-        let place =
-            |record: &Record| (record.number, record.array.map_or(record.number, |array| array.first));
-        let unfinished = self.jobs.iter().filter(is_named).map(place).max();
-        let filter = EndedFilter { uid: Some(caller.uid), limit: Some(NAMED), ..EndedFilter::default() };
-        let rows = ended.ended_jobs(&filter).map_err(requests::unreadable)?;
-        let newer =
-            rows.iter().rev().take_while(|row| unfinished.is_none_or(|(newest, _)| row.number > newest));
-        let finished = newer.filter_map(|row| startup::record(row).ok()).find(|record| is_named(&record));
-        let newest = finished.as_ref().map(place).max(unfinished);
-        newest.map(|(_, number)| number).ok_or_else(|| {
-            Problem::with_field(FIELD, format!("you have no job with the name {name:?} to wait for"))
-        })
-    }
-}
-
-/// Returns a finished job. One whose record cannot be read did not succeed, as far as is known.
-fn ended_target(row: &JobRow) -> Target {
-    let record = startup::record(row).ok();
-    let ok = record.as_ref().is_some_and(|record| finished_phase(record).is_some_and(succeeded));
-    let index = record.and_then(|record| record.array).map(|array| array.index);
-    Target { number: row.number, index, ended_ok: Some(ok) }
 }
 
 fn finished_phase(record: &Record) -> Option<&Phase> {
@@ -237,11 +135,6 @@ fn finished_phase(record: &Record) -> Option<&Phase> {
         JobState::Finished(phase) => Some(phase),
         _ => None,
     }
-}
-
-/// Returns whether a job succeeded: it ended by itself with exit code 0.
-fn succeeded(phase: &Phase) -> bool {
-    matches!(phase, Phase::Done { exit: Exit::Code(0), .. })
 }
 
 /// The finished jobs, with those of the batch that is not durable yet.
@@ -276,7 +169,12 @@ impl<J: Journal> EndedJobs for EndedNow<'_, J> {
     }
 
     fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
-        Journal::ended_from(self.journal, from, limit)
+        let rows = Journal::ended_from(self.journal, from, limit)?;
+        let mut rows: BTreeMap<i64, JobRow> = rows.into_iter().map(|row| (row.number, row)).collect();
+        for (number, record) in self.batch.finished.range(from..).take(limit as usize) {
+            rows.insert(*number, record.row()?);
+        }
+        Ok(rows.into_values().take(limit as usize).collect())
     }
 }
 

@@ -27,6 +27,8 @@ mod record_map;
 
 mod setup;
 
+mod targets;
+
 mod topology;
 
 mod stopped_queue;

@@ -5,6 +5,7 @@ use miserly_api::model::{
 };
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, Credential, DaemonReply, DaemonRequest, Input,
+    Journal,
 };
 
 use super::life::{Life, job, seconds};
@@ -282,4 +283,64 @@ fn the_number_of_dependencies_is_limited() {
     let problem = life.ask(2, DaemonRequest::Submit(submission)).unwrap_err();
     assert!(problem.message.contains("let one job wait for these"), "{problem:?}");
     life.submit(3, Submission { array: Some(array(9)), ..after(&[on(When::Ok, first)]) });
+}
+
+#[track_caller]
+fn refused(life: &mut Life, second: i64, condition: Condition, says: &str) {
+    let problem = life.ask(second, DaemonRequest::Submit(after(&[condition]))).unwrap_err();
+    assert!(problem.message.contains(says), "{problem:?}");
+    assert_eq!(problem.field.as_deref(), Some("conditions"));
+}
+
+#[test]
+fn an_array_has_the_index_that_a_condition_names() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { array: Some(Array::range(3, 5, 2)), ..job(1, 20) });
+    let single = life.submit(1, job(1, 20));
+    let of_index = |index: u32, when: When, job: i64| Condition { index: Some(index), ..on(when, job) };
+    for code in [0, 1] {
+        refused(&mut life, 2, of_index(4, When::Any, first), "array 1 has no job with index 4");
+        refused(&mut life, 2, of_index(4, When::Any, single), "job 3 is no array");
+        exits(&mut life, 2, first + i64::from(code), code);
+    }
+    exits(&mut life, 3, single, 0);
+    refused(&mut life, 4, of_index(4, When::Any, first), "array 1 has no job with index 4");
+    let second = life.submit(4, after(&[of_index(5, When::Any, first), of_index(3, When::Ok, first)]));
+    assert!(launched(&life, second));
+    life.end(5, second);
+    let never = life.submit(5, after(&[of_index(5, When::Ok, first)]));
+    check_failed(&mut life, 5, never, "job 2 ended with exit code 1, and this job waits for its success");
+}
+
+#[test]
+fn a_result_that_was_pruned_is_unknown() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { array: Some(array(2)), ..job(1, 20) });
+    for job in first..=first + 2 {
+        exits(&mut life, 1 + job, job, i32::from(job == first + 1));
+    }
+    life.journal.forget(&[first + 1]).unwrap();
+    for when in [When::Ok, When::NotOk, When::EachOk] {
+        refused(&mut life, 9, on(when, first), "the result of job 2 of array 1 is not known any more");
+    }
+    let any =
+        life.submit(9, after(&[on(When::Any, first), Condition { index: Some(2), ..on(When::Ok, first) }]));
+    assert!(launched(&life, any));
+    life.journal.forget(&[first, first + 2]).unwrap();
+    refused(&mut life, 10, on(When::Ok, first), "the result of job 1 is not known any more");
+    refused(&mut life, 10, Condition { index: Some(1), ..on(When::Any, first) }, "not known any more");
+}
+
+/// An unknown result is neither a success nor a failure.
+#[test]
+fn a_result_that_cannot_be_read_is_unknown() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, job(1, 20));
+    exits(&mut life, 2, first, 1);
+    life.journal.damage(first);
+    for when in [When::Ok, When::NotOk] {
+        refused(&mut life, 3, on(when, first), "the result of job 1 is not known: its record cannot be read");
+    }
+    let any = life.submit(3, after(&[on(When::Any, first)]));
+    assert!(launched(&life, any));
 }

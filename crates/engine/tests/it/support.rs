@@ -41,6 +41,13 @@ impl MemoryJournal {
         self.0.borrow_mut().full = full;
     }
 
+    /// Makes the stored row of a job unreadable.
+    pub(crate) fn damage(&self, job: i64) {
+        if let Some(row) = self.0.borrow_mut().rows.get_mut(&job) {
+            (row.body, row.problem) = (String::new(), Some("its checksum is wrong".into()));
+        }
+    }
+
     /// Returns the number of successful commits.
     pub(crate) fn commits(&self) -> usize {
         self.0.borrow().commits

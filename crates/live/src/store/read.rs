@@ -11,6 +11,9 @@ use super::rows::{self, JOB, LINE, Line};
 use super::segments::{self, Segment};
 use super::{Store, files, schema};
 
+/// The maximum number of jobs in an array.
+const ARRAY_MOST: u32 = 10_000;
+
 /// A read-only view of a state, whether or not a daemon runs on it.
 ///
 /// It shows one instant, from its first query on.
@@ -116,9 +119,14 @@ impl Store {
 
 /// Returns the ended jobs that pass the filter, by number.
 pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Result<Vec<JobRow>, StoreError> {
+    // The jobs of an array have consecutive numbers, and only the numbers have an index.
+    let of_array = match filter.array {
+        Some(_) => format!("number BETWEEN ?3 AND ?3 + {ARRAY_MOST} AND (number = ?3 OR array = ?3)"),
+        None => "?3 IS NULL".to_owned(),
+    };
     let sql = format!(
         "SELECT {JOB} FROM ended
-         WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
+         WHERE {of_array} AND (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2)
          ORDER BY number DESC LIMIT ?4"
     );
     // A negative limit is none.
