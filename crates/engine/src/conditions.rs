@@ -4,20 +4,22 @@
 //! [`Record::after_ok`] and [`Record::after_not_ok`] as well. A job leaves these lists when it has ended as required.
 //! If it has ended in another way, the job that waits for it ends as failed, before the round of that end is played.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::{Condition, Exit, Failure, KilledBy, Phase, Problem, Submission, When};
 use miserly_core::{Round, Time};
 
 use crate::batch::PendingBatch;
+use crate::expected_ends::ExpectedEnds;
 use crate::targets::{FIELD, Target, TargetSearch, succeeded};
 use crate::{
     Caller, EndedFilter, EndedJobs, Ending, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now,
-    Record, Snapshot, startup,
+    Record, Snapshot, targets,
 };
 
-/// The most jobs that all new jobs of a submission wait for, counted for each of them.
-const MOST: usize = 200_000;
+/// The most jobs that all waiting jobs of a user wait for, counted for each of them.
+pub(crate) const MOST: usize = 200_000;
 
 /// The jobs that the new jobs of a submission wait for.
 #[derive(Debug, Default)]
@@ -130,13 +132,6 @@ impl Snapshot {
     }
 }
 
-fn finished_phase(record: &Record) -> Option<&Phase> {
-    match &record.state {
-        JobState::Finished(phase) => Some(phase),
-        _ => None,
-    }
-}
-
 /// The finished jobs, with those of the batch that is not durable yet.
 pub(crate) struct EndedNow<'e, J> {
     pub(crate) journal: &'e J,
@@ -186,38 +181,66 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Removes finished jobs from all dependencies. Ends the jobs that wait for another end of them as failed, and so those
     /// that wait for these in turn.
-    pub(crate) fn resolve_dependencies(&mut self, now: Now, at: Time, round: &mut Round) {
+    ///
+    /// # Errors
+    /// If the end of a job cannot be read.
+    pub(crate) fn resolve_dependencies(
+        &mut self,
+        now: Now,
+        at: Time,
+        round: &mut Round,
+    ) -> Result<(), JournalError> {
         let mut ends = BTreeMap::new();
-        // Each step but the last one ends a job, and a job that has ended is tracked no longer.
-        loop {
-            let (jobs, unrecorded) = (&self.jobs, &self.unrecorded);
-            let is_unfinished = |job| jobs.contains(job) || unrecorded.contains(job);
-            let changed = self.dependencies.remove_finished(is_unfinished);
-            if changed.is_empty() {
-                return;
-            }
-            for (number, others) in changed {
-                for other in &others {
-                    ends.entry(*other).or_insert_with(|| self.end_of(*other));
+        let mut finished = self.dependencies.finished(|job| self.is_unfinished(job));
+        while !finished.is_empty() {
+            for (number, others) in self.dependencies.remove_finished(&std::mem::take(&mut finished)) {
+                let unmet = self.unmet(number, &others, &mut ends)?;
+                if let Some(record) = self.jobs.get_mut(number) {
+                    record.remove_dependencies(&others);
+                    self.batch.touch(number);
                 }
-                let Some(record) = self.jobs.get_mut(number) else { continue };
-                let unmet = others.iter().find_map(|other| record.unmet(*other, ends.get(other)?.as_ref()));
-                record.remove_dependencies(&others);
-                self.batch.touch(number);
                 if let Some(message) = unmet {
                     self.fail_dependent(now, at, number, message, round);
+                    // Then others may wait for this end.
+                    finished.extend(Some(number).filter(|number| !self.is_unfinished(*number)));
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Returns why a job can never run after others have ended. An unknown result is neither a success nor a failure.
+    fn unmet(
+        &self,
+        number: i64,
+        others: &BTreeSet<i64>,
+        ends: &mut BTreeMap<i64, Option<Phase>>,
+    ) -> Result<Option<String>, JournalError> {
+        let Some(record) = self.jobs.get(number) else { return Ok(None) };
+        for (other, success) in record.wanted(others) {
+            let end = match ends.entry(other) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(self.end_of(other)?),
+            };
+            if end.as_ref().map(succeeded) != Some(success) {
+                let (text, wanted) = (end_text(end.as_ref()), if success { "success" } else { "failure" });
+                return Ok(Some(format!("job {other} {text}, and this job waits for its {wanted}")));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the end of a finished job, if it is known.
-    fn end_of(&self, number: i64) -> Option<Phase> {
+    fn end_of(&self, number: i64) -> Result<Option<Phase>, JournalError> {
         if let Some(record) = self.batch.finished.get(&number) {
-            return finished_phase(record).cloned();
+            return Ok(record.finished_phase().cloned());
         }
-        let row = Journal::job(&self.journal, number).ok().flatten()?;
-        finished_phase(&startup::record(&row).ok()?).cloned()
+        match Journal::job(&self.journal, number) {
+            Ok(row) => Ok(row.as_ref().and_then(targets::end_of)),
+            // The next daemon would find the same damage.
+            Err(JournalError::Damaged(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Ends a job that waits, and that can never run.
@@ -236,23 +259,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 impl Record {
-    /// Returns why a job can never run if another one has ended like this.
-    fn unmet(&self, other: i64, end: Option<&Phase>) -> Option<String> {
-        let ok = end.is_some_and(succeeded);
-        let wanted = if !ok && self.after_ok.contains(&other) {
-            "success"
-        } else if ok && self.after_not_ok.contains(&other) {
-            "failure"
-        } else {
-            return None;
+    /// Returns those of some jobs that have to succeed (`true`) or to fail, by number.
+    fn wanted(&self, others: &BTreeSet<i64>) -> BTreeSet<(i64, bool)> {
+        let of = |list: &[i64], success: bool| -> Vec<(i64, bool)> {
+            list.iter().filter(|other| others.contains(other)).map(|other| (*other, success)).collect()
         };
-        Some(format!("job {other} {}, and this job waits for its {wanted}", end_text(end)))
+        of(&self.after_ok, true).into_iter().chain(of(&self.after_not_ok, false)).collect()
     }
 
     /// Removes jobs that have ended as required.
-    fn remove_dependencies(&mut self, others: &[i64]) {
+    fn remove_dependencies(&mut self, others: &BTreeSet<i64>) {
         for list in [&mut self.after, &mut self.after_ok, &mut self.after_not_ok] {
             list.retain(|other| !others.contains(other));
+        }
+    }
+
+    fn finished_phase(&self) -> Option<&Phase> {
+        match &self.state {
+            JobState::Finished(phase) => Some(phase),
+            _ => None,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct DependencyTracker {
     jobs: BTreeMap<i64, Dependencies>,
     /// The tracked jobs that wait for a job, by that job.
     dependents: BTreeMap<i64, BTreeSet<i64>>,
+    /// The number of jobs that the tracked jobs of each user wait for, counted for each of them.
+    waits: BTreeMap<u32, usize>,
     /// The jobs with a place, by their array. Arrays without a limit are not here.
     places: BTreeMap<i64, BTreeSet<i64>>,
 }
@@ -31,6 +33,8 @@ pub(crate) struct DependencyTracker {
 /// The dependencies of one job.
 #[derive(Clone, Debug)]
 struct Dependencies {
+    /// The user, by number.
+    uid: u32,
     /// The jobs that have to finish first.
     after: Vec<i64>,
     /// The earliest start that the user set; the beginning of time if none was set.
@@ -63,7 +67,9 @@ impl DependencyTracker {
             self.dependents.entry(*other).or_default().insert(record.number);
         }
         let begin = Time::from_ticks(record.begin.unwrap_or(i64::MIN));
+        *self.waits.entry(record.uid).or_default() += record.after.len();
         let dependencies = Dependencies {
+            uid: record.uid,
             after: record.after.clone(),
             begin,
             deferred: is_deferred(record),
@@ -74,7 +80,9 @@ impl DependencyTracker {
 
     /// Stops tracking a job.
     pub(crate) fn untrack(&mut self, job: i64) {
-        for other in self.jobs.remove(&job).into_iter().flat_map(|of| of.after) {
+        let Some(of) = self.jobs.remove(&job) else { return };
+        self.count_out(of.uid, of.after.len());
+        for other in of.after {
             if let Some(jobs) = self.dependents.get_mut(&other) {
                 jobs.remove(&job);
                 if jobs.is_empty() {
@@ -142,19 +150,45 @@ impl DependencyTracker {
         self.jobs.iter().filter(|(_, of)| due(of) && takes_place(of)).map(|(job, _)| *job).collect()
     }
 
+    /// Returns the jobs that wait for a job, by number.
+    pub(crate) fn dependents(&self, job: i64) -> impl Iterator<Item = i64> {
+        self.dependents.get(&job).into_iter().flatten().copied()
+    }
+
+    /// Returns the number of jobs that the tracked jobs of a user wait for, counted for each of them.
+    pub(crate) fn waits(&self, uid: u32) -> usize {
+        self.waits.get(&uid).copied().unwrap_or_default()
+    }
+
+    /// Returns the finished jobs that others wait for, by number.
+    pub(crate) fn finished(&self, is_unfinished: impl Fn(i64) -> bool) -> Vec<i64> {
+        self.dependents.keys().copied().filter(|other| !is_unfinished(*other)).collect()
+    }
+
     /// Removes finished jobs from all dependencies. Returns each job that waited for some of them, with these.
-    pub(crate) fn remove_finished(&mut self, is_unfinished: impl Fn(i64) -> bool) -> Vec<(i64, Vec<i64>)> {
-        let over: Vec<i64> = self.dependents.keys().copied().filter(|other| !is_unfinished(*other)).collect();
-        let mut changed: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-        for other in over {
-            for job in self.dependents.remove(&other).unwrap_or_default() {
-                if let Some(of) = self.jobs.get_mut(&job) {
-                    of.after.retain(|after| *after != other);
-                    changed.entry(job).or_default().push(other);
-                }
+    pub(crate) fn remove_finished(&mut self, finished: &[i64]) -> BTreeMap<i64, BTreeSet<i64>> {
+        let mut changed: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        for other in finished {
+            for job in self.dependents.remove(other).unwrap_or_default() {
+                changed.entry(job).or_default().insert(*other);
             }
         }
-        changed.into_iter().collect()
+        for (job, others) in &changed {
+            let Some(of) = self.jobs.get_mut(job) else { continue };
+            let before = of.after.len();
+            of.after.retain(|after| !others.contains(after));
+            let (uid, removed) = (of.uid, before - of.after.len());
+            self.count_out(uid, removed);
+        }
+        changed
+    }
+
+    fn count_out(&mut self, uid: u32, removed: usize) {
+        let Some(waits) = self.waits.get_mut(&uid) else { return };
+        *waits -= removed;
+        if *waits == 0 {
+            self.waits.remove(&uid);
+        }
     }
 }
 
@@ -200,9 +234,12 @@ mod tests {
     fn a_blocked_job_is_due_once_all_its_dependencies_have_finished() {
         let mut tracker = tracker(&[deferred(3, None, &[1, 2])]);
         assert!(tracker.is_blocked(3) && tracker.next_due().is_none());
-        assert_eq!(tracker.remove_finished(|job| job == 2), [(3, vec![1])]);
-        assert_eq!(tracker.remove_finished(|job| job == 2), [], "reported once");
-        assert_eq!(tracker.remove_finished(|_| false), [(3, vec![2])]);
+        assert_eq!((tracker.waits(0), tracker.finished(|job| job == 2)), (2, vec![1]));
+        assert_eq!(tracker.remove_finished(&[1]), [(3, [1].into())].into());
+        assert_eq!(tracker.remove_finished(&[1]), BTreeMap::new(), "reported once");
+        assert_eq!(tracker.dependents(2).collect::<Vec<_>>(), [3]);
+        assert_eq!(tracker.remove_finished(&[2]), [(3, [2].into())].into());
+        assert_eq!((tracker.waits(0), tracker.dependents(2).count()), (0, 0));
         assert_eq!(tracker.due(Time::from_ticks(0)), [3]);
     }
 
@@ -212,7 +249,7 @@ mod tests {
         let queued = record(2, JobState::Queued, None, &[9]);
         let mut tracker = tracker(&[held, queued, record(3, JobState::Queued, None, &[])]);
         assert_eq!(tracker.jobs(), [1, 2], "the third depends on nothing");
-        tracker.remove_finished(|_| false);
+        tracker.remove_finished(&[9]);
         assert_eq!((tracker.next_due(), tracker.is_blocked(2)), (None, false));
     }
 
@@ -249,8 +286,10 @@ mod tests {
 
     #[test]
     fn an_untracked_job_is_forgotten() {
-        let mut tracker = tracker(&[deferred(1, None, &[])]);
+        let mut tracker = tracker(&[deferred(1, None, &[8, 9])]);
+        assert_eq!(tracker.waits(0), 2);
         tracker.untrack(1);
+        assert_eq!(tracker.waits(0), 0);
         assert_eq!((tracker.next_due(), tracker.jobs()), (None, vec![]));
     }
 }

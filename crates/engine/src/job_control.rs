@@ -192,8 +192,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut found = BTreeSet::new();
         let mut next = vec![job];
         while let Some(job) = next.pop() {
-            let waits = self.jobs.records().filter(|record| record.after.contains(&job));
-            next.extend(waits.map(|record| record.number).filter(|number| found.insert(*number)));
+            next.extend(self.dependencies.dependents(job).filter(|number| found.insert(*number)));
         }
         found
     }

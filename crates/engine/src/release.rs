@@ -5,7 +5,7 @@ use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Tim
 use crate::expected_ends::{ExpectedEnds, promised_end};
 use crate::late_start::LONGEST_DELAY;
 use crate::rounds::limit_end;
-use crate::{Engine, EngineError, JobState, Journal, Launcher, Now, Record, Setup};
+use crate::{Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, Setup};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adjusts the earliest starts of dependent jobs until they agree with the expected ends of the jobs that they wait for.
@@ -16,7 +16,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for _ in 0..=self.dependencies.jobs().len() {
             let at = self.fresh(now)?;
             let mut round = Round::default();
-            self.update_dependencies(now, at, &mut round);
+            self.update_dependencies(now, at, &mut round)?;
             self.submit_due(at, &mut round);
             if round.is_empty() {
                 return Ok(());
@@ -29,8 +29,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Removes finished jobs from all dependencies. Adds to the round the jobs that can never run, and those with a changed
     /// earliest start.
-    pub(crate) fn update_dependencies(&mut self, now: Now, at: Time, round: &mut Round) {
-        self.resolve_dependencies(now, at, round);
+    ///
+    /// # Errors
+    /// If the end of a job cannot be read.
+    pub(crate) fn update_dependencies(
+        &mut self,
+        now: Now,
+        at: Time,
+        round: &mut Round,
+    ) -> Result<(), JournalError> {
+        self.resolve_dependencies(now, at, round)?;
         for number in self.dependencies.jobs() {
             let Some(record) = self.jobs.get(number) else { continue };
             if record.is_in_ledger() {
@@ -46,6 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.submit_record(at, number, round);
             }
         }
+        Ok(())
     }
 
     /// Submits the deferred jobs that are due.

@@ -45,7 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             self.find_overdue(at, &mut round);
             // First, so that no job starts at the expected end of a job that has not ended.
-            self.update_dependencies(now, at, &mut round);
+            self.update_dependencies(now, at, &mut round)?;
             self.submit_due(at, &mut round);
             fault = fault.or(round.fault);
             self.play(now, at, round)?;

@@ -133,7 +133,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
-        self.update_dependencies(now, at, &mut round);
+        self.update_dependencies(now, at, &mut round)?;
         self.apply_begun_windows(at, absence.begun, &mut round);
         self.play(now, at, round)?;
         self.revert_begun_windows(now)?;

@@ -194,7 +194,7 @@ impl<'s> TargetSearch<'s> {
             let rows = self.page(from..end)?;
             let Some(last) = rows.last() else { break };
             from = last.number + 1;
-            let results = rows.iter().map(|row| (row.number, result(row)));
+            let results = rows.iter().map(|row| (row.number, end_of(row).as_ref().map(succeeded)));
             self.results.extend(results.filter(|(number, _)| jobs.contains(number)));
         }
         Ok(())
@@ -304,10 +304,10 @@ fn read<T: for<'de> Deserialize<'de>>(row: &JobRow) -> Option<T> {
     row.problem.is_none().then(|| serde_json::from_str(&row.body).ok()).flatten()
 }
 
-/// Returns whether a finished job succeeded, if its record can be read.
-fn result(row: &JobRow) -> Option<bool> {
+/// Returns the end of a job, if it has finished and its record can be read.
+pub(crate) fn end_of(row: &JobRow) -> Option<Phase> {
     match read::<EndedState>(row)?.state {
-        JobState::Finished(phase) => Some(succeeded(&phase)),
+        JobState::Finished(phase) => Some(*phase),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@ use miserly_core::Span;
 use miserly_units::{duration, memory};
 use serde::{Deserialize, Serialize};
 
+use crate::conditions::MOST;
 use crate::{Caller, Engine, Journal, Launcher, Record, submission_size};
 
 /// The limits for the unfinished jobs of each user. Root has none.
@@ -56,6 +57,7 @@ impl Usage {
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Checks that a user with these further jobs is within the limits.
     pub(crate) fn check_user_limits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
+        self.check_waits(caller, records)?;
         let limits = self.setup.user_limits;
         if caller.uid == 0 || limits == UserLimits::default() {
             return Ok(());
@@ -76,6 +78,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(());
         };
         let message = format!("you would have {exceeded}; submit it when some of your jobs have ended");
+        Err(Problem::new(ProblemCode::Refused, message))
+    }
+    /// Checks that the jobs of a user, with these further ones, do not wait for too many others. No setting raises this limit.
+    fn check_waits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
+        let new: usize = records.iter().map(|record| record.after.len()).sum();
+        let all = self.dependencies.waits(caller.uid).saturating_add(new);
+        if new == 0 || all <= MOST {
+            return Ok(());
+        }
+        let message = format!(
+            "your jobs would wait for {all} jobs in total, and the most is {MOST}; let one job wait for many, and others for that \
+             one"
+        );
         Err(Problem::new(ProblemCode::Refused, message))
     }
 }

@@ -344,3 +344,56 @@ fn a_result_that_cannot_be_read_is_unknown() {
     let any = life.submit(3, after(&[on(When::Any, first)]));
     assert!(launched(&life, any));
 }
+
+#[test]
+fn an_end_that_cannot_be_read_meets_no_condition() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { hold: true, ..job(1, 20) });
+    let [good, bad] = [When::Ok, When::NotOk].map(|when| life.submit(1, after(&[on(when, first)])));
+    let any = life.submit(1, Submission { after: vec![first], ..job(1, 10) });
+    life.journal.damage(first);
+    life.begin(2, &Absence::default());
+    let unknown = "job 1 ended with an unknown result, and this job waits for its";
+    check_failed(&mut life, 2, good, &format!("{unknown} success"));
+    check_failed(&mut life, 2, bad, &format!("{unknown} failure"));
+    assert!(launched(&life, any));
+}
+
+/// Each failure of the chain and of the array is the end that others wait for.
+#[test]
+fn failures_spread_along_chains_and_from_arrays() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { array: Some(array(999)), hold: true, ..job(1, 20) });
+    let mut last = first;
+    let chain: Vec<i64> = (0..500)
+        .map(|_| {
+            last = life.submit(1, after(&[on(When::Ok, last)]));
+            last
+        })
+        .collect();
+    let clean = life.submit(1, after(&[on(When::NotOk, last), on(When::NotOk, first + 1)]));
+    let both = life.submit(1, after(&[on(When::NotOk, last), on(When::Ok, first + 7)]));
+    life.ask(2, DaemonRequest::Cancel { job: first, array: true }).unwrap();
+    check_failed(&mut life, 2, chain[0], "job 1 was cancelled, and this job waits for its success");
+    check_failed(
+        &mut life,
+        2,
+        last,
+        &format!("job {} could not run, and this job waits for its success", last - 1),
+    );
+    check_failed(&mut life, 2, both, "job 8 was cancelled, and this job waits for its success");
+    assert!(launched(&life, clean));
+}
+
+#[test]
+fn the_dependencies_of_all_jobs_of_a_user_are_limited() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { array: Some(array(999)), hold: true, ..job(1, 20) });
+    let many = Submission { array: Some(array(149)), ..after(&[on(When::Ok, first)]) };
+    let second = life.submit(2, many.clone());
+    let problem = life.ask(2, DaemonRequest::Submit(many.clone())).unwrap_err();
+    assert!(problem.message.contains("wait for 300000 jobs in total"), "{problem:?}");
+    life.submit(2, job(1, 20));
+    life.ask(3, DaemonRequest::Cancel { job: second, array: true }).unwrap();
+    life.submit(4, many);
+}

@@ -41,9 +41,10 @@ impl MemoryJournal {
         self.0.borrow_mut().full = full;
     }
 
-    /// Makes the stored row of a job unreadable.
+    /// Makes the stored row of a job that of a finished one that cannot be read.
     pub(crate) fn damage(&self, job: i64) {
         if let Some(row) = self.0.borrow_mut().rows.get_mut(&job) {
+            row.ended = true;
             (row.body, row.problem) = (String::new(), Some("its checksum is wrong".into()));
         }
     }
