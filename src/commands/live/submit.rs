@@ -57,7 +57,7 @@ fn prospect_text(job: &Accepted) -> String {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised_text(window),
-        (None, false) => format!("no start is promised yet; `miserly show {}` tells why", job.number),
+        (None, false) => format!("no start is promised; `miserly show {}` tells why", job.number),
     }
 }
 
