@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use miserly_import::{BatsimOptions, ImportError, ImportedLog, RemarkEffect, SlurmOptions, batsim, slurm};
+use miserly_import::{BatsimOptions, ImportError, ImportedLog, SlurmOptions, RemarkEffect, batsim, slurm};
 use miserly_workload::check::Anomaly;
 use miserly_workload::{ProcsField, Trace, check};
 
@@ -17,8 +17,7 @@ fn judge(imported: Result<ImportedLog, ImportError>) {
         Ok(log) => log,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let left_out: u64 =
-        log.report.remarks.with_effect(RemarkEffect::LeftOut).map(|(_, tally)| tally.count).sum();
+    let left_out: u64 = log.report.remarks.with_effect(RemarkEffect::LeftOut).map(|(_, tally)| tally.count).sum();
     assert_eq!(log.report.read, log.report.written + left_out);
     let mut text = Vec::new();
     log.write(&mut text).unwrap();

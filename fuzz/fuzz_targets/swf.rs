@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use miserly_core::Procs;
 use miserly_workload::swf::{LogLine, ReadError, Record, SwfWriter};
-use miserly_workload::{JobOptions, Jobs, LineCounts, Overrun, ProcsField, Survey, Trace, check, describe};
+use miserly_workload::{LineCounts, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, check, describe};
 
 /// A line without its borrow.
 #[derive(Debug, PartialEq)]

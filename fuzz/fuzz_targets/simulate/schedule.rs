@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 
-use miserly_core::{JobNumber, Machine, PeSet, Refusal, Request, StartReason, Time};
+use miserly_core::{JobNumber, Machine, PeSet, StartReason, Refusal, Request, Time};
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
 
