@@ -31,7 +31,9 @@ fn judge_script(script: &str, now: &Zoned) {
     assert!(options.cpus.is_none_or(|cpus| cpus > 0));
     assert!(options.memory.is_none_or(|(Memory::Job(bytes) | Memory::PerCpu(bytes))| bytes > 0));
     assert!(options.array.is_none_or(|array| array.first <= array.last && array.step > 0));
-    assert!(options.after.is_none_or(|conditions| !conditions.is_empty()));
+    assert!(options.after.is_none_or(|conditions| {
+        !conditions.is_empty() && conditions.iter().all(|of| of.job.is_none_or(|job| job > 0))
+    }));
 }
 
 fuzz_target!(|data: &[u8]| {
