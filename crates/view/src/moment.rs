@@ -192,7 +192,7 @@ fn pool_now(facts: &Facts, placed: &Placed<'_>, place: usize, pool: &PoolFacts) 
         waiting: count(&State::is_before_start),
         day: day(facts, place, pool.cpus),
         holes: holes(&pool.slices),
-        hosts: placed.hosts(place, HOSTS_MOST),
+        hosts: placed.hosts(place, HOSTS_MOST, reserved),
         host_count: pool.hosts.len().max(1),
     }
 }

@@ -113,19 +113,20 @@ impl<'a> Placed<'a> {
     }
 
     /// Returns the first hosts of a pool; the pool itself if its hosts are not known.
-    pub(crate) fn hosts(&self, place: usize, most: usize) -> Vec<HostNow> {
+    ///
+    /// `reserved` is the number of its idle processors that are reserved.
+    pub(crate) fn hosts(&self, place: usize, most: usize, reserved: u64) -> Vec<HostNow> {
         let Some(pool) = self.facts.pools.get(place) else { return vec![] };
         if pool.hosts.is_empty() {
-            return vec![self.whole(place, pool)];
+            return vec![self.whole(place, pool, reserved)];
         }
         pool.hosts.iter().take(most).map(|host| self.host(place, host)).collect()
     }
 
     /// Returns a pool as one host.
-    fn whole(&self, place: usize, pool: &PoolFacts) -> HostNow {
+    fn whole(&self, place: usize, pool: &PoolFacts, reserved: u64) -> HostNow {
         let shares: Vec<Share<'_>> = self.pools[place].iter().map(|job| Share::whole(job)).collect();
         let idle = pool.cpus.saturating_sub(pool.held);
-        let reserved = reserved(self.facts, place, pool).min(idle);
         let host = HostNow {
             name: pool.name.clone(),
             unusable: None,
