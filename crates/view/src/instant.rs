@@ -1,8 +1,8 @@
 //! Instants as a user types them.
 
-use jiff::Timestamp;
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
+use miserly_api::submit::dated_instant;
 use miserly_units::parse_duration;
 
 use crate::Clock;
@@ -46,14 +46,11 @@ fn moved(text: &str, shown: i64) -> Option<i64> {
 }
 
 fn wall(zone: &TimeZone, text: &str, shown: i64) -> Option<i64> {
-    if let Ok(instant) = text.parse::<Timestamp>() {
-        return Some(instant.as_millisecond());
+    let dated = dated_instant(text, zone);
+    if dated.is_some() || text.contains('-') {
+        return Some(dated?.as_millisecond());
     }
-    let civil = if text.contains('-') {
-        text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from)).ok()?
-    } else {
-        zoned(zone, shown).date().to_datetime(time(text)?)
-    };
+    let civil = zoned(zone, shown).date().to_datetime(time(text)?);
     Some(civil.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond())
 }
 

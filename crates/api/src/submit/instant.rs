@@ -1,6 +1,7 @@
 //! The notation of instants.
 
 use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use miserly_units::parse_duration;
 
@@ -30,13 +31,22 @@ fn later(text: &str, now: &Zoned) -> Option<Timestamp> {
     now.timestamp().checked_add(length).ok()
 }
 
-fn of_calendar(text: &str, now: &Zoned) -> Option<Timestamp> {
+/// Parses an instant with a date: `2026-03-01T08:00`, with seconds or an offset if wanted, or `2026-03-01`.
+///
+/// Returns `None` for any other text, and for instants beyond the calendar.
+pub fn dated_instant(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Some(instant);
     }
-    if text.contains('-') {
-        let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from)).ok()?;
-        return Some(civil.to_zoned(now.time_zone().clone()).ok()?.timestamp());
+    let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from));
+    let civil = civil.ok().filter(|_| text.contains('-'))?;
+    Some(civil.to_zoned(zone.clone()).ok()?.timestamp())
+}
+
+fn of_calendar(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let dated = dated_instant(text, now.time_zone());
+    if dated.is_some() || text.contains('-') {
+        return dated;
     }
     let clock = text.contains(':').then(|| text.parse::<Time>().ok())?;
     next(clock?, now)

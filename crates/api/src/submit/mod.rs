@@ -21,7 +21,7 @@ mod after;
 mod jobs;
 
 pub use after::after;
-pub use instant::instant;
+pub use instant::{dated_instant, instant};
 pub use jobs::{JobRange, jobs};
 pub use options::{hint, own_options};
 pub use quantity::{array, length_of_time, memory, retry};
