@@ -68,14 +68,21 @@ pub(crate) fn write_page(path: &Path, page: &Page) -> anyhow::Result<()> {
     written.with_context(|| format!("--report {}", path.display()))
 }
 
-/// Returns how the page of one log was made. The setup has the checksum of the log.
-pub(crate) fn provenance(setup: &RunSetup) -> Vec<(String, String)> {
+/// Returns how a page was made.
+pub(crate) fn made_by() -> Vec<(String, String)> {
     vec![
         ("command".to_owned(), command()),
         ("program".to_owned(), format!("miserly {}", env!("CARGO_PKG_VERSION"))),
+    ]
+}
+
+/// Returns how the page of one log was made. The setup has the checksum of the log.
+pub(crate) fn provenance(setup: &RunSetup) -> Vec<(String, String)> {
+    let of_log = [
         (format!("log {}", setup.name()), format!("SHA-256 {}", setup.sha256().unwrap_or("unknown"))),
         ("settings".to_owned(), serde_json::to_string(&setup.settings()).unwrap_or_default()),
-    ]
+    ];
+    made_by().into_iter().chain(of_log).collect()
 }
 
 /// Removes the data that only the page needed from a run.
@@ -87,7 +94,7 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
 }
 
 /// Returns the command as given, without the folder of the program.
-pub(crate) fn command() -> String {
+fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("miserly".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -11,7 +11,7 @@ use miserly_view::word;
 use super::account::{Sums, hours_between, ran, sums};
 use super::{HEADER, cells};
 use crate::args::UsageBy;
-use crate::page::command;
+use crate::page::made_by;
 
 /// The largest jobs that the page lists.
 const LARGEST: usize = 20;
@@ -38,15 +38,7 @@ pub(super) fn page(
         sections.push(section("Days", vec![Block::Chart(chart(&days)), Block::Table(table(&days))]));
     }
     sections.push(section("The largest jobs", vec![Block::Table(largest(jobs))]));
-    Page {
-        title: "Usage".to_owned(),
-        lead: Some(lead),
-        sections,
-        provenance: vec![
-            ("command".to_owned(), command()),
-            ("program".to_owned(), format!("miserly {}", env!("CARGO_PKG_VERSION"))),
-        ],
-    }
+    Page { title: "Usage".to_owned(), lead: Some(lead), sections, provenance: made_by() }
 }
 
 fn table(parts: &[Sums]) -> TableData {
