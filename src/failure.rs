@@ -44,7 +44,7 @@ pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error)
     }
 }
 
-/// Returns an error with its causes, and what the daemon would accept instead.
+/// Returns an error with its causes, and with the request that the daemon would accept instead.
 fn text(error: &anyhow::Error) -> String {
     let possible = match error.downcast_ref() {
         Some(ClientError::Refused(problem)) => problem.possible.map_or_else(String::new, instead),
@@ -56,7 +56,7 @@ fn text(error: &anyhow::Error) -> String {
 fn instead(possible: Possible) -> String {
     match possible {
         Possible::Window(window) => {
-            // Up, to a whole second: it is what one writes as the deadline.
+            // Up, to a whole second, so that it can be given as the deadline.
             let second = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
             let end = window.end.round(second).unwrap_or(window.end);
             format!("; the earliest end that can be promised is {}", local(end))

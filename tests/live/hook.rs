@@ -36,7 +36,7 @@ fn hook(daemon: &Daemon, options: &[&str]) -> Hook {
     Hook(command.stdin(Stdio::null()).spawn().expect("the hook"))
 }
 
-/// Returns the events that were told: each with its job.
+/// Returns the reported events, each with its job.
 fn told(path: &Path) -> Vec<(String, i64)> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let event = |line: &str| -> Option<(String, i64)> {
