@@ -12,7 +12,7 @@ use miserly_core::{Round, Time};
 
 use crate::batch::PendingBatch;
 use crate::expected_ends::ExpectedEnds;
-use crate::targets::{FIELD, Target, TargetSearch, succeeded};
+use crate::targets::{FIELD, Target, TargetSearch};
 use crate::{
     Caller, EndedFilter, EndedJobs, Ending, Engine, JobRow, JobState, Journal, JournalError, Launcher, Now,
     Record, Snapshot, targets,
@@ -222,7 +222,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Entry::Occupied(entry) => entry.into_mut(),
                 Entry::Vacant(entry) => entry.insert(self.end_of(other)?),
             };
-            if end.as_ref().map(succeeded) != Some(success) {
+            if end.as_ref().map(Phase::succeeded) != Some(success) {
                 let (text, wanted) = (end_text(end.as_ref()), if success { "success" } else { "failure" });
                 return Ok(Some(format!("job {other} {text}, and this job waits for its {wanted}")));
             }

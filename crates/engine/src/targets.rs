@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use miserly_api::model::{Condition, Exit, Phase, Problem, When};
+use miserly_api::model::{Condition, Phase, Problem, When};
 use serde::Deserialize;
 
 use crate::submission_check::ARRAY_MOST;
@@ -194,7 +194,7 @@ impl<'s> TargetSearch<'s> {
             let rows = self.page(from..end)?;
             let Some(last) = rows.last() else { break };
             from = last.number + 1;
-            let results = rows.iter().map(|row| (row.number, end_of(row).as_ref().map(succeeded)));
+            let results = rows.iter().map(|row| (row.number, end_of(row).as_ref().map(Phase::succeeded)));
             self.results.extend(results.filter(|(number, _)| jobs.contains(number)));
         }
         Ok(())
@@ -310,9 +310,4 @@ pub(crate) fn end_of(row: &JobRow) -> Option<Phase> {
         JobState::Finished(phase) => Some(*phase),
         _ => None,
     }
-}
-
-/// Returns whether a job succeeded: it ended by itself with exit code 0.
-pub(crate) fn succeeded(phase: &Phase) -> bool {
-    matches!(phase, Phase::Done { exit: Exit::Code(0), .. })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_api::model::{Exit, JobView, Phase};
+use miserly_api::model::JobView;
 use miserly_report::page::{Claim, ClaimVerdict};
 
 use crate::program::Record;
@@ -67,8 +67,7 @@ impl Checks {
     /// Checks a job that ended, against the processors of the pool. `early` is whether it may run before its window.
     pub(crate) fn add_job(&mut self, job: &JobView, record: &Record, pool: &[u32], early: bool) {
         let number = job.number;
-        let is_done = matches!(job.phase, Phase::Done { exit: Exit::Code(0), .. });
-        self.add(Mechanism::Ends, is_done, || format!("job {number}: {:?}", job.phase));
+        self.add(Mechanism::Ends, job.phase.succeeded(), || format!("job {number}: {:?}", job.phase));
         let Some(promise) = &job.promise else {
             return self.add(Mechanism::Windows, false, || format!("job {number} has no promise"));
         };

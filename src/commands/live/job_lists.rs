@@ -1,9 +1,10 @@
 //! The jobs of a command: single numbers and ranges of them.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{Filter, Problem, ProblemCode, listing};
+use miserly_api::model::{Filter, Problem, ProblemCode};
 use miserly_api::submit::JobRange;
 
 use super::text::counted;
@@ -51,19 +52,15 @@ fn in_range(
     json: bool,
 ) -> Result<Vec<i64>, ClientError> {
     let mut found: Vec<i64> = vec![];
-    let mut after = first - 1;
-    while after < last {
-        let filter = Filter {
-            all: scope == Scope::All,
-            limit: Some(listing::MOST),
-            after: Some(after),
-            ..Filter::default()
-        };
-        let page = client.jobs(&filter)?;
-        let Some(end) = page.last() else { break };
-        after = end.number;
+    let filter = Filter { all: scope == Scope::All, after: Some(first - 1), ..Filter::default() };
+    client.each_page(&filter, |page| {
         found.extend(page.iter().map(|job| job.number).filter(|job| *job <= last));
-    }
+        if page.last().is_some_and(|end| end.number < last) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
     let (article, what) = match scope {
         Scope::All => ("a", "job"),
         Scope::Unfinished => ("an", "unfinished job"),

@@ -146,10 +146,8 @@ fn no_promise(job: &JobView) -> &'static str {
 
 /// Returns how much of its request a job used in its only attempt.
 fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
-    let (Phase::Done { start, end, .. } | Phase::Killed { start: Some(start), end, .. }) = &job.phase else {
-        return None;
-    };
-    let ran = end.duration_since(*start).as_secs_f64();
+    let (start, end) = job.phase.started().zip(job.phase.ended())?;
+    let ran = end.duration_since(start).as_secs_f64();
     if job.attempts != 1 || ran <= 0.0 {
         return None;
     }

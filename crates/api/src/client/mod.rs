@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -206,6 +207,28 @@ impl Client {
         jobs.sort_by_key(|job| job.number);
         jobs.dedup_by_key(|job| job.number);
         Ok(jobs)
+    }
+
+    /// Passes all jobs that a filter admits to `on_page`, by number from its start on, until that breaks. The limit of the filter
+    /// does not count: the pages are as large as they may be.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn each_page(
+        &self,
+        filter: &Filter,
+        mut on_page: impl FnMut(Vec<JobView>) -> ControlFlow<()>,
+    ) -> Reply<()> {
+        let mut after = filter.after.unwrap_or(0);
+        loop {
+            let page = Filter { after: Some(after), limit: Some(listing::MOST), ..filter.clone() };
+            let page = self.jobs(&page)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.number;
+            if on_page(page).is_break() {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns one page of jobs, by number.

@@ -227,6 +227,21 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Returns the start of a job that runs or ran in its window.
+    pub fn started(&self) -> Option<Timestamp> {
+        match self {
+            Phase::Running(holding) | Phase::Suspended(holding) => Some(holding.start),
+            Phase::Done { start, .. } => Some(*start),
+            Phase::Killed { start, .. } => *start,
+            _ => None,
+        }
+    }
+
+    /// Returns whether a job ended by itself with exit code 0.
+    pub fn succeeded(&self) -> bool {
+        matches!(self, Phase::Done { exit: Exit::Code(0), .. })
+    }
+
     /// Returns the end of a finished job.
     pub fn ended(&self) -> Option<Timestamp> {
         match self {

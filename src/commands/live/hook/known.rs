@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{Exit, JobView, Phase};
+use miserly_api::model::{JobView, Phase};
 use serde::{Deserialize, Serialize};
 
 use crate::args::HookEvent;
@@ -46,21 +46,14 @@ impl Job {
     fn of(view: &JobView) -> Job {
         let promise = view.promise.as_ref();
         Job {
-            started: has_started(&view.phase),
+            // Of one that has ended, too: a job may come and go between two commits.
+            started: view.phase.started().is_some(),
             attempts: view.attempts,
             promised: promise.and_then(|promise| promise.now).map(|window| window.start),
             broken: promise.is_some_and(|promise| promise.broken.is_some()),
             near: false,
         }
     }
-}
-
-/// Returns whether a job has begun in its window. Of one that ended, too: it may come and go between two commits.
-const fn has_started(phase: &Phase) -> bool {
-    matches!(
-        phase,
-        Phase::Running(_) | Phase::Suspended(_) | Phase::Done { .. } | Phase::Killed { start: Some(_), .. }
-    )
 }
 
 impl Known {
@@ -138,7 +131,7 @@ fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
         // A promise that ends with its job did not move.
         events.retain(|event| *event != HookEvent::Moved);
         events.push(HookEvent::Ended);
-        if !matches!(view.phase, Phase::Done { exit: Exit::Code(0), .. }) {
+        if !view.phase.succeeded() {
             events.push(HookEvent::Failed);
         }
     }

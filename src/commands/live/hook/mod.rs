@@ -80,7 +80,7 @@ struct Hook<'a> {
 impl Hook<'_> {
     /// Takes an event of the stream, or a moment without one.
     fn take(&mut self, event: Option<DaemonEvent>) -> anyhow::Result<()> {
-        let before = self.known.clone();
+        let is_news = matches!(event, Some(DaemonEvent::Snapshot(_) | DaemonEvent::Change(_)));
         let changed = match event {
             Some(DaemonEvent::Snapshot(all)) => self.snapshot(all)?,
             Some(DaemonEvent::Change(change)) => self.change(change),
@@ -96,7 +96,7 @@ impl Hook<'_> {
         for happened in changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)) {
             program::run(self.args, happened)?;
         }
-        if self.known == before { Ok(()) } else { self.keep() }
+        if is_news || !near.is_empty() { self.keep() } else { Ok(()) }
     }
 
     /// Takes all unfinished jobs. Known ones that are not among them have ended meanwhile.
@@ -131,14 +131,11 @@ impl Hook<'_> {
 
     /// Adds the jobs that came and ended since the last event.
     fn short_lives(&self, changed: &mut Vec<JobView>) -> Result<(), ClientError> {
-        let mut after = self.known.highest;
-        loop {
-            let page = Filter { all: true, after: Some(after), ..Filter::default() };
-            let page = self.client.jobs(&page)?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = last.number;
+        let since = Filter { all: true, after: Some(self.known.highest), ..Filter::default() };
+        self.client.each_page(&since, |page| {
             changed.extend(page.into_iter().filter(|job| job.phase.ended().is_some()));
-        }
+            ControlFlow::Continue(())
+        })
     }
 
     fn change(&mut self, JobsEvent { journal, jobs, gone }: JobsEvent) -> Vec<Happened> {

@@ -178,17 +178,7 @@ fn start(job: &JobView) -> Marked {
                 (None, None) => Marked::default(),
             }
         }
-        phase => started(phase).map_or_else(Marked::default, |start| Marked::new("", start)),
-    }
-}
-
-/// Returns the actual start of a job in its window.
-fn started(phase: &Phase) -> Option<Timestamp> {
-    match phase {
-        Phase::Running(holding) | Phase::Suspended(holding) => Some(holding.start),
-        Phase::Done { start, .. } => Some(*start),
-        Phase::Killed { start, .. } => *start,
-        _ => None,
+        phase => phase.started().map_or_else(Marked::default, |start| Marked::new("", start)),
     }
 }
 
@@ -212,13 +202,13 @@ fn end(job: &JobView) -> Marked {
 fn wait(job: &JobView, now: Timestamp) -> Option<f64> {
     let until = match &job.phase {
         Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => now,
-        phase => started(phase)?,
+        phase => phase.started()?,
     };
     Some(until.duration_since(job.submitted).as_secs_f64().max(0.0))
 }
 
 /// Returns the time since the start of a job, until its end if it has ended, in seconds.
 fn ran(job: &JobView, now: Timestamp) -> Option<f64> {
-    let start = started(&job.phase)?;
+    let start = job.phase.started()?;
     Some(job.phase.ended().unwrap_or(now).duration_since(start).as_secs_f64().max(0.0))
 }

@@ -1,7 +1,9 @@
 //! The jobs of the list.
 
+use std::ops::ControlFlow;
+
 use miserly_api::client::Client;
-use miserly_api::model::{Exit, Filter, JobView, KilledBy, Phase, listing};
+use miserly_api::model::{Filter, JobView, KilledBy, Phase};
 
 use super::super::text::matches_pattern;
 use crate::args::{QueueArgs, StateFilter};
@@ -55,14 +57,11 @@ pub(super) fn jobs(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<J
         return Ok(all);
     }
     // Pages, from the lowest number: what is not wanted is forgotten page by page.
-    let (mut found, mut after) = (vec![], wanted.filter.after.unwrap_or(0));
-    loop {
-        let page = Filter { after: Some(after), limit: Some(listing::MOST), ..wanted.filter.clone() };
-        let page = client.jobs(&page)?;
-        let Some(last) = page.last() else { break };
-        after = last.number;
+    let mut found = vec![];
+    client.each_page(&wanted.filter, |page| {
         found.extend(page.into_iter().filter(|job| wanted.admits(job)));
-    }
+        ControlFlow::Continue(())
+    })?;
     if let Some(limit) = wanted.filter.limit.map(|limit| limit as usize).filter(|limit| *limit < found.len())
     {
         cut(&mut found, limit, wanted.filter.after.is_some());
@@ -88,7 +87,7 @@ fn cut(jobs: &mut Vec<JobView>, limit: usize, page: bool) {
 fn is_in(job: &JobView, state: StateFilter) -> bool {
     let phase = &job.phase;
     let ended = phase.ended().is_some();
-    let done = matches!(phase, Phase::Done { exit: Exit::Code(0), .. });
+    let done = phase.succeeded();
     let cancelled = matches!(phase, Phase::Killed { by: KilledBy::User, .. });
     match state {
         StateFilter::Waiting => matches!(phase, Phase::Queued),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
+use miserly_api::model::{Failure, JobView, KilledBy, Phase};
 use serde::Serialize;
 
 use crate::args::UsageBy;
@@ -59,7 +59,7 @@ impl Sums {
     fn add(&mut self, job: &JobView) {
         self.jobs += 1;
         match &job.phase {
-            Phase::Done { exit: Exit::Code(0), .. } => {}
+            phase if phase.succeeded() => {}
             Phase::Killed { by: KilledBy::User, .. } | Phase::Failed { why: Failure::Dependency, .. } => {
                 self.cancelled += 1;
             }
@@ -116,14 +116,9 @@ fn part_of(job: &JobView, ended: Timestamp, by: UsageBy, zone: &TimeZone) -> Str
     }
 }
 
-/// Returns the start and the end of a job that ran.
+/// Returns the start and the end of a finished job that ran.
 pub(super) fn ran(phase: &Phase) -> Option<(Timestamp, Timestamp)> {
-    match phase {
-        Phase::Done { start, end, .. } | Phase::Killed { start: Some(start), end, .. } => {
-            Some((*start, *end))
-        }
-        _ => None,
-    }
+    phase.started().zip(phase.ended())
 }
 
 /// Returns the hours between two instants, at least 0.

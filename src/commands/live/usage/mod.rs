@@ -4,13 +4,14 @@ mod account;
 
 mod page;
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use miserly_api::client::Client;
-use miserly_api::model::{Filter, JobView, listing};
+use miserly_api::model::{Filter, JobView};
 use miserly_report::{decimals, percent};
 use miserly_units::{duration_rounded, span_of_seconds};
 use serde::Serialize;
@@ -73,21 +74,19 @@ fn ended(
     let counts = |job: &JobView| {
         job.phase.ended().is_some_and(|end| since.is_none_or(|since| end >= since) && end < until)
     };
-    let (mut found, mut after) = (vec![], 0);
-    loop {
-        let page = client.jobs(&Filter {
-            all: true,
-            uid: args.mine.then(|| rustix::process::geteuid().as_raw()),
-            queue: args.queue.clone(),
-            limit: Some(listing::MOST),
-            after: Some(after),
-            details: true,
-            ..Filter::default()
-        })?;
-        let Some(last) = page.last() else { return Ok(found) };
-        after = last.number;
-        found.extend(page.into_iter().filter(|job| counts(job)));
-    }
+    let filter = Filter {
+        all: true,
+        uid: args.mine.then(|| rustix::process::geteuid().as_raw()),
+        queue: args.queue.clone(),
+        details: true,
+        ..Filter::default()
+    };
+    let mut found = vec![];
+    client.each_page(&filter, |page| {
+        found.extend(page.into_iter().filter(counts));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 fn csv(parts: &[Sums]) -> anyhow::Result<String> {
