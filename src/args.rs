@@ -45,8 +45,8 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobList,
-    JobsArgs, LogsArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs,
-    UsageArgs, UsageBy,
+    JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs,
+    TopArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -142,6 +142,11 @@ pub(crate) enum Command {
     Requeue(TakeBackArgs),
     /// Extends the windows of jobs, unless that breaks a promise
     Extend(ExtendArgs),
+    /// Changes waiting jobs: time, processors, memory, queue, name, bounds, place; unless that breaks a promise
+    ///
+    /// On a terminal it shows the new promise and asks first. A job that requests no more than before keeps its place in the
+    /// queue. Any other counts as submitted now.
+    Modify(Box<ModifyArgs>),
     /// Draws the free resources of each pool over time
     Pools(AskArgs),
     /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month

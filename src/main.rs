@@ -154,6 +154,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Release(args) => commands::live::release(args),
         Command::Requeue(args) => commands::live::requeue(args),
         Command::Extend(args) => commands::live::extend(args),
+        Command::Modify(args) => commands::live::modify(args),
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
         Command::Usage(args) => commands::live::usage(args),

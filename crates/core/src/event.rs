@@ -32,7 +32,7 @@ pub struct Submission {
 }
 
 /// A request that was changed after its submission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amendment {
     /// The job, waiting or running.
     pub job: JobId,
@@ -41,12 +41,22 @@ pub struct Amendment {
 }
 
 /// A change of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The time limit.
     Estimate(Span),
     /// The earliest start.
     Begin(Option<Time>),
+    /// The whole request of a waiting job that has not run.
+    ///
+    /// Without `keeps_promise` the job gives up its promise and its plan. Its policy places it again, before other jobs move
+    /// into the place.
+    Request {
+        /// The new request.
+        request: Box<Request>,
+        /// Whether the promise can be kept: the job requests no more than before.
+        keeps_promise: bool,
+    },
 }
 
 /// All events of one instant, by kind, as their source observed them.

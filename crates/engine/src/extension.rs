@@ -1,10 +1,11 @@
 //! Extension of time limits.
 
 use miserly_api::model::{Possible, Problem, ProblemCode};
-use miserly_core::{Amendment, Change, Effect, JobId, Round, Span, Time};
+use miserly_core::{Amendment, Change, JobId, Round, Span, Time};
 use miserly_units::duration;
 
 use crate::expected_ends::ExpectedEnds;
+use crate::moves::Trial;
 use crate::requests::{Handled, RequestError, no_job};
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
@@ -20,14 +21,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn extend(&mut self, now: Now, caller: &Caller, job: i64, by: f64) -> Handled {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
-        let Some(longer) = span_from_secs(by).filter(|longer| *longer > Span::ZERO) else {
-            let message = "a window is made longer by a number of seconds above 0";
-            return Err(Problem::with_field("by", message).into());
-        };
+        let longer = extension(by)?;
         let time = Span::from_ticks(record.time) + longer;
-        if let Err(error) = self.check_extension(at, record, longer) {
-            return Err(self.with_possible_extension(at, record, longer, error)?);
-        }
+        self.tried_extension(at, record, by)?;
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
             return Ok(self.view_of(now, job)?);
@@ -39,10 +35,29 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(self.view_of(now, job)?)
     }
 
-    /// Checks an extension. If its job is in a queue, it is tried on a copy.
-    fn check_extension(&self, at: Time, record: &Record, longer: Span) -> Result<(), RequestError> {
+    /// Tries an extension by seconds. Returns the copy of the queue with it, if the job is in a queue.
+    pub(crate) fn tried_extension(
+        &self,
+        at: Time,
+        record: &Record,
+        by: f64,
+    ) -> Result<Option<Trial>, RequestError> {
+        let longer = extension(by)?;
+        match self.check_extension(at, record, longer) {
+            Err(error) => Err(self.with_possible_extension(at, record, longer, error)?),
+            tried => tried,
+        }
+    }
+
+    /// Checks an extension. If its job is in a queue, it is tried on a copy, which is returned.
+    fn check_extension(
+        &self,
+        at: Time,
+        record: &Record,
+        longer: Span,
+    ) -> Result<Option<Trial>, RequestError> {
         self.check_limits(at, record, longer)?;
-        let Some(handle) = self.jobs.handle(record.number) else { return Ok(()) };
+        let Some(handle) = self.jobs.handle(record.number) else { return Ok(None) };
         self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)
     }
 
@@ -78,7 +93,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             let Some(span) = i64::try_from(middle).ok().and_then(Span::from_secs) else { break };
             match self.check_extension(at, record, span) {
-                Ok(()) => possible = middle,
+                Ok(_) => possible = middle,
                 Err(RequestError::Refused(_)) => refused = middle,
                 Err(fatal) => return Err(fatal),
             }
@@ -127,16 +142,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Plays an amendment on a copy of the queue. Returns a problem if a promise breaks.
-    fn try_amendment(&self, at: Time, job: i64, amendment: Amendment) -> Result<(), RequestError> {
-        let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(()) };
-        let mut round = Round::default();
-        round.amended.push(amendment);
-        let (_, effects) = self.play_trial(queue, at, round)?;
-        let broken = effects.iter().find_map(|effect| match effect {
-            Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
-            _ => None,
-        });
-        let Some(other) = broken else { return Ok(()) };
+    fn try_amendment(&self, at: Time, job: i64, amendment: Amendment) -> Result<Option<Trial>, RequestError> {
+        let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(None) };
+        let round = Round { amended: vec![amendment], ..Round::default() };
+        let trial = self.try_round(queue, at, round)?;
+        let Some(other) = trial.broken else { return Ok(Some(trial)) };
         let message =
             format!("job {job} cannot have a longer window: the promise to job {other} would break");
         Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())
@@ -159,4 +169,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let record = self.jobs.get(job).ok_or_else(|| no_job(job))?;
         Ok(DaemonReply::Job(Box::new(self.current().view(now, record))))
     }
+}
+
+/// Returns the added time of an extension.
+pub(crate) fn extension(by: f64) -> Result<Span, Problem> {
+    span_from_secs(by)
+        .filter(|longer| *longer > Span::ZERO)
+        .ok_or_else(|| Problem::with_field("by", "a window is made longer by a number of seconds above 0"))
 }

@@ -7,8 +7,11 @@ use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time}
 
 use crate::effects::refusal_message;
 use crate::expected_ends::ExpectedEnds;
+use crate::moves::Trial;
 use crate::requests::{Handled, RequestError};
-use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause};
+use crate::{
+    Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
+};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends or withdraws a job; of an array, all of its unfinished jobs.
@@ -71,10 +74,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn hold(&mut self, now: Now, caller: &Caller, job: i64, move_promises: bool) -> Handled {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
-        if record.run.is_some() {
-            let message = format!("job {job} has begun to run; `miserly requeue` ends it and runs it again");
-            return Err(Problem::new(ProblemCode::Conflict, message).into());
-        }
+        record.check_can_hold()?;
         let in_ledger = record.is_in_ledger();
         let kept = record.held_by.filter(|_| record.state == JobState::Held && caller.uid == record.uid);
         let holder = kept.or(Some(caller.uid));
@@ -133,11 +133,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Promises to jobs that wait for it break only with `move_promises`.
     pub(crate) fn requeue(&mut self, now: Now, caller: &Caller, job: i64, move_promises: bool) -> Handled {
         let at = self.fresh(now)?;
-        let runs = self.owned_job(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
-        if !runs {
-            let message = format!("job {job} does not run, so there is nothing to run again");
-            return Err(Problem::new(ProblemCode::Conflict, message).into());
-        }
+        self.owned_job(caller, job)?.check_can_requeue()?;
         if !self.is_waiting(job) {
             self.check_dependents(now, job, move_promises)?;
             self.try_again(at, job)?;
@@ -146,29 +142,33 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
-    /// Checks on a copy of its queue that a running job gets another window, after its grace period.
-    fn try_again(&self, at: Time, job: i64) -> Result<(), RequestError> {
-        let (Some(record), Some(handle)) = (self.jobs.get(job), self.jobs.handle(job)) else { return Ok(()) };
-        let Some(queue) = self.system.queue_of(handle) else { return Ok(()) };
+    /// Tries on a copy of its queue that a running job gets another window, after its grace period. Returns the copy.
+    pub(crate) fn try_again(&self, at: Time, job: i64) -> Result<Option<Trial>, RequestError> {
+        let (Some(record), Some(handle)) = (self.jobs.get(job), self.jobs.handle(job)) else {
+            return Ok(None);
+        };
+        let Some(queue) = self.system.queue_of(handle) else { return Ok(None) };
         let again = at + record.grace(self.setup.grace);
         let begin = self.earliest_begin(record, at).map_or(again, |begin| begin.max(again));
         let begin = Some(begin).filter(|_| self.setup.queues[queue].knows_begin());
         let request = record.request(&self.setup, 0, at, begin);
         let mut round = Round::default();
         round.ended.push(Ended { job: handle, how: EndHow::Cancelled });
-        round.submitted.push(Submission { job: JobId(self.jobs.unused_handle()), request });
-        let (_, effects) = self.play_trial(queue, at, round)?;
-        let refusal = effects.iter().find_map(|effect| match effect {
+        let new = JobId(self.jobs.unused_handle());
+        round.submitted.push(Submission { job: new, request });
+        let mut trial = self.try_round(queue, at, round)?;
+        trial.entered.push((new, job));
+        let refusal = trial.effects.iter().find_map(|effect| match effect {
             Effect::Refused { why, .. } => Some(refusal_message(*why, &self.unrecorded)),
             _ => None,
         });
-        let Some(why) = refusal else { return Ok(()) };
+        let Some(why) = refusal else { return Ok(Some(trial)) };
         let message = format!("job {job} cannot run again: {why}; it runs on");
         Err(Problem::new(ProblemCode::Refused, message).into())
     }
 
     /// Checks that no job with a promise waits for this one, or that these promises may be broken.
-    fn check_dependents(&self, now: Now, job: i64, move_promises: bool) -> Result<(), Problem> {
+    pub(crate) fn check_dependents(&self, now: Now, job: i64, move_promises: bool) -> Result<(), Problem> {
         let promised = |number: &i64| {
             let promise = self.entry(*number)?.promise.filter(|promise| promise.best < Time::MAX)?;
             Some((*number, promise.best))
@@ -188,7 +188,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the jobs that wait for the end of a job, also through others, by number.
-    fn dependents(&self, job: i64) -> BTreeSet<i64> {
+    pub(crate) fn dependents(&self, job: i64) -> BTreeSet<i64> {
         let mut found = BTreeSet::new();
         let mut next = vec![job];
         while let Some(job) = next.pop() {
@@ -200,5 +200,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns whether a job waits in a ledger.
     pub(crate) fn is_waiting(&self, job: i64) -> bool {
         self.entry(job).is_some_and(|entry| entry.state == State::Waiting)
+    }
+}
+
+impl Record {
+    /// Checks that the job can be held.
+    pub(crate) fn check_can_hold(&self) -> Result<(), Problem> {
+        if self.run.is_none() {
+            return Ok(());
+        }
+        let message =
+            format!("job {} has begun to run; `miserly requeue` ends it and runs it again", self.number);
+        Err(Problem::new(ProblemCode::Conflict, message))
+    }
+
+    /// Checks that the job can be ended and run again.
+    pub(crate) fn check_can_requeue(&self) -> Result<(), Problem> {
+        if self.run.as_ref().is_some_and(|run| run.ending.is_none()) {
+            return Ok(());
+        }
+        let message = format!("job {} does not run, so there is nothing to run again", self.number);
+        Err(Problem::new(ProblemCode::Conflict, message))
     }
 }

@@ -113,6 +113,10 @@ mod job_control;
 
 mod extension;
 
+mod modify;
+
+mod moves;
+
 mod capacity;
 
 mod reconfiguration;

@@ -46,6 +46,8 @@ pub enum PromiseCause {
     Requeued,
     /// The job failed, and runs again.
     Retried,
+    /// The request of the job was changed.
+    Modified,
 }
 
 impl PromiseCause {
@@ -53,7 +55,11 @@ impl PromiseCause {
     pub(crate) const fn is_breach(self) -> bool {
         !matches!(
             self,
-            PromiseCause::Held | PromiseCause::Released | PromiseCause::Requeued | PromiseCause::Retried
+            PromiseCause::Held
+                | PromiseCause::Released
+                | PromiseCause::Requeued
+                | PromiseCause::Retried
+                | PromiseCause::Modified
         )
     }
 
@@ -70,6 +76,7 @@ impl PromiseCause {
             PromiseCause::Released => PromiseChangeReason::Released,
             PromiseCause::Requeued => PromiseChangeReason::Requeued,
             PromiseCause::Retried => PromiseChangeReason::Retried,
+            PromiseCause::Modified => PromiseChangeReason::Modified,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use miserly_api::model::{
-    Filter, JobIds, JobView, Pools, Problem, Quote, ShadowFilter, ShadowReport, Status, Submission,
-    Submitted, WhatIf, WhatIfAnswer,
+    Filter, JobChange, JobIds, JobView, Modification, Moves, Pools, Problem, Quote, ShadowFilter,
+    ShadowReport, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -48,6 +48,22 @@ pub enum DaemonRequest {
         /// The additional time, in seconds.
         by: f64,
     },
+    /// Change a waiting job. Refused if the promise to another job would break.
+    Modify {
+        /// The job.
+        job: i64,
+        /// The changes.
+        changes: Box<Modification>,
+        /// Break promises to jobs that wait for it.
+        move_promises: bool,
+    },
+    /// Compute which promises a change of a job would move.
+    Preview {
+        /// The job.
+        job: i64,
+        /// The change.
+        change: Box<JobChange>,
+    },
     /// Accept no new jobs, or accept jobs again. Promises are kept.
     Drain(bool),
     /// List jobs, by number.
@@ -81,6 +97,8 @@ pub enum DaemonReply {
     WhatIf(Box<WhatIfAnswer>),
     /// The report on the shadows.
     Shadow(Box<ShadowReport>),
+    /// To a change of a waiting job, and to a question about a change.
+    Moves(Box<Moves>),
     /// To any other request that changes jobs.
     JobIds(JobIds),
     /// To a request about one job.

@@ -85,6 +85,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Release(job) => self.release(now, caller, job),
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
+            DaemonRequest::Modify { job, changes, move_promises } => {
+                self.modify(now, caller, job, &changes, move_promises)
+            }
+            DaemonRequest::Preview { job, change } => self.preview(now, caller, job, &change),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
             DaemonRequest::Quote(_)
             | DaemonRequest::WhatIf(_)

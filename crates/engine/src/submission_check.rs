@@ -67,7 +67,7 @@ impl Snapshot {
     }
 
     /// Checks that the queue keeps deadlines, if the submission has one.
-    fn check_deadline(&self, queue: &Queue, submission: &Submission) -> Result<(), Problem> {
+    pub(crate) fn check_deadline(&self, queue: &Queue, submission: &Submission) -> Result<(), Problem> {
         if submission.deadline.is_none() || queue.knows_begin() {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Snapshot {
 }
 
 /// Checks a submission against its queue. Returns its time limit and its memory in kilobytes.
-fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
+pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
     if submission.cpus == 0 {

@@ -58,13 +58,29 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Checks that a user with these further jobs is within the limits.
     pub(crate) fn check_user_limits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
         self.check_waits(caller, records)?;
-        let limits = self.setup.user_limits;
-        if caller.uid == 0 || limits == UserLimits::default() {
-            return Ok(());
-        }
         let mut usage = self.jobs.usage(caller.uid);
         for record in records {
             usage.add(record);
+        }
+        self.check_usage(caller.uid, usage)
+    }
+
+    /// Checks that the user of a job is within the limits with another record of it. A job that becomes smaller may exceed them.
+    pub(crate) fn check_changed_usage(&self, before: &Record, after: &Record) -> Result<(), Problem> {
+        let [smaller, larger] = [after, before].map(Usage::of);
+        if smaller.cpu_time <= larger.cpu_time {
+            return Ok(());
+        }
+        let mut usage = self.jobs.usage(before.uid);
+        usage.remove(before);
+        usage.add(after);
+        self.check_usage(before.uid, usage)
+    }
+
+    fn check_usage(&self, uid: u32, usage: Usage) -> Result<(), Problem> {
+        let limits = self.setup.user_limits;
+        if uid == 0 || limits == UserLimits::default() {
+            return Ok(());
         }
         let exceeded = if let Some(most) = limits.jobs.filter(|most| usage.jobs > *most) {
             format!("{} unfinished jobs, and user-limits.jobs is {most}", usage.jobs)
@@ -80,6 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let message = format!("you would have {exceeded}; submit it when some of your jobs have ended");
         Err(Problem::new(ProblemCode::Refused, message))
     }
+
     /// Checks that the jobs of a user, with these further ones, do not wait for too many others. No setting raises this limit.
     fn check_waits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
         let new: usize = records.iter().map(|record| record.after.len()).sum();

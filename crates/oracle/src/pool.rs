@@ -34,6 +34,8 @@ pub enum NaiveChange {
     Begin(usize, Option<Time>),
     /// A waiting or running job gets another estimate.
     Estimate(usize, Span),
+    /// A waiting job requests other resources and another time, and loses its window.
+    Request(usize, Resources, Span),
     /// The capacity becomes this amount.
     Capacity(Resources),
 }

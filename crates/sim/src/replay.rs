@@ -253,7 +253,7 @@ impl Replay {
         let withdrawn = external.withdrawn.iter().filter_map(|number| self.handles.get(number).copied());
         round.withdrawn = withdrawn.filter(waits).collect();
         let amendment = |(number, change): &(JobNumber, Change)| {
-            Some(Amendment { job: *self.handles.get(number)?, change: *change })
+            Some(Amendment { job: *self.handles.get(number)?, change: change.clone() })
         };
         round.amended = external.amended.iter().filter_map(amendment).collect();
         for request in external.submitted {

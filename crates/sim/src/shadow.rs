@@ -327,7 +327,7 @@ impl Shadow {
             outside.withdrawn.extend(self.latest.remove(&number));
         }
         for (number, change) in round.amended {
-            outside.amended.extend(self.latest.get(&number).map(|instance| (*instance, change)));
+            outside.amended.extend(self.latest.get(&number).map(|instance| (*instance, change.clone())));
         }
         for request in round.submitted {
             let instance = self.submitted(RealJob::new(request.number, at));
@@ -521,7 +521,8 @@ impl Shadow {
         let amendment = |(instance, change): &(Instance, Change)| {
             let job = stays(instance)?;
             let waits = self.ledger().entry(job).state == State::Waiting;
-            (waits || matches!(change, Change::Estimate(_))).then_some(Amendment { job, change: *change })
+            (waits || matches!(change, Change::Estimate(_)))
+                .then_some(Amendment { job, change: change.clone() })
         };
         round.amended = outside.amended.iter().filter_map(amendment).collect();
         round.fault = outside.capacity.map(|capacity| Fault::Capacity { queue: 0, capacity });

@@ -2,6 +2,8 @@
 
 mod hook;
 
+mod modify;
+
 mod queue;
 
 mod submit;
@@ -14,6 +16,7 @@ use clap::{Args, value_parser};
 use miserly_api::submit::{JobRange, jobs, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
+pub(crate) use self::modify::ModifyArgs;
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::submit::{SubmitArgs, when};
 pub(crate) use self::usage::{UsageArgs, UsageBy};
@@ -74,6 +77,10 @@ pub(crate) struct TakeBackArgs {
     /// Breaks the promises to jobs that wait for these; without it the request is refused
     #[arg(long)]
     pub(crate) move_promises: bool,
+
+    /// Prints the promises that would move, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +102,10 @@ pub(crate) struct ExtendArgs {
     /// The added time: seconds, or 90min, 12h, 7d
     #[arg(value_name = "TIME", value_parser = length_of_time)]
     pub(crate) by: u64,
+
+    /// Prints the promises that would move, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// Prints JSON
     #[arg(long)]
@@ -190,6 +201,7 @@ impl Command {
             Command::Usage(args) => args.json,
             Command::Show(ShowArgs { jobs, .. }) => jobs.json,
             Command::Extend(args) => args.json,
+            Command::Modify(args) => args.jobs.json,
             Command::Wait(args) | Command::Release(args) => args.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.jobs.json,

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::JobIds;
+use miserly_api::model::{JobChange, JobIds};
 
 use super::job_lists::{self, Scope};
+use super::modify;
 use super::text::jobs;
 use super::{client, print_answer};
 use crate::args::{CancelArgs, JobList, JobsArgs, TakeBackArgs};
@@ -17,6 +18,9 @@ pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
+    if args.dry_run {
+        return preview(&args.jobs, &JobChange::Hold);
+    }
     requests(&args.jobs, "held", Order::Descending, |client, job| client.hold(job, args.move_promises))
 }
 
@@ -25,7 +29,17 @@ pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
+    if args.dry_run {
+        return preview(&args.jobs, &JobChange::Requeue);
+    }
     requests(&args.jobs, "requeued", Order::Ascending, |client, job| client.requeue(job, args.move_promises))
+}
+
+/// Prints the promises that a change would move.
+fn preview(args: &JobsArgs, change: &JobChange) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.json)?;
+    modify::preview(&client, &numbers, change, args.json)
 }
 
 /// The order of requests for several jobs.

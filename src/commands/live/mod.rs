@@ -37,6 +37,10 @@ mod job_lists;
 
 mod extend;
 
+mod modify;
+
+mod moves;
+
 mod wait;
 
 mod pools;
@@ -72,6 +76,7 @@ pub(crate) use self::hook::run as hook;
 pub(crate) use self::job_requests::{cancel, hold, release, requeue};
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;
+pub(crate) use self::modify::run as modify;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;

@@ -383,6 +383,7 @@ const fn change_reason(why: PromiseChangeReason) -> &'static str {
         PromiseChangeReason::Held => "the job was held",
         PromiseChangeReason::Released => "the job was released",
         PromiseChangeReason::Retried => "the job failed, and runs again",
+        PromiseChangeReason::Modified => "its request was changed",
         PromiseChangeReason::Requeued => "its user requested another run",
     }
 }

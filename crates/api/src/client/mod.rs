@@ -17,8 +17,9 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, ShadowFilter,
-    ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, Modification,
+    ModifyRequest, Moves, Pools, Problem, Quote, ShadowFilter, ShadowReport, Status, Submission, Submitted,
+    TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -294,6 +295,23 @@ impl Client {
     /// As [`Client::submit`].
     pub fn extend(&self, job: i64, by: f64) -> Reply<JobView> {
         self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
+    }
+
+    /// Changes a waiting job. With `move_promises`, promises to jobs that wait for it may be broken. Returns the promises that moved.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn modify(&self, job: i64, changes: &Modification, move_promises: bool) -> Reply<Moves> {
+        let body = ModifyRequest { changes: changes.clone(), move_promises };
+        self.post(&format!("/v1/jobs/{job}/modify"), &body)
+    }
+
+    /// Returns the promises that a change of a job would move. Nothing changes.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn preview(&self, job: i64, change: &JobChange) -> Reply<Moves> {
+        self.post(&format!("/v1/jobs/{job}/preview"), change)
     }
 
     /// Returns the free capacity of the pools.

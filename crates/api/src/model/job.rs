@@ -430,6 +430,8 @@ pub enum PromiseChangeReason {
     Requeued,
     /// The job failed, and runs again.
     Retried,
+    /// The request of the job was changed.
+    Modified,
 }
 
 /// A reason why a job waits.

@@ -17,6 +17,8 @@ mod event;
 
 mod request;
 
+mod change;
+
 mod usage;
 
 mod what_if;
@@ -25,6 +27,7 @@ pub use answer::{
     Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Possible, Pressure, PressureOn, Problem,
     ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
 };
+pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,

@@ -366,6 +366,7 @@ impl Ledger {
         match change {
             Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
+            Change::Request { request, keeps_promise } => entry.replace_request(*request, keeps_promise)?,
         }
         let left = entry.planned_left(now, entry.working());
         if let State::Running { expected, quantum: None, .. } = &mut entry.state {

@@ -1,6 +1,7 @@
 //! A job in the system: its state, its progress, its promise and the stored policy state.
 
 use super::{Progress, work};
+use crate::violation::Rule;
 use crate::{
     BreachCause, JobNumber, Placement, PolicyState, Prediction, Procs, Request, Resources, SlotId, Span, Time,
 };
@@ -275,5 +276,23 @@ impl Entry {
             State::Waiting => None,
             State::Running { placement, .. } | State::Suspended { placement, .. } => Some(placement),
         }
+    }
+}
+
+impl Entry {
+    /// Replaces the request of a job that waits and has not run.
+    ///
+    /// # Errors
+    /// [`Rule::NotWaiting`] for any other job.
+    pub(super) fn replace_request(&mut self, request: Request, keeps_promise: bool) -> Result<(), Rule> {
+        let ran = !self.opportunistic.procs.is_zero() || self.opportunistic.done > 0;
+        if self.state != State::Waiting || ran {
+            return Err(Rule::NotWaiting);
+        }
+        self.request = request;
+        if !keeps_promise {
+            (self.promise, self.planned, self.planned_on) = (None, None, None);
+        }
+        Ok(())
     }
 }

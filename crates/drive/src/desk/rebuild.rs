@@ -66,6 +66,8 @@ impl Desk {
                 match change {
                     Change::Estimate(estimate) => entry.request.estimate = estimate,
                     Change::Begin(begin) => entry.request.constraints.begin = begin,
+                    // The driver makes no such change.
+                    Change::Request { request, .. } => entry.request = *request,
                 }
             }
         }

@@ -130,7 +130,7 @@ enum HowLine {
 }
 
 /// An amendment of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AmendedLine {
     /// The job.
     pub job: i64,
@@ -140,6 +140,12 @@ pub struct AmendedLine {
     /// The new earliest start, in ticks, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<i64>,
+    /// The whole new request, if more than that changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<SavedRequest>>,
+    /// Whether the job keeps its promise with the new request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_promise: bool,
 }
 
 /// An effect of a round on one job.
@@ -317,16 +323,24 @@ impl RoundLine {
 impl AmendedLine {
     /// Returns the change of the request.
     pub fn change(&self) -> Change {
-        match self.estimate {
-            Some(estimate) => Change::Estimate(Span::from_ticks(estimate)),
-            None => Change::Begin(self.begin.map(Time::from_ticks)),
+        match (&self.request, self.estimate) {
+            (Some(request), _) => {
+                Change::Request { request: Box::new(request.request()), keeps_promise: self.keeps_promise }
+            }
+            (None, Some(estimate)) => Change::Estimate(Span::from_ticks(estimate)),
+            (None, None) => Change::Begin(self.begin.map(Time::from_ticks)),
         }
     }
 
     fn new(amendment: &Amendment, job: i64) -> AmendedLine {
-        match amendment.change {
-            Change::Estimate(estimate) => AmendedLine { job, estimate: Some(estimate.ticks()), begin: None },
-            Change::Begin(begin) => AmendedLine { job, estimate: None, begin: begin.map(Time::ticks) },
+        let line = AmendedLine { job, ..AmendedLine::default() };
+        match &amendment.change {
+            Change::Estimate(estimate) => AmendedLine { estimate: Some(estimate.ticks()), ..line },
+            Change::Begin(begin) => AmendedLine { begin: begin.map(Time::ticks), ..line },
+            Change::Request { request, keeps_promise } => {
+                let request = Some(Box::new(SavedRequest::new(request)));
+                AmendedLine { request, keeps_promise: *keeps_promise, ..line }
+            }
         }
     }
 }

@@ -32,6 +32,8 @@ mod arrays;
 
 mod retries;
 
+mod modify;
+
 mod pipelines;
 
 mod due;

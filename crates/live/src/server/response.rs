@@ -69,6 +69,7 @@ impl IntoResponse for ReplyBody {
             DaemonReply::Quote(quote) => Json(quote).into_response(),
             DaemonReply::WhatIf(answer) => Json(*answer).into_response(),
             DaemonReply::Shadow(report) => Json(*report).into_response(),
+            DaemonReply::Moves(moves) => Json(*moves).into_response(),
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),

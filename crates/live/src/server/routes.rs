@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem,
-    ProblemCode, Quote, ShadowFilter, ShadowReport, Status, Submission, Submitted, TakeBackRequest, WhatIf,
-    WhatIfAnswer,
+    CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
+    ModifyRequest, Moves, Pools, Problem, ProblemCode, Quote, ShadowFilter, ShadowReport, Status, Submission,
+    Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -32,6 +32,8 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_release, _>(release::<S>)
         .with::<__path_requeue, _>(requeue::<S>)
         .with::<__path_extend, _>(extend::<S>)
+        .with::<__path_modify, _>(modify::<S>)
+        .with::<__path_preview, _>(preview::<S>)
         .with::<__path_pools, _>(pools::<S>)
         .with::<__path_status, _>(status::<S>)
         .with::<__path_events, _>(events::<S>)
@@ -178,6 +180,24 @@ operation! {
     post "/v1/jobs/{n}/extend"
     (params(("n" = i64, Path, description = "the job's number")), request_body = ExtendRequest,)
     200 "the job with its longer window" JobView
+}
+
+operation! {
+    /// Changes a waiting job, unless that would break a promise. Returns the promises that moved.
+    modify(JobNumber(job) => JobNumber, JsonBody(ModifyRequest { changes, move_promises }) => JsonBody<ModifyRequest>)
+    -> DaemonRequest::Modify { job, changes: Box::new(changes), move_promises };
+    post "/v1/jobs/{n}/modify"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = ModifyRequest,)
+    200 "the changed job" Moves
+}
+
+operation! {
+    /// Returns the promises that a change of a job would move. Nothing changes.
+    preview(JobNumber(job) => JobNumber, JsonBody(change) => JsonBody<JobChange>)
+    -> DaemonRequest::Preview { job, change: Box::new(change) };
+    post "/v1/jobs/{n}/preview"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = JobChange,)
+    200 "the promises" Moves
 }
 
 operation! {

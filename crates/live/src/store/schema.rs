@@ -20,7 +20,8 @@ use super::mark::CommitMark;
 /// | 3 | the journal has checkpoints and sealed segments, and may begin at a checkpoint |
 /// | 4 | jobs have predicted runtimes, and queues what their policies learned of users |
 /// | 5 | jobs wait for the success or the failure of others, arrays have lists of indexes and limits, jobs run again after failures |
-pub(super) const FORMAT: u32 = 5;
+/// | 6 | requests of waiting jobs are replaced |
+pub(super) const FORMAT: u32 = 6;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

@@ -87,6 +87,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)
         | DaemonRequest::Requeue { job, .. } => handed(job),
+        DaemonRequest::Modify { .. } | DaemonRequest::Preview { .. } => {
+            Ok(DaemonReply::Moves(Box::new(samples::moves())))
+        }
         DaemonRequest::Drain(_) => Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() })),
         DaemonRequest::Jobs(_) => Ok(DaemonReply::Jobs(samples::jobs())),
         DaemonRequest::Job(number @ 400..) => Err(problem(number)),

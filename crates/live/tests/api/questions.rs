@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Filter, JobIds, ProblemCode, ShadowFilter, Submission, WhatIf};
+use miserly_api::model::{
+    Filter, JobChange, JobIds, Modification, ProblemCode, ShadowFilter, Submission, TimeBound, WhatIf,
+};
 use miserly_engine::DaemonRequest;
 
 use crate::samples;
@@ -51,6 +53,9 @@ fn each_route_is_a_question() {
     assert_eq!(client.release(5).unwrap(), handed(&[5]));
     assert_eq!(client.requeue(6, false).unwrap(), handed(&[6]));
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
+    let changes = Modification { remove: vec![TimeBound::Begin], before: Some(2), ..Modification::default() };
+    assert_eq!(client.modify(8, &changes, true).unwrap(), samples::moves());
+    assert_eq!(client.preview(9, &JobChange::Extend(1.5)).unwrap(), samples::moves());
     assert_eq!(client.pools().unwrap(), samples::pools());
     assert_eq!(client.status().unwrap(), samples::status());
     assert_eq!(client.drain(true).unwrap(), handed(&[]));
@@ -70,6 +75,8 @@ fn each_route_is_a_question() {
         DaemonRequest::Release(5),
         DaemonRequest::Requeue { job: 6, move_promises: false },
         DaemonRequest::Extend { job: 7, by: 90.5 },
+        DaemonRequest::Modify { job: 8, changes: Box::new(changes), move_promises: true },
+        DaemonRequest::Preview { job: 9, change: Box::new(JobChange::Extend(1.5)) },
         DaemonRequest::Pools,
         DaemonRequest::Status,
         DaemonRequest::Drain(true),

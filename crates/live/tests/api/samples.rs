@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
     ForecastsEvent, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy, LateStart, LostBy,
-    Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason,
-    PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall,
-    StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer, WhatIfDifference,
-    WhatIfJob, Window,
+    MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange,
+    PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport, ShadowView, SharedCpus,
+    Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer,
+    WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -17,6 +17,12 @@ pub(crate) fn at(minute: i64) -> Timestamp {
 
 pub(crate) fn window() -> Window {
     Window { start: at(10), end: at(20) }
+}
+
+pub(crate) fn moves() -> Moves {
+    let moved = |job, after| MovedPromise { job, before: at(5), after };
+    let moved = vec![moved(8, Some(at(7))), moved(9, None)];
+    Moves { job: 7, before: Some(window()), after: None, moved, count: 2 }
 }
 
 pub(crate) fn accepted() -> Vec<Accepted> {

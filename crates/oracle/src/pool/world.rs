@@ -47,6 +47,8 @@ pub(super) struct World<'a> {
     changes: Vec<(Time, NaiveChange)>,
     waiting: Vec<usize>,
     running: Vec<Running>,
+    /// Waiting jobs that lost their windows with a change of their requests. They come before compression.
+    displaced: Vec<usize>,
     /// The windows, in the order in which their starts were decided. One that moves goes to the
     /// end.
     windows: Vec<Window>,
@@ -65,6 +67,7 @@ impl<'a> World<'a> {
             changes: pool.changes.clone(),
             waiting: Vec::new(),
             running: Vec::new(),
+            displaced: Vec::new(),
             windows: Vec::new(),
             wake: None,
             fates: vec![NaiveFate::default(); pool.jobs.len()],
@@ -151,7 +154,9 @@ impl<'a> World<'a> {
 
     fn is_about_somebody(&self, change: NaiveChange, ended: &[usize]) -> bool {
         match change {
-            NaiveChange::Withdraw(job) | NaiveChange::Begin(job, _) => self.waiting.contains(&job),
+            NaiveChange::Withdraw(job) | NaiveChange::Begin(job, _) | NaiveChange::Request(job, ..) => {
+                self.waiting.contains(&job)
+            }
             NaiveChange::Estimate(job, _) => {
                 let runs = self.running.iter().any(|running| running.job == job);
                 self.waiting.contains(&job) || (runs && !ended.contains(&job))
@@ -198,6 +203,11 @@ impl<'a> World<'a> {
                     running.noticed = false;
                 }
             }
+            NaiveChange::Request(job, demand, estimate) => {
+                (self.requests[job].demand, self.requests[job].estimate) = (demand, estimate);
+                self.windows.retain(|window| window.job != job);
+                self.displaced.push(job);
+            }
             NaiveChange::Capacity(capacity) => self.capacity = capacity,
         }
     }
@@ -210,6 +220,12 @@ impl World<'_> {
         let overdue = self.running.iter().any(|running| running.noticed && !running.gone);
         if disturbed || missed || overdue {
             self.repair();
+        }
+        let displaced = std::mem::take(&mut self.displaced);
+        for job in self.by_arrival(displaced) {
+            if self.waiting.contains(&job) && self.windows.iter().all(|window| window.job != job) {
+                self.admit(job);
+            }
         }
         if disturbed || ended {
             self.compress();

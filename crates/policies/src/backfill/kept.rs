@@ -42,6 +42,9 @@ pub(super) struct Kept<A: Availability> {
     pub(super) plan: Plan<A>,
     /// Jobs that arrived since the last pass.
     arrived: Vec<JobId>,
+    /// Waiting jobs that had no reservation when the plan was rebuilt: their requests changed. They get reservations before
+    /// other jobs move into their former places.
+    displaced: Vec<JobId>,
     /// Whether a job ended since the last pass.
     compress: bool,
     /// Whether an external change may conflict with reservations.
@@ -136,6 +139,7 @@ impl<A: Availability> Kept<A> {
             queue: WaitQueue::sorted(rules.order.clone()),
             plan: Plan::new(availability, rules.guarantee.is_some()),
             arrived: Vec::new(),
+            displaced: Vec::new(),
             compress: false,
             repair: false,
             rules,
@@ -208,12 +212,9 @@ impl<A: Availability> Kept<A> {
         Ok(())
     }
 
-    /// Reserves for the arrived jobs, in the order of arrival.
-    fn admit(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        for job in std::mem::take(&mut self.arrived) {
-            self.admit_one(context, job)?;
-        }
-        Ok(())
+    /// Reserves for jobs without a reservation, in the order of arrival.
+    fn admit(&mut self, context: &mut Context<'_>, jobs: Vec<JobId>) -> Result<(), Violation> {
+        jobs.into_iter().try_for_each(|job| self.admit_one(context, job))
     }
 
     fn admit_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
@@ -303,10 +304,13 @@ impl<A: Availability> Kept<A> {
         if std::mem::take(&mut self.repair) || missed {
             self.repair(context)?;
         }
+        let displaced = std::mem::take(&mut self.displaced);
+        self.admit(context, displaced)?;
         if std::mem::take(&mut self.compress) && !self.plan.guarantee {
             self.compress(context)?;
         }
-        self.admit(context)?;
+        let arrived = std::mem::take(&mut self.arrived);
+        self.admit(context, arrived)?;
         if self.plan.guarantee { self.start_in_order(context) } else { self.start_due(context) }
     }
 
@@ -315,7 +319,7 @@ impl<A: Availability> Kept<A> {
         for job in ledger.waiting() {
             match self.saved(job, ledger.entry(job)) {
                 Some(held) => self.keep(now, ledger, held),
-                None => self.arrived.push(job),
+                None => self.displaced.push(job),
             }
         }
         // A job in a quantum of another policy returns to its reservation.
@@ -326,7 +330,7 @@ impl<A: Availability> Kept<A> {
                 self.keep(now, ledger, held);
             }
         }
-        self.arrived.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
+        self.displaced.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
     }
 
     /// Removes a waiting job and its reservation. Returns whether that is the whole consequence.

@@ -53,6 +53,10 @@ fn change() -> impl Strategy<Value = NaiveChange> {
         (0..JOBS).prop_map(NaiveChange::Withdraw),
         (0..JOBS, begin).prop_map(|(job, begin)| NaiveChange::Begin(job, begin)),
         (0..JOBS, 0i64..20).prop_map(|(job, span)| NaiveChange::Estimate(job, Span::from_ticks(span))),
+        (0..JOBS, 1u64..8, 0u64..9, 0i64..20).prop_map(|(job, cpus, memory, span)| {
+            let demand = Resources::cpus(cpus).with(Kind::Memory, memory);
+            NaiveChange::Request(job, demand, Span::from_ticks(span))
+        }),
         resources().prop_map(NaiveChange::Capacity),
     ]
 }
@@ -97,11 +101,11 @@ fn check_windows(now: Time, system: &System) {
     }
 }
 
-/// A promise moves later only if that is owned up to, and is kept.
-fn check_promises(fate: &NaiveFate) {
+/// A promise moves later only if it is recorded as broken, or the request has changed at that instant.
+fn check_promises(fate: &NaiveFate, requested: &[Time]) {
     for pair in fate.promises.windows(2) {
-        let ((_, before, _), (_, after, broken)) = (pair[0], pair[1]);
-        assert_eq!(after > before, broken);
+        let ((_, before, _), (at, after, broken)) = (pair[0], pair[1]);
+        assert!((after > before) == broken || (!broken && requested.contains(&at)), "{fate:?}");
     }
     if let (Some(start), Some((_, latest, _))) = (fate.start, fate.promises.last()) {
         assert_eq!(start, *latest);
@@ -114,7 +118,11 @@ fn agree(script: &NaivePool) -> Result<(), TestCaseError> {
         let policy = first_fit(&machine(script), horizon);
         let fates = Play::of(script, policy, instants).run(|now, system| check_windows(now, system));
         let ours: Vec<NaiveFate> = fates.into_iter().map(|fate| fate.naive).collect();
-        ours.iter().for_each(check_promises);
+        for (job, fate) in ours.iter().enumerate() {
+            let of_job = |change: &NaiveChange| matches!(change, NaiveChange::Request(of, ..) if *of == job);
+            let requested = script.changes.iter().filter(|(_, change)| of_job(change));
+            check_promises(fate, &requested.map(|(at, _)| *at).collect::<Vec<_>>());
+        }
         prop_assert_eq!(ours, windows(script, instants), "{}", instants);
     }
     Ok(())
@@ -290,7 +298,7 @@ proptest! {
                 check_opportunistic(now, system, config);
             });
             for fate in &fates {
-                check_promises(&fate.naive);
+                check_promises(&fate.naive, &[]);
             }
         }
     }

@@ -207,6 +207,24 @@ impl<'a> Play<'a> {
                 let change = Change::Estimate(estimate);
                 round.amended.extend((there && !ends).then_some(Amendment { job, change }));
             }
+            NaiveChange::Request(job, demand, estimate) => {
+                let job = handle(job);
+                if !waits(job) {
+                    return;
+                }
+                // A change before it in the same round stays.
+                let mut request = self.ledger().entry(job).request.clone();
+                for amendment in round.amended.iter().filter(|amendment| amendment.job == job) {
+                    match &amendment.change {
+                        Change::Begin(begin) => request.constraints.begin = *begin,
+                        Change::Request { request: before, .. } => request = (**before).clone(),
+                        Change::Estimate(_) => {}
+                    }
+                }
+                (request.demand, request.estimate) = (demand, estimate);
+                let change = Change::Request { request: Box::new(request), keeps_promise: false };
+                round.amended.push(Amendment { job, change });
+            }
             NaiveChange::Capacity(capacity) => round.fault = Some(Fault::Capacity { queue: 0, capacity }),
         }
     }

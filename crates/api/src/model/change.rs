@@ -1,0 +1,113 @@
+//! Changes of jobs, and the promises that they move.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Window;
+
+/// A change of a waiting job. Fields that are absent keep their values.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Modification {
+    /// The new name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The new number of processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u64>,
+    /// The new memory, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// The new time limit, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<f64>,
+    /// The new queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The new earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begin: Option<Timestamp>,
+    /// The new deadline of the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// The limits on its time that the job loses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<TimeBound>,
+    /// Another waiting job of the same user and queue, whose place the job takes. Those between them move back by one place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<i64>,
+}
+
+/// The body of a request that changes a waiting job.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ModifyRequest {
+    /// The changes.
+    pub changes: Modification,
+    /// Move the promises to the jobs that wait for this one. Without it, such a request is refused.
+    pub move_promises: bool,
+}
+
+/// A bound on the time of a job that its user has set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TimeBound {
+    /// The earliest start.
+    Begin,
+    /// The deadline of the end.
+    Deadline,
+}
+
+/// A change of a job whose effects on promises are asked for.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum JobChange {
+    /// Hold it.
+    Hold,
+    /// End its attempt, and run it again.
+    Requeue,
+    /// Extend its time limit by this many seconds.
+    Extend(f64),
+    /// Change its request.
+    Modify(Modification),
+}
+
+/// The promises that a change of a job moves.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Moves {
+    /// The job.
+    pub job: i64,
+    /// Its window without the change, if one is promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Window>,
+    /// Its window with the change, if one is promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Window>,
+    /// The other jobs whose promises move, by number; at most [`Moves::SHOWN`].
+    pub moved: Vec<MovedPromise>,
+    /// The number of all of them.
+    pub count: u64,
+}
+
+impl Moves {
+    /// The most moved promises in one reply.
+    pub const SHOWN: usize = 1000;
+}
+
+/// The promise of another job that moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MovedPromise {
+    /// The job.
+    pub job: i64,
+    /// The latest start without the change.
+    pub before: Timestamp,
+    /// The latest start with the change; absent if none is promised then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Timestamp>,
+}

@@ -1,0 +1,406 @@
+//! Changes of waiting jobs.
+//!
+//! The request of a job in a queue is replaced there. A job that requests no more than before keeps its place and its promise.
+//! Any other counts as submitted now, and its policy promises it another start, before other jobs move into its former place.
+//! All of it is tried first on a copy of the queue, so a refused change has no effect.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Modification, Problem, ProblemCode, Submission, TimeBound};
+use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
+
+use crate::expected_ends::ExpectedEnds;
+use crate::moves::Trial;
+use crate::requests::{Handled, RequestError};
+use crate::stopped_queue::stopped_problem;
+use crate::submission::refused;
+use crate::submission_check::check;
+use crate::{
+    Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record, Snapshot,
+    submission_size,
+};
+
+/// The most jobs that move back when a job takes the place of another one.
+const MOST_PASSED: usize = 200;
+
+/// A job whose request is replaced in its queue.
+#[derive(Debug)]
+pub(crate) struct AmendedJob {
+    /// The record with its changes.
+    pub(crate) record: Record,
+    /// The handle in the queue.
+    pub(crate) handle: JobId,
+    request: Request,
+    keeps_promise: bool,
+}
+
+/// A checked change.
+#[derive(Debug)]
+pub(crate) enum CheckedChange {
+    /// Only the record changes.
+    Record(Box<Record>),
+    /// Requests are replaced in their queue, in this order. The first is that of the changed job.
+    Amended(Vec<AmendedJob>),
+    /// The job leaves its queue, and enters another one, or waits outside.
+    Moved {
+        /// The record with its changes.
+        record: Box<Record>,
+        /// The handle in the queue that it leaves.
+        handle: JobId,
+    },
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Changes a waiting job, unless the promise to another job would break.
+    pub(crate) fn modify(
+        &mut self,
+        now: Now,
+        caller: &Caller,
+        job: i64,
+        changes: &Modification,
+        move_promises: bool,
+    ) -> Handled {
+        let at = self.fresh(now)?;
+        let checked = self.checked_change(now, at, caller, job, changes)?;
+        let trial = self.try_change(at, &checked)?;
+        let moves = self.moves_of_change(now, job, &checked, trial.as_ref());
+        if moves.before.is_some_and(|before| moves.after.is_none_or(|after| after.end > before.end)) {
+            self.check_dependents(now, job, move_promises)?;
+        }
+        match checked {
+            CheckedChange::Record(record) => self.replace_record(now, at, *record)?,
+            CheckedChange::Amended(jobs) => self.amend_all(now, at, jobs)?,
+            CheckedChange::Moved { record, handle } => self.move_job(now, at, *record, handle)?,
+        }
+        Ok(DaemonReply::Moves(Box::new(moves)))
+    }
+
+    /// Checks a change of a waiting job.
+    pub(crate) fn checked_change(
+        &self,
+        now: Now,
+        at: Time,
+        caller: &Caller,
+        job: i64,
+        changes: &Modification,
+    ) -> Result<CheckedChange, RequestError> {
+        let before = self.owned_job(caller, job)?;
+        if before.run.is_some() {
+            let message =
+                format!("job {job} has begun to run; only its time limit can change (miserly extend)");
+            return Err(Problem::new(ProblemCode::Conflict, message).into());
+        }
+        let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
+        let current = self.current();
+        let record = current.modified(now, caller, before, changes, &check)?;
+        self.check_changed_usage(before, &record)?;
+        current.check_known_begins(at, std::slice::from_ref(&record))?;
+        if let Some(other) = changes.before {
+            return self.in_place_of(at, caller, record, other).map(CheckedChange::Amended);
+        }
+        let (Some(handle), Some(entry)) = (self.jobs.handle(job), self.entry(job)) else {
+            return Ok(CheckedChange::Record(Box::new(record)));
+        };
+        if before.requests_the_same(&record) {
+            return Ok(CheckedChange::Record(Box::new(record)));
+        }
+        if record.queue != before.queue || !self.enters_at_once(&record, at) {
+            return Ok(CheckedChange::Moved { record: Box::new(record), handle });
+        }
+        let keeps_place = before.admits_place_of(&record);
+        let submit = if keeps_place { entry.request.submit } else { at };
+        let keeps =
+            |request: &Request| keeps_place && entry.promise.is_none_or(|of| can_keep(of.best, request));
+        Ok(CheckedChange::Amended(self.amended(at, record, submit, keeps).into_iter().collect()))
+    }
+
+    /// Returns the amendment of a job in a queue.
+    fn amended(
+        &self,
+        at: Time,
+        record: Record,
+        submit: Time,
+        keeps_promise: impl FnOnce(&Request) -> bool,
+    ) -> Option<AmendedJob> {
+        let handle = self.jobs.handle(record.number)?;
+        let queue = self.setup.position(&record.queue)?;
+        let request = record.request(&self.setup, queue, submit, self.earliest_begin(&record, at));
+        let keeps_promise = keeps_promise(&request);
+        Some(AmendedJob { record, handle, request, keeps_promise })
+    }
+
+    /// Returns a job and those behind which it was, in their new order.
+    ///
+    /// They exchange their places in the order of submissions, and their policy promises them new starts.
+    fn in_place_of(
+        &self,
+        at: Time,
+        caller: &Caller,
+        record: Record,
+        other: i64,
+    ) -> Result<Vec<AmendedJob>, RequestError> {
+        let refuse = |message: String| RequestError::from(Problem::new(ProblemCode::Conflict, message));
+        let job = record.number;
+        self.owned_job(caller, other)?;
+        let waits = |of: &&Record| {
+            (of.uid, &of.queue) == (record.uid, &record.queue)
+                && of.run.is_none()
+                && self.is_waiting(of.number)
+        };
+        let place = |of: &Record| Some((self.entry(of.number)?.request.submit, of.number));
+        let mut all: Vec<(Time, i64)> = self.jobs.records().filter(waits).filter_map(place).collect();
+        all.sort_unstable();
+        let position = |number: i64| all.iter().position(|(_, of)| *of == number);
+        let (Some(to), Some(from)) = (position(other), position(job)) else {
+            let message = format!(
+                "job {job} takes the place of job {other} only if both wait with a place in the same queue, for the same user"
+            );
+            return Err(refuse(message));
+        };
+        if from <= to {
+            return Err(refuse(format!("job {job} is before job {other} already")));
+        }
+        if from - to > MOST_PASSED {
+            return Err(refuse(format!(
+                "job {job} would pass {} jobs; the most is {MOST_PASSED}",
+                from - to
+            )));
+        }
+        let places = all[to..=from].iter().map(|(submit, _)| *submit);
+        let behind = all[to..from].iter().filter_map(|(_, number)| self.jobs.get(*number)).cloned();
+        // Jobs of one instant have the order of their numbers, so each is a tick behind the one before.
+        let mut last = Time::from_ticks(i64::MIN);
+        let amended = |(record, submit): (Record, Time)| {
+            last = submit.max(last + Span::TICK);
+            self.amended(at, record, last, |_| false)
+        };
+        Ok(std::iter::once(record.clone()).chain(behind).zip(places).filter_map(amended).collect())
+    }
+
+    /// Plays a change on copies of the queues. Returns the copy of the queue in which the jobs are then.
+    ///
+    /// # Errors
+    /// If a promise to another job would break, or a job would be refused.
+    pub(crate) fn try_change(
+        &self,
+        at: Time,
+        checked: &CheckedChange,
+    ) -> Result<Option<Trial>, RequestError> {
+        let (queue, trial) = match checked {
+            CheckedChange::Record(_) => return Ok(None),
+            CheckedChange::Amended(jobs) => {
+                let Some(queue) = jobs.first().and_then(|job| self.system.queue_of(job.handle)) else {
+                    return Ok(None);
+                };
+                let round =
+                    Round { amended: jobs.iter().map(AmendedJob::amendment).collect(), ..Round::default() };
+                let mut trial = self.try_round(queue, at, round)?;
+                trial.entered = jobs.iter().map(|job| (job.handle, job.record.number)).collect();
+                (queue, trial)
+            }
+            CheckedChange::Moved { record, handle } => {
+                if let Some(from) = self.system.queue_of(*handle) {
+                    self.try_round(from, at, Round { withdrawn: vec![*handle], ..Round::default() })?
+                        .check_kept()?;
+                }
+                let Some(queue) = self.setup.position(&record.queue) else { return Ok(None) };
+                let mut round = Round::default();
+                let new = JobId(self.jobs.unused_handle());
+                if self.enters_at_once(record, at) {
+                    let request = record.request(&self.setup, 0, at, self.earliest_begin(record, at));
+                    round.submitted.push(miserly_core::Submission { job: new, request });
+                }
+                let mut trial = self.try_round(queue, at, round)?;
+                trial.entered = vec![(new, record.number)];
+                (queue, trial)
+            }
+        };
+        trial.check_kept()?;
+        let horizon = self.setup.queues[queue].policy.horizon();
+        let effects: Vec<(i64, Effect)> = trial.effects_on_entered().collect();
+        let refusal = |(_, number): &(JobId, i64)| refused(&effects, *number, &self.unrecorded, horizon);
+        match trial.entered.iter().find_map(refusal) {
+            Some(problem) => Err(problem.into()),
+            None => Ok(Some(trial)),
+        }
+    }
+
+    /// Replaces the record of a job whose queue does not notice.
+    fn replace_record(&mut self, now: Now, at: Time, record: Record) -> Result<(), RequestError> {
+        let number = record.number;
+        if record.state != JobState::Deferred {
+            self.jobs.insert(record);
+            self.batch.touch(number);
+            return Ok(());
+        }
+        self.dependencies.untrack(number);
+        let mut round = Round::default();
+        self.enter(at, record, &mut round);
+        if !round.is_empty() {
+            self.play(now, at, round)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the requests of jobs in their queue.
+    fn amend_all(&mut self, now: Now, at: Time, jobs: Vec<AmendedJob>) -> Result<(), RequestError> {
+        let round = Round { amended: jobs.iter().map(AmendedJob::amendment).collect(), ..Round::default() };
+        let mut displaced = vec![];
+        for AmendedJob { mut record, keeps_promise, .. } in jobs {
+            if !keeps_promise {
+                record.promise.renew(PromiseCause::Modified);
+                displaced.push(record.number);
+            }
+            self.batch.touch(record.number);
+            self.jobs.insert(record);
+        }
+        self.play(now, at, round)?;
+        for number in displaced {
+            self.give_up_promise_if_none(now, number);
+        }
+        Ok(())
+    }
+
+    /// Records that a job has lost its promise with the change of its request, if it waits without one.
+    fn give_up_promise_if_none(&mut self, now: Now, number: i64) {
+        let has_promise = |entry: &Entry| entry.state != State::Waiting || entry.promise.is_some();
+        if self.entry(number).is_some_and(has_promise) {
+            return;
+        }
+        let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
+        if let Some(record) = self.jobs.get_mut(number) {
+            record.promise.give_up(counts, wall, PromiseCause::Modified);
+        }
+    }
+
+    /// Takes a job out of its queue. It enters its new one, or waits outside.
+    fn move_job(
+        &mut self,
+        now: Now,
+        at: Time,
+        mut record: Record,
+        handle: JobId,
+    ) -> Result<(), RequestError> {
+        let mut round = Round { withdrawn: vec![handle], ..Round::default() };
+        self.dependencies.untrack(record.number);
+        self.dependencies.leave_place(&record);
+        self.jobs.handles_mut().detach(record.number);
+        (record.state, record.entry) = (JobState::Deferred, None);
+        record.promise.renew(PromiseCause::Modified);
+        let number = record.number;
+        self.enter(at, record, &mut round);
+        self.play(now, at, round)?;
+        self.give_up_promise_if_none(now, number);
+        Ok(())
+    }
+}
+
+impl CheckedChange {
+    /// Returns the records of the changed jobs. The first is that of the job that was to change.
+    pub(crate) fn records(&self) -> Vec<&Record> {
+        match self {
+            CheckedChange::Record(record) | CheckedChange::Moved { record, .. } => vec![record],
+            CheckedChange::Amended(jobs) => jobs.iter().map(|job| &job.record).collect(),
+        }
+    }
+}
+
+impl AmendedJob {
+    fn amendment(&self) -> Amendment {
+        let change =
+            Change::Request { request: Box::new(self.request.clone()), keeps_promise: self.keeps_promise };
+        Amendment { job: self.handle, change }
+    }
+}
+
+/// Returns whether a promised start is within the bounds of a request.
+fn can_keep(promised: Time, request: &Request) -> bool {
+    let bounds = &request.constraints;
+    bounds.begin.is_none_or(|begin| begin <= promised)
+        && bounds.deadline.is_none_or(|deadline| promised + request.planned() <= deadline)
+}
+
+impl Snapshot {
+    /// Returns the record of a waiting job with changes.
+    ///
+    /// # Errors
+    /// If the queue, the limits of the queue or the launcher do not admit them.
+    fn modified(
+        &self,
+        now: Now,
+        caller: &Caller,
+        before: &Record,
+        changes: &Modification,
+        launchable: &dyn Fn(&Submission, &str) -> Result<(), Problem>,
+    ) -> Result<Record, Problem> {
+        if *changes == Modification::default() {
+            return Err(Problem::new(ProblemCode::Malformed, "no change is given"));
+        }
+        if changes.name.is_some() && before.credential.is_some() {
+            let message =
+                "the name was sealed at the submission, because jobs run as their users; it cannot change";
+            return Err(Problem::with_field("name", message));
+        }
+        let queue = match &changes.queue {
+            Some(queue) => self.queue_for(caller, Some(queue))?,
+            None => self.queue_called(&before.queue)?,
+        };
+        stopped_problem(&self.stopped, &queue.name).map_or(Ok(()), Err)?;
+        let submission = self.changed_submission(before, changes, queue.name.clone());
+        submission_size::check(&submission)?;
+        let name = submission.job_name();
+        launchable(&submission, &name)?;
+        let (time, memory) = check(queue, &submission)?;
+        self.check_deadline(queue, &submission)?;
+        let removes = |bound| changes.remove.contains(&bound);
+        let ticks = |wall: jiff::Timestamp| now.ticks_at(wall).ticks();
+        Ok(Record {
+            // An unchanged limit keeps its ticks: seconds are not exact.
+            time: changes.time.map_or(before.time, |_| time.ticks()),
+            memory: if changes.memory.is_some() || changes.queue.is_some() { memory } else { before.memory },
+            begin: changes.begin.map(ticks).or(before.begin.filter(|_| !removes(TimeBound::Begin))),
+            deadline: changes
+                .deadline
+                .map(ticks)
+                .or(before.deadline.filter(|_| !removes(TimeBound::Deadline))),
+            name: name.into(),
+            queue: queue.name.as_str().into(),
+            submission: Arc::new(submission),
+            ..before.clone()
+        })
+    }
+
+    fn changed_submission(&self, before: &Record, changes: &Modification, queue: String) -> Submission {
+        let removes = |bound| changes.remove.contains(&bound);
+        let old = &*before.submission;
+        let submission = Submission {
+            name: changes.name.clone().or_else(|| old.name.clone()),
+            cpus: changes.cpus.unwrap_or(old.cpus),
+            memory: changes.memory.or(old.memory),
+            time: changes.time.unwrap_or(Span::from_ticks(before.time).as_secs_f64()),
+            queue: Some(queue),
+            begin: changes.begin.or(old.begin.filter(|_| !removes(TimeBound::Begin))),
+            deadline: changes.deadline.or(old.deadline.filter(|_| !removes(TimeBound::Deadline))),
+            ..old.clone()
+        };
+        self.setup.in_whole_cores(&submission).into_owned()
+    }
+}
+
+impl Record {
+    /// Returns whether another record of the job makes the same request to its policy.
+    fn requests_the_same(&self, other: &Record) -> bool {
+        let request = |of: &Record| {
+            (of.time, of.memory, of.submission.cpus, of.begin, of.deadline, Arc::clone(&of.queue))
+        };
+        request(self) == request(other)
+    }
+
+    /// Returns whether another record of the job may keep the place of this one: it requests no more.
+    fn admits_place_of(&self, other: &Record) -> bool {
+        other.queue == self.queue
+            && other.time <= self.time
+            && other.memory <= self.memory
+            && other.submission.cpus <= self.submission.cpus
+    }
+}

@@ -1,0 +1,233 @@
+//! The promises that a change of a job moves, from a trial on a copy of its queue.
+
+use std::collections::BTreeMap;
+
+use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
+use miserly_core::{Effect, JobId, Ledger, Round, Span, State, System, Time};
+
+use crate::extension::extension;
+use crate::modify::CheckedChange;
+use crate::requests::{Handled, RequestError};
+use crate::{Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
+
+/// A queue after rounds that were played on a copy.
+pub(crate) struct Trial {
+    /// The position of the queue.
+    queue: usize,
+    system: System,
+    pub(crate) effects: Vec<Effect>,
+    /// The changed jobs, by their handles on the copy.
+    pub(crate) entered: Vec<(JobId, i64)>,
+    /// The number of the first job whose promise broke.
+    pub(crate) broken: Option<i64>,
+}
+
+impl Trial {
+    /// Returns the copy of the ledger.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.system.queues()[0].ledger()
+    }
+
+    /// Returns the effects on the changed jobs, with their numbers.
+    pub(crate) fn effects_on_entered(&self) -> impl Iterator<Item = (i64, Effect)> {
+        let number =
+            |handle: JobId| self.entered.iter().find(|(of, _)| *of == handle).map(|(_, number)| *number);
+        self.effects.iter().filter_map(move |effect| Some((number(effect.job())?, *effect)))
+    }
+
+    /// Returns the latest start of a changed job on the copy, if one is promised or it has started.
+    fn start_of(&self, number: i64) -> Option<Time> {
+        let (handle, _) = self.entered.iter().find(|(_, of)| *of == number)?;
+        latest_start(self.ledger(), *handle)
+    }
+
+    /// Returns the problem of a trial in which a promise to another job broke.
+    pub(crate) fn check_kept(&self) -> Result<(), RequestError> {
+        let Some(other) = self.broken else { return Ok(()) };
+        let message = format!("the promise to job {other} would break");
+        Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())
+    }
+}
+
+/// Returns the latest start of a job: its promise, or its start.
+fn latest_start(ledger: &Ledger, job: JobId) -> Option<Time> {
+    let entry = ledger.get(job)?;
+    match entry.state {
+        State::Waiting => entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX),
+        State::Running { start, .. } | State::Suspended { start, .. } => Some(start),
+    }
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Computes which promises a change of a job would move. Nothing changes.
+    pub(crate) fn preview(&mut self, now: Now, caller: &Caller, job: i64, change: &JobChange) -> Handled {
+        let at = self.fresh(now)?;
+        let moves = match change {
+            JobChange::Hold => self.moves_of_hold(now, at, caller, job)?,
+            JobChange::Requeue => self.moves_of_requeue(now, at, caller, job)?,
+            JobChange::Extend(by) => self.moves_of_extension(now, at, caller, job, *by)?,
+            JobChange::Modify(changes) => {
+                let checked = self.checked_change(now, at, caller, job, changes)?;
+                let trial = self.try_change(at, &checked)?;
+                let mut moves = self.moves_of_change(now, job, &checked, trial.as_ref());
+                let later = |before: Window| moves.after.is_none_or(|after| after.end > before.end);
+                if moves.before.is_some_and(later) {
+                    self.add_dependents(now, &mut moves);
+                }
+                moves
+            }
+        };
+        Ok(DaemonReply::Moves(Box::new(moves)))
+    }
+
+    fn moves_of_hold(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
+        let record = self.owned_job(caller, job)?;
+        record.check_can_hold()?;
+        let mut moves = Moves { job, before: self.present_window(now, record), ..Moves::default() };
+        if let Some((handle, queue)) = self.place_of(job) {
+            let round = Round { withdrawn: vec![handle], ..Round::default() };
+            let trial = self.try_round(queue, at, round)?;
+            self.add_moved(now, &mut moves, &trial, &[]);
+        }
+        self.add_dependents(now, &mut moves);
+        Ok(moves)
+    }
+
+    fn moves_of_requeue(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
+        let record = self.owned_job(caller, job)?;
+        record.check_can_requeue()?;
+        let before = self.present_window(now, record);
+        if self.is_waiting(job) {
+            // It keeps its window.
+            return Ok(Moves { job, before, after: before, ..Moves::default() });
+        }
+        let mut moves = Moves { job, before, ..Moves::default() };
+        if let Some(trial) = self.try_again(at, job)? {
+            moves.after = trial.start_of(job).map(|start| record.window(now, start));
+            self.add_moved(now, &mut moves, &trial, &[job]);
+        }
+        self.add_dependents(now, &mut moves);
+        Ok(moves)
+    }
+
+    fn moves_of_extension(
+        &self,
+        now: Now,
+        at: Time,
+        caller: &Caller,
+        job: i64,
+        by: f64,
+    ) -> Result<Moves, RequestError> {
+        let record = self.owned_job(caller, job)?;
+        let longer = extension(by)?;
+        let before = self.present_window(now, record);
+        let trial = self.tried_extension(at, record, by)?;
+        let longer = |window: Window| Window { end: window.end + jiff_span(longer), ..window };
+        let mut moves = Moves { job, before, after: before.map(longer), ..Moves::default() };
+        if let Some(trial) = trial {
+            self.add_moved(now, &mut moves, &trial, &[job]);
+        }
+        Ok(moves)
+    }
+
+    /// Returns the promises that a checked change moves. `trial` is its result on a copy.
+    pub(crate) fn moves_of_change(
+        &self,
+        now: Now,
+        job: i64,
+        checked: &CheckedChange,
+        trial: Option<&Trial>,
+    ) -> Moves {
+        let before = self.jobs.get(job).and_then(|record| self.present_window(now, record));
+        let mut moves = Moves { job, before, ..Moves::default() };
+        let Some(trial) = trial else {
+            moves.after = before;
+            return moves;
+        };
+        let changed = checked.records();
+        for record in &changed {
+            let start = trial.start_of(record.number);
+            if record.number == job {
+                moves.after = start.map(|start| record.window(now, start));
+            } else if let Some(before) =
+                self.jobs.get(record.number).and_then(|of| self.present_window(now, of))
+            {
+                moves.add(record.number, before.start, start.map(|start| now.wall_at(start)));
+            }
+        }
+        let changed: Vec<i64> = changed.iter().map(|record| record.number).collect();
+        self.add_moved(now, &mut moves, trial, &changed);
+        moves
+    }
+
+    /// Adds the promises to other jobs of a queue that differ on a copy of it.
+    fn add_moved(&self, now: Now, moves: &mut Moves, trial: &Trial, changed: &[i64]) {
+        let (present, copy) = (self.system.queues()[trial.queue].ledger(), trial.ledger());
+        let starts = present.waiting().filter_map(|job| Some((job, latest_start(present, job)?)));
+        let mut moved = BTreeMap::new();
+        for (job, before) in starts {
+            let (number, after) = (self.number(job), latest_start(copy, job));
+            if after != Some(before) && number != moves.job && !changed.contains(&number) {
+                moved.insert(number, (before, after));
+            }
+        }
+        for (number, (before, after)) in moved {
+            moves.add(number, now.wall_at(before), after.map(|after| now.wall_at(after)));
+        }
+    }
+
+    /// Adds the jobs with promises that wait for the end of the job, which is later or unknown then.
+    fn add_dependents(&self, now: Now, moves: &mut Moves) {
+        for number in self.dependents(moves.job) {
+            let promise = self.entry(number).and_then(|entry| entry.promise);
+            if let Some(promise) = promise.filter(|promise| promise.best < Time::MAX) {
+                moves.moved.retain(|moved| moved.job != number);
+                moves.add(number, now.wall_at(promise.best), None);
+            }
+        }
+    }
+
+    /// Returns the window of a job that is promised now, or that has begun.
+    fn present_window(&self, now: Now, record: &Record) -> Option<Window> {
+        let (handle, queue) = self.place_of(record.number)?;
+        let start = latest_start(self.system.queues()[queue].ledger(), handle)?;
+        Some(record.window(now, start))
+    }
+
+    /// Returns the handle of a job, and the position of its queue.
+    fn place_of(&self, job: i64) -> Option<(JobId, usize)> {
+        let handle = self.jobs.handle(job)?;
+        Some((handle, self.system.queue_of(handle)?))
+    }
+
+    /// Plays a round on a copy of a queue.
+    pub(crate) fn try_round(&self, queue: usize, at: Time, round: Round) -> Result<Trial, RequestError> {
+        let (system, effects) = self.play_trial(queue, at, round)?;
+        let broken = effects.iter().find_map(|effect| match effect {
+            Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
+            _ => None,
+        });
+        Ok(Trial { queue, system, effects, entered: vec![], broken })
+    }
+}
+
+/// Adds a moved promise to those of a reply.
+trait AddMoved {
+    fn add(&mut self, job: i64, before: jiff::Timestamp, after: Option<jiff::Timestamp>);
+}
+
+impl AddMoved for Moves {
+    fn add(&mut self, job: i64, before: jiff::Timestamp, after: Option<jiff::Timestamp>) {
+        if after == Some(before) {
+            return;
+        }
+        self.count += 1;
+        if self.moved.len() < Moves::SHOWN {
+            self.moved.push(MovedPromise { job, before, after });
+        }
+    }
+}
+
+fn jiff_span(span: Span) -> jiff::SignedDuration {
+    jiff::SignedDuration::from_micros(span.ticks())
+}

@@ -1,0 +1,100 @@
+//! The arguments of `miserly modify`.
+
+use clap::Args;
+use jiff::Timestamp;
+use miserly_api::model::{Modification, TimeBound};
+use miserly_api::submit::{length_of_time, memory};
+
+use super::{JobsArgs, job, when};
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+pub(crate) struct ModifyArgs {
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+
+    /// The new time limit: seconds, or 90min, 12h, 7d, 1:30:00
+    #[arg(long, short, value_name = "TIME", value_parser = length_of_time, group = "change")]
+    pub(crate) time: Option<u64>,
+
+    /// The new number of processors
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), group = "change")]
+    pub(crate) cpus: Option<u64>,
+
+    /// The new memory of the job, such as 512MiB or 8GiB
+    #[arg(long, short, visible_alias = "mem", value_name = "SIZE", value_parser = memory, group = "change")]
+    pub(crate) memory: Option<u64>,
+
+    /// The new queue
+    #[arg(
+        long,
+        visible_short_alias = 'p',
+        visible_alias = "partition",
+        value_name = "QUEUE",
+        group = "change"
+    )]
+    pub(crate) queue: Option<String>,
+
+    /// The new name
+    #[arg(
+        long,
+        short,
+        visible_short_alias = 'J',
+        visible_alias = "job-name",
+        value_name = "NAME",
+        group = "change"
+    )]
+    pub(crate) name: Option<String>,
+
+    /// The new earliest start: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow; none removes it
+    #[arg(long, visible_short_alias = 'b', value_name = "WHEN", value_parser = bound, group = "change")]
+    pub(crate) begin: Option<Bound>,
+
+    /// The new latest end, in the notation of --begin
+    #[arg(long, value_name = "WHEN", value_parser = bound, group = "change")]
+    pub(crate) deadline: Option<Bound>,
+
+    /// Takes the place of this other job of the same user and queue, which moves back with those between them
+    #[arg(long, value_name = "JOB", value_parser = job(), group = "change", conflicts_with = "queue")]
+    pub(crate) before: Option<i64>,
+
+    /// Breaks the promises to jobs that wait for these; without it the request is refused
+    #[arg(long)]
+    pub(crate) move_promises: bool,
+
+    /// Prints the promises that would move, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Changes the jobs without a question, as it does where the input is no terminal
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// A bound on the time of a job, or its removal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound(Option<Timestamp>);
+
+fn bound(text: &str) -> Result<Bound, String> {
+    if text == "none" { Ok(Bound(None)) } else { when(text).map(|at| Bound(Some(at))) }
+}
+
+impl ModifyArgs {
+    /// Returns the changes.
+    pub(crate) fn changes(&self) -> Modification {
+        let removed = |given: Option<Bound>, which| given.filter(|Bound(at)| at.is_none()).map(|_| which);
+        let remove = [removed(self.begin, TimeBound::Begin), removed(self.deadline, TimeBound::Deadline)];
+        Modification {
+            name: self.name.clone(),
+            cpus: self.cpus,
+            memory: self.memory,
+            // At most 10^10, which a double holds exactly.
+            time: self.time.map(|seconds| seconds as f64),
+            queue: self.queue.clone(),
+            begin: self.begin.and_then(|Bound(at)| at),
+            deadline: self.deadline.and_then(|Bound(at)| at),
+            remove: remove.into_iter().flatten().collect(),
+            before: self.before,
+        }
+    }
+}
