@@ -45,8 +45,8 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobList,
-    JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ShowArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs,
-    TopArgs, UsageArgs, UsageBy,
+    JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ShowArgs, SignalArgs, SortKey, StateFilter, SubmitArgs,
+    TakeBackArgs, TopArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -142,6 +142,12 @@ pub(crate) enum Command {
     Requeue(TakeBackArgs),
     /// Extends the windows of jobs, unless that breaks a promise
     Extend(ExtendArgs),
+    /// Sends a signal to running jobs
+    Signal(SignalArgs),
+    /// Stops running jobs in their windows, which go on; resume lets them continue
+    Pause(JobsArgs),
+    /// Lets paused jobs continue
+    Resume(JobsArgs),
     /// Changes waiting jobs: time, processors, memory, queue, name, bounds, place; unless that breaks a promise
     ///
     /// On a terminal it shows the new promise and asks first. A job that requests no more than before keeps its place in the

@@ -210,9 +210,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(run) = self.jobs.run_mut(number) else { return };
         run.stopped = false;
         run.cpus.clone_from(&cpus);
-        let attempt = Attempt { job: number, nth: run.nth };
+        let (attempt, paused) = (Attempt { job: number, nth: run.nth }, run.paused);
         self.batch.act(attempt, Action::BeginWindow { cpus, end });
-        self.batch.act(attempt, Action::Continue);
+        self.batch.act(attempt, if paused { Action::Stop } else { Action::Continue });
     }
 
     /// Ends the attempt of a job that its policy requeued. The job starts from the beginning later.

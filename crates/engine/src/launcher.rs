@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-use crate::{ArrayMember, Credential, Usage};
+use crate::{ArrayMember, Credential, SentSignal, Usage};
 
 /// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +49,8 @@ pub enum Action {
         /// How long it continues if it resumes by itself because no daemon runs.
         left: Span,
     },
+    /// Send its processes a signal, once.
+    Signal(SentSignal),
     /// End it: by a request first, and by force after the grace period.
     Kill {
         /// The grace period.

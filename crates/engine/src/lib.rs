@@ -113,6 +113,8 @@ mod job_control;
 
 mod extension;
 
+mod signals;
+
 mod modify;
 
 mod moves;
@@ -155,7 +157,7 @@ pub use launcher::{
 pub use now::{ClockMark, Now};
 pub use promise::{PromiseCause, PromiseLog};
 pub use quote::QueueCopy;
-pub use record::{ArrayMember, Ending, JobState, Record, Run, SentWindow};
+pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
 pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};

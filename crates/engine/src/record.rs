@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Exit, OverdueCause, Phase, Submission};
+use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -211,9 +211,24 @@ pub struct Run {
     /// The reason why it does not end although it shall, as its launcher reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overdue: Option<OverdueCause>,
+    /// Whether its user has stopped its processes in its window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// The last signal that was sent to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SentSignal>,
     /// The consequence of its end, if the engine has requested that end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+}
+
+/// A signal that a user has sent to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SentSignal {
+    /// The number of the signal among those to the attempt, from 1. A shim sends a signal with the same number once.
+    pub nth: u32,
+    /// The signal and its receivers.
+    pub request: SignalRequest,
 }
 
 /// A planned window, as it was sent to a shim.
@@ -242,7 +257,17 @@ pub enum Ending {
 impl Run {
     /// Returns an attempt that runs and whose end was not requested.
     pub fn new(nth: u32, cpus: Vec<u32>, in_window: bool) -> Run {
-        Run { nth, cpus, in_window, stopped: false, sent_window: None, overdue: None, ending: None }
+        Run {
+            nth,
+            cpus,
+            in_window,
+            stopped: false,
+            sent_window: None,
+            overdue: None,
+            paused: false,
+            signal: None,
+            ending: None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use miserly_api::model::{
     Filter, JobChange, JobIds, JobView, Modification, Moves, Pools, Problem, Quote, ShadowFilter,
-    ShadowReport, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
+    ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -47,6 +47,20 @@ pub enum DaemonRequest {
         job: i64,
         /// The additional time, in seconds.
         by: f64,
+    },
+    /// Send a signal to the processes of a running job.
+    Signal {
+        /// The job.
+        job: i64,
+        /// The signal.
+        signal: SignalRequest,
+    },
+    /// Stop the processes of a job in its window, or let them continue. Its window goes on.
+    Pause {
+        /// The job.
+        job: i64,
+        /// Whether it stops.
+        on: bool,
     },
     /// Change a waiting job. Refused if the promise to another job would break.
     Modify {

@@ -85,6 +85,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Release(job) => self.release(now, caller, job),
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
+            DaemonRequest::Signal { job, signal } => self.signal(caller, job, signal),
+            DaemonRequest::Pause { job, on } => self.pause(now, caller, job, on),
             DaemonRequest::Modify { job, changes, move_promises } => {
                 self.modify(now, caller, job, &changes, move_promises)
             }

@@ -38,18 +38,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(end) = overdue.clone().filter(|_| !by_running_time) {
             return vec![end];
         }
-        let goes = if run.stopped { Action::Stop } else { Action::Continue };
+        let goes = if run.stopped || run.paused { Action::Stop } else { Action::Continue };
+        let signal = run.signal.map(Action::Signal);
         if let Some(end) = self.end_if_orphaned(now, job) {
-            return vec![goes, end];
+            return [goes, end].into_iter().chain(signal).collect();
         }
         if by_running_time {
             // The rotation of the slots stops and continues it.
             let state = [Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
-            return state.into_iter().chain(overdue).collect();
+            return state.into_iter().chain(signal).chain(overdue).collect();
         }
         let end = self.window_end(job).unwrap_or(now);
         let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
-        run.in_window.then(window).into_iter().chain([goes]).collect()
+        run.in_window.then(window).into_iter().chain([goes]).chain(signal).collect()
     }
 
     /// Returns the action that ends an attempt. A displaced one has no grace period, as others need its processors.

@@ -93,6 +93,8 @@ pub struct Queue {
     pub users: Option<QueueUsers>,
     /// Whether its jobs have their processors for themselves, also while these are idle.
     pub strict: bool,
+    /// Whether users may pause their jobs in it.
+    pub pause: bool,
 }
 
 impl Queue {

@@ -111,6 +111,10 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64
         let message = format!("a job runs again 1 to {} times", Retry::MOST);
         return Err(Problem::with_field("retry", message));
     }
+    if submission.signal.is_some_and(|signal| span_from_secs(signal.before).is_none()) {
+        let message = "the signal comes a number of seconds before the end, 0 or more";
+        return Err(Problem::with_field("signal", message));
+    }
     if submission.tasks.is_some_and(|tasks| tasks == 0 || tasks > submission.cpus) {
         return Err(Problem::with_field("tasks", "a job has 1 task to one for each of its cpus"));
     }

@@ -100,6 +100,7 @@ impl Snapshot {
             slots: None,
             late: None,
             overdue: None,
+            paused: false,
             capacity_lost: None,
             attempts: 0,
             usage: None,

@@ -48,6 +48,7 @@ impl Snapshot {
             slots: in_ledger.and_then(|entry| self.slots(record, entry)),
             late: record.promise.late(),
             overdue: in_ledger.and_then(|entry| overdue(now, record, entry)),
+            paused: record.run.as_ref().is_some_and(|run| run.paused),
             capacity_lost: record.capacity_lost.clone(),
             attempts: record.attempts,
             retried: record.retried.clone(),

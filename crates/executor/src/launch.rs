@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::time::Duration;
 
-use miserly_api::model::{OutputNames, Submission};
+use miserly_api::model::{self, OutputNames, Submission};
 use miserly_cgroup::online_cpus;
-use miserly_launch::{AttemptSpec, BootTime, OutputFile, ResourceLimits, RunMode};
+use miserly_launch::{AttemptSpec, BootTime, EarlySignal, OutputFile, ResourceLimits, RunMode};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttemptId, JobGroups};
@@ -107,6 +107,7 @@ impl LaunchRequest {
             grace: self.grace,
             orphan_resume_delay: self.orphan_resume_delay,
             run_limit: self.run_limit,
+            early_signal: submission.signal.map(early_signal),
             cgroup: groups.spec(self.memory, submission.cpus, self.strict),
             user: None,
             private_folders: None,
@@ -263,4 +264,10 @@ pub(crate) mod tests {
         let names: Vec<_> = spec.env.iter().filter(|(_, value)| value == "7").map(|(name, _)| name).collect();
         assert_eq!(names, ["SLURM_TMPDIR"]);
     }
+}
+
+/// Returns the early signal of a submission for its shim.
+fn early_signal(signal: model::EarlySignal) -> EarlySignal {
+    let before = Duration::try_from_secs_f64(signal.before).unwrap_or_default();
+    EarlySignal { signal: signal.signal.number(), main_only: signal.main, before }
 }

@@ -122,6 +122,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         mode: RunMode::Reserved { cpus: cpus.to_vec(), end: BootTime::now().after(Duration::from_mins(1)) },
         grace: Duration::from_secs(1),
         orphan_resume_delay: Duration::from_mins(1),
+        early_signal: None,
         run_limit: None,
         cgroup: group.filter(|_| kind.in_group).cloned(),
         user: kind.of_user.then_some(user),

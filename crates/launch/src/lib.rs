@@ -90,7 +90,7 @@ pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
 pub use shortage::LaunchStep;
 pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, JobUser, OutputFile, PrivateFolders, ReservedWindow,
+    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, JobUser, OutputFile, PrivateFolders, ReservedWindow,
     ResourceLimits, RunMode, SpecError,
 };
 pub use sys::pam::Pam;

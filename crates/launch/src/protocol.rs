@@ -59,6 +59,15 @@ pub enum ShimCommand {
         /// Total running time, including the time already run.
         limit: Duration,
     },
+    /// Sends a signal to the processes, once they run the command. A number that was received before changes nothing.
+    Signal {
+        /// Number of the signal, from 1. It is higher than those of earlier signals.
+        nth: u32,
+        /// Number of the signal in the kernel, such as 10 for `SIGUSR1`.
+        signal: u8,
+        /// Whether only the main process receives it.
+        main_only: bool,
+    },
     /// Sends `SIGTERM`, and `SIGKILL` after the grace period; `SIGKILL` at once without one. The
     /// recorded cause is [`EndCause::User`].
     Kill {

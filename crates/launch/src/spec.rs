@@ -55,6 +55,9 @@ pub struct AttemptSpec {
     /// this limit, and the end in `mode` is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_limit: Option<Duration>,
+    /// Signal before the end of the window, if the user wants one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_signal: Option<EarlySignal>,
     /// Control group of the processes; `None` where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupSpec>,
@@ -64,6 +67,17 @@ pub struct AttemptSpec {
     /// Folders that only the processes of the attempt have. The shim is root's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_folders: Option<PrivateFolders>,
+}
+
+/// A signal before the end of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlySignal {
+    /// Number of the signal in the kernel.
+    pub signal: u8,
+    /// Whether only the main process receives it.
+    pub main_only: bool,
+    /// Time from the signal to the end of the window.
+    pub before: Duration,
 }
 
 /// The user of a command.

@@ -114,6 +114,7 @@ fn setup() -> Result<Setup, Failure> {
             most_time: None,
             default_memory: 0,
             strict: false,
+            pause: true,
             users: None,
         }],
         cpus: vec![0, 1],

@@ -395,6 +395,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup
         default_memory: queue.default_memory,
         users: queue.users.clone(),
         strict: queue.strict,
+        pause: queue.pause,
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();
     Setup {

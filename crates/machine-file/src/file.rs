@@ -95,6 +95,8 @@ pub struct QueueFile {
     pub default_memory: Option<Spanned<Value>>,
     /// For the daemon: whether its jobs have their processors for themselves, also while these are idle.
     pub strict: Option<Spanned<Value>>,
+    /// Whether users may pause their jobs.
+    pub pause: Option<Spanned<Value>>,
     /// For the daemon: whether programs with the set-user-ID bit give its jobs no rights.
     pub no_new_privileges: Option<Spanned<Value>>,
 }
@@ -116,6 +118,7 @@ impl QueueFile {
             max_time: None,
             default_memory: None,
             strict: None,
+            pause: None,
             no_new_privileges: None,
         }
     }

@@ -134,6 +134,7 @@ fn course(phase: &Phase) -> Course<'_> {
 pub fn word(job: &JobView) -> &'static str {
     match &job.phase {
         _ if job.overdue.is_some() => "overdue",
+        _ if job.paused => "paused",
         Phase::Held => "held",
         Phase::Queued => "queued",
         Phase::Opportunistic { parked: false, .. } => "opportunistic",

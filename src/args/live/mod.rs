@@ -13,7 +13,8 @@ mod usage;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_api::submit::{JobRange, jobs, length_of_time};
+use miserly_api::model::JobSignal;
+use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
@@ -67,6 +68,20 @@ pub(crate) struct JobsArgs {
 
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignalArgs {
+    /// The signal: HUP, INT, QUIT, USR1, USR2, ALRM, TERM, WINCH, or its number
+    #[arg(value_name = "SIGNAL", value_parser = job_signal)]
+    pub(crate) signal: JobSignal,
+
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+
+    /// Sends it only to the main process: the program, or the shell of the script
+    #[arg(long)]
+    pub(crate) main: bool,
 }
 
 #[derive(Debug, Args)]
@@ -202,7 +217,10 @@ impl Command {
             Command::Show(ShowArgs { jobs, .. }) => jobs.json,
             Command::Extend(args) => args.json,
             Command::Modify(args) => args.jobs.json,
-            Command::Wait(args) | Command::Release(args) => args.json,
+            Command::Wait(args) | Command::Release(args) | Command::Pause(args) | Command::Resume(args) => {
+                args.json
+            }
+            Command::Signal(args) => args.jobs.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.jobs.json,
             Command::Pools(args) | Command::Status(args) => args.json,

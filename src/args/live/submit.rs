@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use miserly_api::model::{Array, Condition, Retry};
+use miserly_api::model::{Array, Condition, EarlySignal, Retry};
 use miserly_api::submit::{
-    Export, Memory, SubmitOptions, after, array, instant, length_of_time, memory, retry,
+    Export, Memory, SubmitOptions, after, array, early_signal, instant, length_of_time, memory, retry,
 };
 
 use super::DaemonArgs;
@@ -109,6 +109,11 @@ pub(crate) struct OptionArgs {
     #[arg(long, value_name = "N[:CODE,...]", value_parser = retry)]
     pub(crate) retry: Option<Retry>,
 
+    /// Sends the job a signal before the end of its window: USR1@5min, or with seconds USR1@300 [default time: 60 seconds]; with
+    /// B: before it only to the main process
+    #[arg(long, value_name = "[B:]SIGNAL[@TIME]", value_parser = early_signal)]
+    pub(crate) signal: Option<EarlySignal>,
+
     /// Runs the job in its window only, not ahead of its promised start
     #[arg(long)]
     pub(crate) no_opportunistic: bool,
@@ -157,6 +162,7 @@ impl OptionArgs {
             array: self.array.clone(),
             restartable: flag(self.restartable),
             retry: self.retry.clone(),
+            signal: self.signal,
             no_opportunistic: flag(self.no_opportunistic),
             hold: flag(self.hold),
             output: self.output.clone(),

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{JobChange, JobIds};
+use miserly_api::model::{JobChange, JobIds, SignalRequest};
 
 use super::job_lists::{self, Scope};
 use super::modify;
 use super::text::jobs;
 use super::{client, print_answer};
-use crate::args::{CancelArgs, JobList, JobsArgs, TakeBackArgs};
+use crate::args::{CancelArgs, JobList, JobsArgs, SignalArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
@@ -33,6 +33,21 @@ pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
         return preview(&args.jobs, &JobChange::Requeue);
     }
     requests(&args.jobs, "requeued", Order::Ascending, |client, job| client.requeue(job, args.move_promises))
+}
+
+pub(crate) fn signal(args: &SignalArgs) -> anyhow::Result<ExitCode> {
+    let signal = SignalRequest { signal: args.signal, main: args.main };
+    requests(&args.jobs, &format!("sent {}", args.signal.name()), Order::Ascending, |client, job| {
+        client.signal(job, &signal)
+    })
+}
+
+pub(crate) fn pause(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    requests(args, "paused", Order::Ascending, Client::pause)
+}
+
+pub(crate) fn resume(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    requests(args, "resumed", Order::Ascending, Client::resume)
 }
 
 /// Prints the promises that a change would move.

@@ -220,6 +220,11 @@ pub(super) fn summary(job: &JobView, instants: Instants) -> String {
             numbers(&holding.cpus),
             instants.text(holding.end)
         ),
+        Phase::Running(holding) if job.paused => format!(
+            "paused by its user, on cpus {}; killed at {} at the latest; `miserly resume` lets it continue",
+            numbers(&holding.cpus),
+            instants.text(holding.end)
+        ),
         Phase::Running(holding) => format!(
             "running since {}, on cpus {}; killed at {} at the latest",
             instants.text(holding.start),

@@ -120,6 +120,7 @@ fn build(
         array: options.array,
         restartable: options.restartable.unwrap_or_default(),
         retry: options.retry,
+        signal: options.signal,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
         output: options.output.map(|path| utf8(path, "--output")).transpose()?,

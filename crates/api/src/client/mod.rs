@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, Modification,
-    ModifyRequest, Moves, Pools, Problem, Quote, ShadowFilter, ShadowReport, Status, Submission, Submitted,
-    TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    ModifyRequest, Moves, Pools, Problem, Quote, ShadowFilter, ShadowReport, SignalRequest, Status,
+    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -295,6 +295,30 @@ impl Client {
     /// As [`Client::submit`].
     pub fn extend(&self, job: i64, by: f64) -> Reply<JobView> {
         self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
+    }
+
+    /// Sends a signal to the processes of a running job.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn signal(&self, job: i64, signal: &SignalRequest) -> Reply<JobIds> {
+        self.post(&format!("/v1/jobs/{job}/signal"), signal)
+    }
+
+    /// Stops the processes of a job in its window.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn pause(&self, job: i64) -> Reply<JobIds> {
+        self.post_empty(&format!("/v1/jobs/{job}/pause"))
+    }
+
+    /// Lets the processes of a paused job continue.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn resume(&self, job: i64) -> Reply<JobIds> {
+        self.post_empty(&format!("/v1/jobs/{job}/resume"))
     }
 
     /// Changes a waiting job. With `move_promises`, promises to jobs that wait for it may be broken. Returns the promises that moved.

@@ -97,6 +97,9 @@ pub struct JobView {
     /// Why it still runs after its window, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overdue: Option<Overdue>,
+    /// Whether its user has stopped its processes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// How it lost processors in its window, or the sole use of them; the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_lost: Option<String>,

@@ -19,6 +19,8 @@ mod request;
 
 mod change;
 
+mod signal;
+
 mod usage;
 
 mod what_if;
@@ -36,6 +38,7 @@ pub use job::{
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
+pub use signal::{EarlySignal, JobSignal, SignalRequest};
 pub use submission::{Array, Condition, IndexRange, RawVariable, Retry, Submission, When, program_name};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};

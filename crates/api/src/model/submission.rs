@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::EarlySignal;
+
 /// A job or an array of jobs to accept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -64,6 +66,9 @@ pub struct Submission {
     /// Whether and how often it runs again after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// The signal that it gets before the end of its window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<EarlySignal>,
     /// Whether it must not run on idle resources before its start.
     #[serde(default)]
     pub no_opportunistic: bool,

@@ -7,6 +7,7 @@ use super::after::after;
 use super::instant::instant;
 use super::options::Subject;
 use super::quantity::{Dialect, amount, array, retry, time};
+use super::signal::early_signal;
 use super::submit_options::{Export, Memory, SubmitOptions};
 
 /// Collects submit options from directives of one kind.
@@ -48,6 +49,7 @@ impl OptionCollector {
             Subject::Array => options.array = Some(array(value)?),
             Subject::Restartable => options.restartable = Some(true),
             Subject::Retry => options.retry = Some(retry(value)?),
+            Subject::Signal => options.signal = Some(early_signal(value)?),
             Subject::NotRestartable => options.restartable = Some(false),
             Subject::NoOpportunistic => options.no_opportunistic = Some(true),
             Subject::Hold => options.hold = Some(true),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::model::EarlySignal;
 use crate::model::{Array, Condition, RawVariable, Retry};
 
 /// Submission options. Unset fields are filled from later sources.
@@ -34,6 +35,8 @@ pub struct SubmitOptions {
     pub restartable: Option<bool>,
     /// Whether and how often it runs again after a failure.
     pub retry: Option<Retry>,
+    /// The signal before the end of the window.
+    pub signal: Option<EarlySignal>,
     /// Whether it must not run before its start.
     pub no_opportunistic: Option<bool>,
     /// Whether it is held until it is released.
@@ -85,6 +88,7 @@ impl SubmitOptions {
             array: self.array.or(other.array),
             restartable: self.restartable.or(other.restartable),
             retry: self.retry.or(other.retry),
+            signal: self.signal.or(other.signal),
             no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
             hold: self.hold.or(other.hold),
             output: self.output.or(other.output),

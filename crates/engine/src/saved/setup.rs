@@ -39,6 +39,17 @@ struct SavedQueue {
     only: Option<QueueUsers>,
     #[serde(default)]
     strict: bool,
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pause: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_yes(pause: &bool) -> bool {
+    *pause
 }
 
 impl SavedSetup {
@@ -94,6 +105,7 @@ impl SavedQueue {
             users: vec![],
             only: queue.users.clone(),
             strict: queue.strict,
+            pause: queue.pause,
         }
     }
 
@@ -113,6 +125,7 @@ impl SavedQueue {
             default_memory: self.default_memory,
             users: self.only.clone().or_else(|| self.earlier_users()),
             strict: self.strict,
+            pause: self.pause,
         })
     }
 }

@@ -308,6 +308,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         most_time: None,
         default_memory: 1,
         strict: false,
+        pause: true,
         users: None,
     }
 }

@@ -34,6 +34,8 @@ mod retries;
 
 mod modify;
 
+mod signals;
+
 mod pipelines;
 
 mod due;

@@ -51,6 +51,7 @@ fn open(
         most_time: None,
         default_memory: 1024,
         strict: false,
+        pause: true,
         users: None,
     };
     let setup = Setup {

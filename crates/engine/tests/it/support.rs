@@ -233,6 +233,7 @@ pub(crate) fn setup() -> Setup {
         most_time: None,
         default_memory: 0,
         strict: false,
+        pause: true,
         users: None,
     };
     Setup {

@@ -95,6 +95,9 @@ impl Supervisor {
                 self.timeline.set_max_after_resume(max_after_resume);
             }
             ShimCommand::SetRunLimit { limit } => self.timeline.set_run_limit(now, limit),
+            ShimCommand::Signal { nth, signal, main_only } => {
+                self.signals_to_send.add(nth, signal, main_only)
+            }
             ShimCommand::Kill { grace } => self.timeline.terminate(now, grace),
         }
         Ok(())

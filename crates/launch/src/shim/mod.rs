@@ -19,6 +19,8 @@ mod resume;
 
 mod stop;
 
+mod user_signals;
+
 mod job_processes;
 
 mod job_cgroup;

@@ -19,6 +19,7 @@ use super::pam_session;
 use super::pending_end::PendingEnd;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
+use super::user_signals::UserSignals;
 use crate::connection::Connection;
 use crate::cpus;
 use crate::end::StartFailure;
@@ -28,7 +29,7 @@ use crate::message::Handshake;
 use crate::procfs;
 use crate::protocol::ShimRefusal;
 use crate::shortage::{is_shortage, is_shortage_of_record};
-use crate::spec::RunMode;
+use crate::spec::{EarlySignal, RunMode};
 use crate::sys;
 use crate::time::BootTime;
 
@@ -65,6 +66,8 @@ pub(super) struct Supervisor {
     pub(super) pending_nice: Option<(i32, BootTime)>,
     /// Next scan for processes whose exit is not signalled.
     scan_at: Option<BootTime>,
+    /// Signals of the user that are to be sent.
+    pub(super) signals_to_send: UserSignals,
     signals: OwnedFd,
     alarm: Alarm,
 }
@@ -114,6 +117,7 @@ impl Supervisor {
             None => Timeline::new(spec.mode.end(), spec.grace, spec.orphan_resume_delay),
         };
         timeline.set_start(spec.mode.window().map(|window| window.start));
+        timeline.set_warning(spec.early_signal.map(|signal| signal.before));
         timeline.set_daemon_absent((!has_daemon).then(BootTime::now));
         Ok(Supervisor {
             processes: JobProcesses::new(main.pid, cgroup),
@@ -130,6 +134,7 @@ impl Supervisor {
             greets: false,
             main,
             timeline,
+            signals_to_send: UserSignals::default(),
             signals,
         })
     }
@@ -151,6 +156,7 @@ impl Supervisor {
             }
             self.accept();
             self.receive_commands();
+            self.send_user_signals();
         }
         if self.main.is_permitted
             && let Err(error) =
@@ -327,6 +333,11 @@ impl Supervisor {
             self.override_stop(due);
             match due {
                 DueAction::Begin => self.begin_due_window(now),
+                DueAction::Warn => {
+                    if let Some(EarlySignal { signal, main_only, .. }) = self.attempt.spec.early_signal {
+                        self.signals_to_send.push(signal, main_only);
+                    }
+                }
                 DueAction::Term => {
                     self.processes.signal(Signal::TERM)?;
                     // A stopped process receives the signal when it is resumed, before any other.

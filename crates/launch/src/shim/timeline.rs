@@ -33,6 +33,10 @@ pub(super) struct Timeline {
     absent_since: Option<BootTime>,
     /// Longest time that the window lasts after the shim has resumed the job without a daemon.
     max_after_resume: Option<Duration>,
+    /// Time from the early signal to the end of the window, if the user wants one.
+    warning: Option<Duration>,
+    /// The end of the window for which the early signal was sent.
+    warned: Option<BootTime>,
     ending: Option<Termination>,
 }
 
@@ -63,6 +67,8 @@ pub(super) struct Termination {
 pub(super) enum DueAction {
     /// Begin the window, because no daemon does.
     Begin,
+    /// Send the early signal of the user.
+    Warn,
     /// Send `SIGTERM`.
     Term,
     /// Send `SIGKILL`.
@@ -85,6 +91,8 @@ impl Timeline {
             stops: 0,
             absent_since,
             max_after_resume,
+            warning: None,
+            warned: None,
             ending,
         }
     }
@@ -105,7 +113,10 @@ impl Timeline {
             Some(ending) if ending.killed => None,
             Some(ending) if ending.term_sent => Some(ending.kill_at),
             Some(_) => Some(BootTime(0)),
-            None => [self.begin_at(), self.term_at(), self.continue_at()].into_iter().flatten().min(),
+            None => [self.begin_at(), self.warn_at(), self.term_at(), self.continue_at()]
+                .into_iter()
+                .flatten()
+                .min(),
         }
     }
 
@@ -115,6 +126,10 @@ impl Timeline {
         if self.ending.is_none() && self.begin_at().is_some_and(|at| at <= now) {
             self.start = None;
             return Some(DueAction::Begin);
+        }
+        if self.ending.is_none() && self.warn_at().is_some_and(|at| at <= now) {
+            self.warned = self.end();
+            return Some(DueAction::Warn);
         }
         if self.ending.is_none() && self.term_at().is_some_and(|at| at <= now) {
             self.ending = self.end().map(|end| Termination::new(Some(EndCause::Time), end));
@@ -168,6 +183,11 @@ impl Timeline {
     /// Returns the end of the window, unknown for a stopped job with a run limit.
     pub(super) fn end(&self) -> Option<BootTime> {
         self.budget.map_or(self.end, RunBudget::end)
+    }
+
+    /// Sets the time from the early signal to the end of the window.
+    pub(super) fn set_warning(&mut self, before: Option<Duration>) {
+        self.warning = before;
     }
 
     /// Sets the start of a window that has not begun. `None`: it has begun or is unknown.
@@ -227,6 +247,12 @@ impl Timeline {
     fn begin_at(&self) -> Option<BootTime> {
         let delay = if self.absent_since.is_some() { Duration::ZERO } else { BEGIN_DELAY };
         self.start.map(|start| start.after(delay))
+    }
+
+    /// Returns the instant of the early signal. A later end of the window has a signal of its own.
+    fn warn_at(&self) -> Option<BootTime> {
+        let at = self.end()?.before(self.warning?);
+        self.warned.is_none_or(|warned| warned <= at).then_some(at)
     }
 
     fn term_at(&self) -> Option<BootTime> {
@@ -452,5 +478,33 @@ mod tests {
         timeline.set_daemon_absent(Some(at(30)));
         check(&mut timeline, 35, &[DueAction::Resume], Some(90));
         assert!(!timeline.is_stopped());
+    }
+
+    #[test]
+    fn an_early_signal_comes_once_for_each_end() {
+        let mut timeline = Timeline::new(Some(BootTime(100_000_000)), Duration::from_secs(1), Duration::ZERO);
+        timeline.set_warning(Some(Duration::from_secs(30)));
+        let at = |second: i64| BootTime(second * 1_000_000);
+        assert_eq!(timeline.next(), Some(at(70)));
+        assert_eq!(timeline.due(at(69)), None);
+        assert_eq!(timeline.due(at(70)), Some(DueAction::Warn));
+        assert_eq!((timeline.due(at(70)), timeline.next()), (None, Some(at(99))));
+        // A little longer, there is no second signal so soon.
+        timeline.set_end(at(120));
+        assert_eq!(timeline.next(), Some(at(119)));
+        timeline.set_end(at(200));
+        assert_eq!(timeline.next(), Some(at(170)));
+        assert_eq!(timeline.due(at(170)), Some(DueAction::Warn));
+        assert_eq!(timeline.due(at(199)), Some(DueAction::Term));
+    }
+
+    #[test]
+    fn a_window_shorter_than_the_warning_begins_with_the_signal() {
+        let mut timeline = Timeline::new(None, Duration::from_secs(1), Duration::ZERO);
+        timeline.set_warning(Some(Duration::from_secs(30)));
+        assert_eq!(timeline.next(), None);
+        timeline.set_end(BootTime(10_000_000));
+        assert_eq!(timeline.due(BootTime(1_000_000)), Some(DueAction::Warn));
+        assert_eq!(timeline.due(BootTime(1_000_000)), None);
     }
 }

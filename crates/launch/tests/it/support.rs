@@ -93,6 +93,7 @@ impl Test {
             mode: RunMode::Reserved { cpus: cpus(), end },
             grace: SECOND,
             orphan_resume_delay: 60 * SECOND,
+            early_signal: None,
             run_limit: None,
             cgroup: group_of_a_test(),
             user: None,

@@ -149,6 +149,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         most_time: None,
         default_memory: 1024,
         strict: false,
+        pause: true,
         users: None,
     };
     let second = Span::from_ticks(1_000_000);

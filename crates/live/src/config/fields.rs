@@ -229,7 +229,7 @@ const POOL: [Field; 3] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 14] = [
+const QUEUE: [Field; 15] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -295,6 +295,12 @@ const QUEUE: [Field; 14] = [
         "Whether a job in its window has its processors for itself also while they are idle \
          ([daemon.md](../daemon.md#strict-queues)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
         Is("false"),
+    ),
+    field(
+        "pause",
+        "true or false",
+        "Whether users may stop their jobs in their windows (`miserly pause`). The window goes on.",
+        Is("true"),
     ),
     field(
         "no-new-privileges",

@@ -55,6 +55,8 @@ pub struct Queue {
     pub users: Option<QueueUsers>,
     /// Whether its jobs have their processors for themselves, also while these are idle.
     pub strict: bool,
+    /// Whether users may pause their jobs.
+    pub pause: bool,
     /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
     pub no_new_privileges: Option<bool>,
 }
@@ -74,6 +76,7 @@ impl Queue {
             default_memory: default_memory(written, &part.week)?,
             users: accounts::users(written),
             strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
+            pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
             no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
             name: part.name,
             pool: part.week,

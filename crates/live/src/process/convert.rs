@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow, Usage};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow, SentSignal, Usage};
 use miserly_executor::LaunchRequest;
 use miserly_launch::{
     AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
@@ -55,6 +55,9 @@ pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
         Action::EndAt(end) => ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: None },
         Action::EndIfOrphaned { end, left } => {
             ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
+        }
+        Action::Signal(SentSignal { nth, request }) => {
+            ShimCommand::Signal { nth, signal: request.signal.number(), main_only: request.main }
         }
         Action::Kill { grace } => ShimCommand::Kill { grace: duration(grace) },
         Action::Launch(_) | Action::EndOverdue { .. } | Action::Forget => return None,

@@ -14,6 +14,9 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// The most signals that wait for an acknowledgement. Further ones are dropped.
+const MOST_SIGNALS: usize = 100;
+
 /// An acknowledgement: dropped when the shim has obeyed, or a later command replaces this one.
 pub(super) type Ack = Arc<mpsc::Sender<()>>;
 
@@ -57,9 +60,17 @@ impl DesiredState {
 
     /// Changes the parts for a new command. Returns the command, unless a part now contains it.
     fn absorb(&mut self, command: ShimCommand) -> Option<ShimCommand> {
-        use ShimCommand::{BeginWindow, Kill, Resume, SetCpus, SetEnd, SetRunLimit, SetWindow, Status, Stop};
+        use ShimCommand::{
+            BeginWindow, Kill, Resume, SetCpus, SetEnd, SetRunLimit, SetWindow, Signal, Status, Stop,
+        };
         match &command {
-            BeginWindow { .. } => self.parts.clear(),
+            BeginWindow { .. } => self.drop_all(|part| !matches!(part.command, Signal { .. })),
+            Signal { nth, .. } => {
+                let repeats = |part: &Part| matches!(part.command, Signal { nth: own, .. } if own == *nth);
+                if self.parts.iter().any(repeats) || self.signals() >= MOST_SIGNALS {
+                    return None;
+                }
+            }
             Kill { grace } => {
                 let earlier = self.parts.iter().filter_map(|part| match part.command {
                     Kill { grace } => Some(grace),
@@ -94,6 +105,10 @@ impl DesiredState {
             Status => self.drop_all(|part| part.command == Status),
         }
         Some(command)
+    }
+
+    fn signals(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part.command, ShimCommand::Signal { .. })).count()
     }
 
     fn drop_all(&mut self, superfluous: impl Fn(&Part) -> bool) {
@@ -272,6 +287,16 @@ mod tests {
         check(&[begin(1, 9), Stop], &[begin(1, 9), Stop]);
         check(&[begin(1, 9), set_end(12), SetCpus { cpus: vec![3] }], &[begin(3, 12)]);
         check(&[begin(1, 9), kill(5), Resume, kill(3), kill(8)], &[kill(3)]);
+    }
+
+    #[test]
+    fn signals_stay_in_order_and_each_is_sent_once() {
+        let signal = |nth| ShimCommand::Signal { nth, signal: 10, main_only: false };
+        check(&[signal(1), signal(2), signal(2), Stop], &[signal(1), signal(2), Stop]);
+        check(&[signal(1), begin(1, 9)], &[signal(1), begin(1, 9)]);
+        check(&[signal(1), kill(3)], &[kill(3)]);
+        let many: Vec<ShimCommand> = (1..=300).map(signal).collect();
+        assert_eq!(send(&mut desired(&many), NOW).len(), MOST_SIGNALS);
     }
 
     #[test]

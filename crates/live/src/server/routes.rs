@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
-    ModifyRequest, Moves, Pools, Problem, ProblemCode, Quote, ShadowFilter, ShadowReport, Status, Submission,
-    Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    ModifyRequest, Moves, Pools, Problem, ProblemCode, Quote, ShadowFilter, ShadowReport, SignalRequest,
+    Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -32,6 +32,9 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_release, _>(release::<S>)
         .with::<__path_requeue, _>(requeue::<S>)
         .with::<__path_extend, _>(extend::<S>)
+        .with::<__path_signal, _>(signal::<S>)
+        .with::<__path_pause, _>(pause::<S>)
+        .with::<__path_resume, _>(resume::<S>)
         .with::<__path_modify, _>(modify::<S>)
         .with::<__path_preview, _>(preview::<S>)
         .with::<__path_pools, _>(pools::<S>)
@@ -180,6 +183,29 @@ operation! {
     post "/v1/jobs/{n}/extend"
     (params(("n" = i64, Path, description = "the job's number")), request_body = ExtendRequest,)
     200 "the job with its longer window" JobView
+}
+
+operation! {
+    /// Sends a signal to the processes of a running job.
+    signal(JobNumber(job) => JobNumber, JsonBody(signal) => JsonBody<SignalRequest>)
+    -> DaemonRequest::Signal { job, signal };
+    post "/v1/jobs/{n}/signal"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = SignalRequest,)
+    200 "the job" JobIds
+}
+
+operation! {
+    /// Stops the processes of a job in its window. The window goes on.
+    pause(JobNumber(job) => JobNumber) -> DaemonRequest::Pause { job, on: true };
+    post "/v1/jobs/{n}/pause" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the paused job" JobIds
+}
+
+operation! {
+    /// Lets the processes of a paused job continue.
+    resume(JobNumber(job) => JobNumber) -> DaemonRequest::Pause { job, on: false };
+    post "/v1/jobs/{n}/resume" (params(("n" = i64, Path, description = "the job's number")),)
+    200 "the job" JobIds
 }
 
 operation! {

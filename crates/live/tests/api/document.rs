@@ -29,6 +29,7 @@ fn body(path: &str) -> &'static str {
         "/v1/jobs" | "/v1/quote" => r#"{"directory": "/", "time": 60}"#,
         "/v1/jobs/{n}/extend" => r#"{"by": 60}"#,
         "/v1/what-if" => r#"{"policy": "easy"}"#,
+        "/v1/jobs/{n}/signal" => r#"{"signal": "USR1"}"#,
         "/v1/jobs/{n}/modify" => r#"{"changes": {"cpus": 2}}"#,
         "/v1/jobs/{n}/preview" => r#""hold""#,
         "/v1/drain" => r#"{"on": true}"#,
@@ -67,7 +68,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 20);
+    assert_eq!(operations.len(), 23);
     for (method, path, operation) in operations {
         let answer = server.request(&method, &path.replace("{n}", "1"), body(&path));
         let place = format!("{method} {path}");

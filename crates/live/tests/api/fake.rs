@@ -86,7 +86,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         DaemonRequest::Cancel { job, .. }
         | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)
-        | DaemonRequest::Requeue { job, .. } => handed(job),
+        | DaemonRequest::Requeue { job, .. }
+        | DaemonRequest::Signal { job, .. }
+        | DaemonRequest::Pause { job, .. } => handed(job),
         DaemonRequest::Modify { .. } | DaemonRequest::Preview { .. } => {
             Ok(DaemonReply::Moves(Box::new(samples::moves())))
         }

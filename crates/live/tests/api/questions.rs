@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{
-    Filter, JobChange, JobIds, Modification, ProblemCode, ShadowFilter, Submission, TimeBound, WhatIf,
+    Filter, JobChange, JobIds, JobSignal, Modification, ProblemCode, ShadowFilter, SignalRequest, Submission,
+    TimeBound, WhatIf,
 };
 use miserly_engine::DaemonRequest;
 
@@ -53,6 +54,10 @@ fn each_route_is_a_question() {
     assert_eq!(client.release(5).unwrap(), handed(&[5]));
     assert_eq!(client.requeue(6, false).unwrap(), handed(&[6]));
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
+    let signal = SignalRequest { signal: JobSignal::Usr1, main: true };
+    assert_eq!(client.signal(3, &signal).unwrap(), handed(&[3]));
+    assert_eq!(client.pause(4).unwrap(), handed(&[4]));
+    assert_eq!(client.resume(5).unwrap(), handed(&[5]));
     let changes = Modification { remove: vec![TimeBound::Begin], before: Some(2), ..Modification::default() };
     assert_eq!(client.modify(8, &changes, true).unwrap(), samples::moves());
     assert_eq!(client.preview(9, &JobChange::Extend(1.5)).unwrap(), samples::moves());
@@ -75,6 +80,9 @@ fn each_route_is_a_question() {
         DaemonRequest::Release(5),
         DaemonRequest::Requeue { job: 6, move_promises: false },
         DaemonRequest::Extend { job: 7, by: 90.5 },
+        DaemonRequest::Signal { job: 3, signal },
+        DaemonRequest::Pause { job: 4, on: true },
+        DaemonRequest::Pause { job: 5, on: false },
         DaemonRequest::Modify { job: 8, changes: Box::new(changes), move_promises: true },
         DaemonRequest::Preview { job: 9, change: Box::new(JobChange::Extend(1.5)) },
         DaemonRequest::Pools,

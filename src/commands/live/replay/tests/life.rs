@@ -130,6 +130,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         most_time: None,
         default_memory: 1024,
         strict: false,
+        pause: true,
         users: None,
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
