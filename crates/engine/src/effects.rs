@@ -1,5 +1,6 @@
 //! Effects of a round: changes of records, and actions for attempts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase};
@@ -7,8 +8,8 @@ use miserly_core::{BreachCause, Effect, Refusal, State, Time};
 
 use crate::unrecorded::UnrecordedJobs;
 use crate::{
-    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, PromiseCause, Run,
-    output_path,
+    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, PromiseCause,
+    Record, Run, output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -113,10 +114,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
         let strict = queue.is_some_and(|queue| queue.strict);
+        let gpus = self.choose_gpus(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
-        record.run = Some(Run::new(nth, cpus.clone(), end.is_some()));
+        record.run = Some(Run { gpus: gpus.clone(), ..Run::new(nth, cpus.clone(), end.is_some()) });
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.to_string(),
@@ -129,6 +131,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory: record.memory,
             strict,
+            gpus: (self.setup.gpus > 0).then_some(gpus),
             cpus: if end.is_some() { cpus } else { all },
             end,
             planned_window: None,
@@ -141,6 +144,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.batch.touch(number);
         self.batch.act(Attempt { job: number, nth }, Action::Launch(Box::new(launch)));
+    }
+
+    /// Returns the free GPUs with the lowest indexes for a job. The ledger guarantees that there are enough.
+    ///
+    /// An attempt has its GPUs until its end, so none is given twice. O(n) for n unfinished jobs, only for jobs with GPUs.
+    fn choose_gpus(&self, number: i64) -> Vec<u32> {
+        let count = self.jobs.get(number).map_or(0, Record::gpus);
+        if count == 0 {
+            return vec![];
+        }
+        let others = self.jobs.records().filter(|record| record.number != number);
+        let held: BTreeSet<u32> =
+            others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus).copied().collect();
+        let all = 0..u32::try_from(self.setup.gpus).unwrap_or(u32::MAX);
+        all.filter(|gpu| !held.contains(gpu)).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
 
     /// Runs an opportunistic job on idle resources, or parks it if there are none.

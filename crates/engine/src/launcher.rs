@@ -90,6 +90,8 @@ pub struct Launch {
     pub memory: u64,
     /// Whether it has the processors of its window for itself, also while they are idle.
     pub strict: bool,
+    /// The GPUs that it has, by index; `None` where there are none for jobs.
+    pub gpus: Option<Vec<u32>>,
     /// The processors on which it may run, by number.
     pub cpus: Vec<u32>,
     /// The end of its window; `None` for an opportunistic job before its window.

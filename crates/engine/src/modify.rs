@@ -376,6 +376,7 @@ impl Snapshot {
         let submission = Submission {
             name: changes.name.clone().or_else(|| old.name.clone()),
             cpus: changes.cpus.unwrap_or(old.cpus),
+            gpus: changes.gpus.or(old.gpus),
             memory: changes.memory.or(old.memory),
             time: changes.time.unwrap_or(Span::from_ticks(before.time).as_secs_f64()),
             queue: Some(queue),
@@ -391,7 +392,7 @@ impl Record {
     /// Returns whether another record of the job makes the same request to its policy.
     fn requests_the_same(&self, other: &Record) -> bool {
         let request = |of: &Record| {
-            (of.time, of.memory, of.submission.cpus, of.begin, of.deadline, Arc::clone(&of.queue))
+            (of.time, of.memory, of.submission.cpus, of.gpus(), of.begin, of.deadline, Arc::clone(&of.queue))
         };
         request(self) == request(other)
     }
@@ -402,5 +403,6 @@ impl Record {
             && other.time <= self.time
             && other.memory <= self.memory
             && other.submission.cpus <= self.submission.cpus
+            && other.gpus() <= self.gpus()
     }
 }

@@ -191,7 +191,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 fn fits(record: &Record, queue: &Queue) -> bool {
     let most = queue.pool.most();
     let memory = most.get(Kind::Memory);
-    record.submission.cpus <= most.cpus_count().get() && (memory == 0 || record.memory <= memory)
+    record.submission.cpus <= most.cpus_count().get()
+        && record.gpus() <= most.get(Kind::Gpus)
+        && (memory == 0 || record.memory <= memory)
 }
 
 fn conflict_of(job: i64, message: String) -> Problem {

@@ -201,6 +201,9 @@ pub struct Run {
     pub nth: u32,
     /// The processors allocated to it, by number; none while it is opportunistic.
     pub cpus: Vec<u32>,
+    /// The GPUs that it has until its end, by index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
     /// Whether it is in its window; else it is opportunistic.
     pub in_window: bool,
     /// Whether its processes are stopped.
@@ -260,6 +263,7 @@ impl Run {
         Run {
             nth,
             cpus,
+            gpus: vec![],
             in_window,
             stopped: false,
             sent_window: None,
@@ -387,14 +391,22 @@ impl Record {
         longest.min(Span::from_ticks(self.time / 10))
     }
 
+    /// Returns the number of requested GPUs.
+    pub(crate) fn gpus(&self) -> u64 {
+        self.submission.gpus.unwrap_or(0)
+    }
+
     /// Returns the request to the policy.
     pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
-        let demand = Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory);
+        let gpus = self.gpus();
+        let demand =
+            Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory).with(Kind::Gpus, gpus);
         let constraints = Constraints {
             begin,
             // The job is over by its deadline. Only its resources are kept longer.
             deadline: self.deadline.map(|at| Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)),
-            in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none(),
+            // Idle processors come without GPUs.
+            in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none() || gpus > 0,
             restartable: self.submission.restartable,
         };
         let user = Some(self.uid);

@@ -17,6 +17,8 @@ pub struct Setup {
     pub queues: Vec<Queue>,
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
+    /// The number of GPUs for jobs. Their indexes begin with 0.
+    pub gpus: u64,
     /// The cores and memory nodes of the machine.
     pub topology: Topology,
     /// Whether jobs in their windows get whole cores: requests are rounded up, and no two jobs share a core.

@@ -123,6 +123,11 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
         return Err(refused_field("cpus", message));
     }
+    let (gpus, most_gpus) = (submission.gpus.unwrap_or(0), most.get(Kind::Gpus));
+    if gpus > most_gpus {
+        let has = if most_gpus == 0 { "none".to_owned() } else { format!("at most {most_gpus}") };
+        return Err(refused_field("gpus", format!("{gpus} GPUs: queue {} has {has}", queue.name)));
+    }
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {

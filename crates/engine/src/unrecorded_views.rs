@@ -78,6 +78,8 @@ impl Snapshot {
             queue: String::new(),
             cpus: 0,
             memory: 0,
+            gpus: 0,
+            has_gpus: vec![],
             time: 0.0,
             script: false,
             command: None,

@@ -26,6 +26,8 @@ impl Snapshot {
             queue: record.queue.to_string(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
+            gpus: record.gpus(),
+            has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),
             time: Span::from_ticks(record.time).as_secs_f64(),
             script: submission.script.is_some(),
             command: Some(submission.command.clone()),
@@ -39,7 +41,9 @@ impl Snapshot {
             after_ok: record.after_ok.clone(),
             after_not_ok: record.after_not_ok.clone(),
             restartable: submission.restartable,
-            opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
+            opportunistic: !submission.no_opportunistic
+                && self.setup.opportunistic.is_some()
+                && record.gpus() == 0,
             phase: self.phase(now, record, entry.as_ref()),
             promise: record.promise.view(|start| record.window(now, start)),
             planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
@@ -127,11 +131,12 @@ impl Snapshot {
                 free: free * scale,
             })
         };
-        let lacks: Vec<WaitReason> = [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)]
-            .into_iter()
-            .filter(counts)
-            .filter_map(lack)
-            .collect();
+        let lacks: Vec<WaitReason> =
+            [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024), (Kind::Gpus, "gpus", 1)]
+                .into_iter()
+                .filter(counts)
+                .filter_map(lack)
+                .collect();
         match (lacks.is_empty(), queue.slots) {
             (false, _) => lacks,
             (true, None) => vec![WaitReason::Reserved],

@@ -37,6 +37,9 @@ pub struct LaunchRequest {
     pub memory: u64,
     /// Whether it has processors of its own, even when they idle.
     pub strict: bool,
+    /// The GPUs of the job, by index; `None` where there are none for jobs.
+    #[serde(default)]
+    pub gpus: Option<Vec<u32>>,
     /// The soft limit of open files; `None` is that of the shim.
     pub files: Option<u64>,
     /// Processors and window.
@@ -136,6 +139,12 @@ impl LaunchRequest {
         set(&["MISERLY_ATTEMPT"], self.attempt.nth.to_string());
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         set(&["SLURM_SUBMIT_DIR"], self.submission.directory.to_string_lossy().into_owned());
+        if let Some(gpus) = &self.gpus {
+            // Without an index a program finds no GPU.
+            let indexes = gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            set(&["MISERLY_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"], indexes);
+            set(&["SLURM_GPUS_ON_NODE"], gpus.len().to_string());
+        }
         if let Some((first, index)) = self.array {
             set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
             set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
@@ -184,6 +193,7 @@ pub(crate) mod tests {
             append: false,
             memory: 0,
             strict: false,
+            gpus: None,
             files: None,
             mode: RunMode::Reserved { cpus: usable_cpus().unwrap(), end: BootTime::MAX },
             grace: Duration::ZERO,

@@ -126,6 +126,7 @@ fn setup() -> Result<Setup, Failure> {
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     })
 }

@@ -401,6 +401,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
+        gpus: configuration.pool.most().get(Kind::Gpus),
         topology: configuration.topology.clone(),
         whole_cores: configuration.whole_cores,
         grace: configuration.grace,

@@ -58,6 +58,8 @@ pub struct PoolFile {
     pub cpus: Option<Spanned<i64>>,
     /// Its memory then, with a unit. Not accounted if missing.
     pub memory: Option<Spanned<Value>>,
+    /// For the daemon: its GPUs, at all times. None if missing.
+    pub gpus: Option<Spanned<i64>>,
     /// The times at which it has more or less.
     pub calendar: Vec<Spanned<RuleFile>>,
 }
@@ -72,6 +74,8 @@ pub struct QueueFile {
     pub cpus: Option<Spanned<i64>>,
     /// As of the pool, and of its processors.
     pub memory: Option<Spanned<Value>>,
+    /// As of the pool. Missing from an only queue: all of the pool's; from one of several: none.
+    pub gpus: Option<Spanned<i64>>,
     /// As of the pool.
     #[serde(default)]
     pub calendar: Vec<Spanned<RuleFile>>,
@@ -108,6 +112,7 @@ impl QueueFile {
             name: Spanned::new(0..0, name.to_owned()),
             cpus: None,
             memory: None,
+            gpus: None,
             calendar: Vec::new(),
             policy: None,
             users: Vec::new(),
@@ -132,6 +137,7 @@ impl QueueFile {
             ("max-time", &self.max_time),
             ("default-memory", &self.default_memory),
             ("strict", &self.strict),
+            ("pause", &self.pause),
             ("no-new-privileges", &self.no_new_privileges),
         ];
         fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))

@@ -11,6 +11,9 @@ use crate::problem::Problem;
 use crate::rules::{PoolText, clock};
 use crate::week::{Minute, Week};
 
+/// The most GPUs of a machine.
+const MOST_GPUS: u64 = 1024;
+
 /// The share of a machine for batch jobs, and the queues that divide it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pools {
@@ -49,7 +52,7 @@ impl Pools {
                 let (cpus, memory) = (pool.cpus.as_ref(), pool.memory.as_ref());
                 let (owner, calendar) = ("pool".into(), &pool.calendar[..]);
                 let text = PoolText { owner, cpus, memory, calendar, otherwise: Resources::NONE };
-                (text.week(ahead)?, written.span())
+                (text.week(ahead)?.with_gpus(gpus(pool.gpus.as_ref(), 0)?), written.span())
             }
         };
         let machine = Week::constant(*machine);
@@ -62,6 +65,14 @@ impl Pools {
             .map_err(|text| Problem::new(last, text))?;
         Ok(Pools { pool, queues })
     }
+}
+
+/// Returns the number of GPUs, or another one if none is written.
+fn gpus(written: Option<&Spanned<i64>>, otherwise: u64) -> Result<u64, Problem> {
+    let Some(written) = written else { return Ok(otherwise) };
+    let number = u64::try_from(*written.get_ref()).ok().filter(|number| *number <= MOST_GPUS);
+    let wrong = || format!("gpus = {}: must be 0 to {MOST_GPUS}", written.get_ref());
+    number.ok_or_else(|| Problem::new(written.span(), wrong()))
 }
 
 /// Returns the policy that is written for a queue.
@@ -96,6 +107,8 @@ fn queue(file: &QueueFile, pool: &Week, alone: bool, ahead: i32) -> Result<Queue
         return Err(problem(format!("name = {name:?}: letters, digits, - and _, at least one")));
     }
     let week = if alone { only(file, pool, ahead)? } else { one_of_several(file, pool, ahead)? };
+    let all = if alone { pool.most().get(Kind::Gpus) } else { 0 };
+    let week = week.with_gpus(gpus(file.gpus.as_ref(), all)?);
     if week.most().cpus_count().is_zero() {
         return Err(problem(format!("queue {name:?} never has a processor")));
     }

@@ -35,6 +35,15 @@ pub fn monday(unix_start: Span) -> Time {
 }
 
 impl Week {
+    /// Returns the week with this number of GPUs at all times.
+    #[must_use]
+    pub(crate) fn with_gpus(mut self, gpus: u64) -> Week {
+        for (_, amount) in &mut self.steps {
+            *amount = amount.with(Kind::Gpus, gpus);
+        }
+        self
+    }
+
     /// Returns the same amount at all times.
     pub fn constant(amount: Resources) -> Week {
         Week { ahead: 0, steps: vec![(0, amount)] }

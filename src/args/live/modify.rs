@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 use miserly_api::model::{Modification, TimeBound};
-use miserly_api::submit::{length_of_time, memory};
+use miserly_api::submit::{gpus, length_of_time, memory};
 
 use super::{JobsArgs, job, when};
 
@@ -24,6 +24,10 @@ pub(crate) struct ModifyArgs {
     /// The new memory of the job, such as 512MiB or 8GiB
     #[arg(long, short, visible_alias = "mem", value_name = "SIZE", value_parser = memory, group = "change")]
     pub(crate) memory: Option<u64>,
+
+    /// The new number of GPUs
+    #[arg(long, short = 'G', value_name = "N", value_parser = gpus, group = "change")]
+    pub(crate) gpus: Option<u64>,
 
     /// The new queue
     #[arg(
@@ -88,6 +92,7 @@ impl ModifyArgs {
             name: self.name.clone(),
             cpus: self.cpus,
             memory: self.memory,
+            gpus: self.gpus,
             // At most 10^10, which a double holds exactly.
             time: self.time.map(|seconds| seconds as f64),
             queue: self.queue.clone(),

@@ -107,6 +107,8 @@ pub(crate) enum Column {
     Cpus,
     /// The requested memory
     Memory,
+    /// The requested GPUs
+    Gpus,
     /// The time limit
     Time,
     /// The state

@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::{Timestamp, Zoned};
 use miserly_api::model::{Array, Condition, EarlySignal, Retry};
 use miserly_api::submit::{
-    Export, Memory, SubmitOptions, after, array, early_signal, instant, length_of_time, memory, retry,
+    Export, Memory, SubmitOptions, after, array, early_signal, gpus, instant, length_of_time, memory, retry,
 };
 
 use super::DaemonArgs;
@@ -73,6 +73,10 @@ pub(crate) struct OptionArgs {
     /// The memory for each processor, such as 512MiB or 8GiB
     #[arg(long, visible_alias = "mem-per-cpu", value_name = "SIZE", value_parser = memory, conflicts_with = "memory")]
     pub(crate) memory_per_cpu: Option<u64>,
+
+    /// The number of GPUs; the job gets their indexes in CUDA_VISIBLE_DEVICES
+    #[arg(long, short = 'G', value_name = "N", value_parser = gpus)]
+    pub(crate) gpus: Option<u64>,
 
     /// The queue [default: the first one]
     #[arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE")]
@@ -162,6 +166,7 @@ impl OptionArgs {
             array: self.array.clone(),
             restartable: flag(self.restartable),
             retry: self.retry.clone(),
+            gpus: self.gpus,
             signal: self.signal,
             no_opportunistic: flag(self.no_opportunistic),
             hold: flag(self.hold),

@@ -421,6 +421,11 @@ fn why(why: &WaitReason, instants: Instants) -> String {
 
 fn request(job: &JobView, instants: Instants) -> String {
     let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
+    if job.gpus > 0 {
+        let has =
+            if job.has_gpus.is_empty() { String::new() } else { format!(" ({})", numbers(&job.has_gpus)) };
+        parts.insert(1, counted(job.gpus, "GPU") + &has);
+    }
     parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));
     if !job.after.is_empty() {

@@ -120,6 +120,7 @@ fn build(
         array: options.array,
         restartable: options.restartable.unwrap_or_default(),
         retry: options.retry,
+        gpus: options.gpus,
         signal: options.signal,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),

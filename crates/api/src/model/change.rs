@@ -19,6 +19,9 @@ pub struct Modification {
     /// The new memory, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
+    /// The new number of GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
     /// The new time limit, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,

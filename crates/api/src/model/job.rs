@@ -31,6 +31,12 @@ pub struct JobView {
     pub cpus: u64,
     /// The requested memory, in bytes.
     pub memory: u64,
+    /// The requested GPUs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: u64,
+    /// The indexes of the GPUs that it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub has_gpus: Vec<u32>,
     /// The time limit, in seconds.
     pub time: f64,
     /// Whether it is a script.
@@ -482,4 +488,9 @@ pub struct LateStart {
     pub by: f64,
     /// The cause.
     pub why: PromiseChangeReason,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

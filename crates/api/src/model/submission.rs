@@ -40,6 +40,9 @@ pub struct Submission {
     /// The requested memory, in bytes; by default that of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
+    /// The requested GPUs. The job gets their indexes in `CUDA_VISIBLE_DEVICES`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
     /// The time limit, in seconds.
     pub time: f64,
     /// The queue; by default the first one.

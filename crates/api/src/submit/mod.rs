@@ -26,7 +26,7 @@ pub use after::after;
 pub use instant::{dated_instant, instant};
 pub use jobs::{JobRange, jobs};
 pub use options::{hint, own_options};
-pub use quantity::{array, length_of_time, memory, retry};
+pub use quantity::{array, gpus, length_of_time, memory, retry};
 pub use script::{Directives, Remark, directives};
 pub use signal::{early_signal, job_signal};
 pub use submit_options::{Export, Memory, SubmitOptions};

@@ -7,6 +7,7 @@ use super::after::after;
 use super::instant::instant;
 use super::options::Subject;
 use super::quantity::{Dialect, amount, array, retry, time};
+use super::quantity::{gpus, gres};
 use super::signal::early_signal;
 use super::submit_options::{Export, Memory, SubmitOptions};
 
@@ -48,6 +49,8 @@ impl OptionCollector {
             Subject::After | Subject::Dependency => options.after = Some(after(value)?),
             Subject::Array => options.array = Some(array(value)?),
             Subject::Restartable => options.restartable = Some(true),
+            Subject::Gpus => options.gpus = Some(gpus(value)?),
+            Subject::Gres => options.gpus = Some(gres(value)?),
             Subject::Retry => options.retry = Some(retry(value)?),
             Subject::Signal => options.signal = Some(early_signal(value)?),
             Subject::NotRestartable => options.restartable = Some(false),

@@ -35,6 +35,8 @@ pub struct SubmitOptions {
     pub restartable: Option<bool>,
     /// Whether and how often it runs again after a failure.
     pub retry: Option<Retry>,
+    /// The number of GPUs.
+    pub gpus: Option<u64>,
     /// The signal before the end of the window.
     pub signal: Option<EarlySignal>,
     /// Whether it must not run before its start.
@@ -88,6 +90,7 @@ impl SubmitOptions {
             array: self.array.or(other.array),
             restartable: self.restartable.or(other.restartable),
             retry: self.retry.or(other.retry),
+            gpus: self.gpus.or(other.gpus),
             signal: self.signal.or(other.signal),
             no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
             hold: self.hold.or(other.hold),

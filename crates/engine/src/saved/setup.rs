@@ -11,6 +11,8 @@ use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, Topolo
 pub(crate) struct SavedSetup {
     queues: Vec<SavedQueue>,
     cpus: Vec<u32>,
+    #[serde(default)]
+    gpus: u64,
     opportunistic_cpus: Vec<u32>,
     opportunistic: Option<OpportunisticLine>,
     grace: i64,
@@ -60,6 +62,7 @@ impl SavedSetup {
         SavedSetup {
             queues: setup.queues.iter().map(SavedQueue::new).collect(),
             cpus: setup.cpus.clone(),
+            gpus: setup.gpus,
             opportunistic_cpus: setup.opportunistic_cpus.clone(),
             opportunistic: setup.opportunistic.map(OpportunisticLine::new),
             grace: setup.grace.ticks(),
@@ -82,6 +85,7 @@ impl SavedSetup {
         Some(Setup {
             queues: self.queues.iter().map(SavedQueue::queue).collect::<Option<_>>()?,
             cpus: self.cpus.clone(),
+            gpus: self.gpus,
             opportunistic_cpus: self.opportunistic_cpus.clone(),
             opportunistic: self.opportunistic.map(OpportunisticConfig::from),
             grace: Span::from_ticks(self.grace),

@@ -99,6 +99,7 @@ impl Life {
             keep_history: None,
             topology: miserly_engine::Topology::default(),
             whole_cores: false,
+            gpus: 0,
             user_limits: miserly_engine::UserLimits::default(),
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };

@@ -32,6 +32,8 @@ mod arrays;
 
 mod retries;
 
+mod gpus;
+
 mod modify;
 
 mod signals;

@@ -65,6 +65,7 @@ fn open(
         keep_history: keep.map(Span::from_ticks),
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     };
     let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();

@@ -247,6 +247,7 @@ pub(crate) fn setup() -> Setup {
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     }
 }

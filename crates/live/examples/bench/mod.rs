@@ -164,6 +164,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         keep_history: load.keep_history,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     })
 }

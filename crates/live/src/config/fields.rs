@@ -218,7 +218,7 @@ const USER_LIMITS: [Field; 4] = [
     ),
 ];
 
-const POOL: [Field; 3] = [
+const POOL: [Field; 4] = [
     field(
         "cpus",
         "whole number",
@@ -226,10 +226,16 @@ const POOL: [Field; 3] = [
         Described("half of those that the daemon may use, at least 1"),
     ),
     field("memory", "memory", "The memory.", Described("half of the machine's")),
+    field(
+        "gpus",
+        "whole number",
+        "The GPUs, with the indexes from 0 on ([daemon.md](../daemon.md#gpus)).",
+        Is("0"),
+    ),
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 15] = [
+const QUEUE: [Field; 16] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -242,6 +248,12 @@ const QUEUE: [Field; 15] = [
         "memory",
         "The memory of its pool.",
         Described("a single queue has the pool's; of several, each states it"),
+    ),
+    field(
+        "gpus",
+        "whole number",
+        "The GPUs of its pool. Its policy must not suspend, requeue or slice jobs.",
+        Described("a single queue has the pool's; of several, none"),
     ),
     field(
         "calendar",

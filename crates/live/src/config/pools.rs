@@ -18,7 +18,10 @@ pub(super) fn pools(file: &File, machine: &Machine) -> Result<Pools, Problem> {
         pool: Some(Spanned::new(pool.span(), with_defaults(pool.get_ref(), machine))),
         queues: file.queues.clone(),
     };
-    Pools::new(&written, &Resources::cpus(machine.count()).with(Kind::Memory, machine.memory))
+    // The system does not tell how many there are: the configuration does.
+    let gpus = pool.get_ref().gpus.as_ref().and_then(|gpus| u64::try_from(*gpus.get_ref()).ok());
+    let all = Resources::cpus(machine.count()).with(Kind::Memory, machine.memory);
+    Pools::new(&written, &all.with(Kind::Gpus, gpus.unwrap_or(0)))
 }
 
 /// Returns the pool with half of the machine for each missing setting.
@@ -30,6 +33,7 @@ fn with_defaults(written: &PoolFile, machine: &Machine) -> PoolFile {
     PoolFile {
         cpus: Some(written.cpus.clone().unwrap_or_else(cpus)),
         memory: written.memory.clone().or_else(memory),
+        gpus: written.gpus.clone(),
         calendar: written.calendar.clone(),
     }
 }

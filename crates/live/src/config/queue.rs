@@ -94,6 +94,15 @@ impl Queue {
             let problem = format!("{} is more than max-time, {}", duration(default), duration(most));
             return Err(of_field(written, "default-time", &problem));
         }
+        let needs = self.policy.needs();
+        if self.pool.most().get(Kind::Gpus) > 0 && (needs.suspension || needs.requeue || needs.time_slices) {
+            let at = written.gpus.as_ref().map_or_else(|| written.name.span(), Spanned::span);
+            let name = self.policy.descriptor().name;
+            let problem = format!(
+                "gpus: policy {name} takes running jobs off their processors, and GPUs cannot follow"
+            );
+            return Err(Problem::new(at, problem));
+        }
         let memory = self.pool.most().get(Kind::Memory);
         match &written.default_memory {
             Some(written) if memory > 0 && self.default_memory > memory => {

@@ -37,6 +37,8 @@ pub struct QueueSummary {
     pub cpus: [u64; 2],
     /// The least and the most memory of its pool over time.
     pub memory: [u64; 2],
+    /// The GPUs.
+    pub gpus: u64,
     /// The time limit of a job without one.
     pub default_time: Option<f64>,
     /// The longest time limit of a job.
@@ -70,6 +72,7 @@ fn queue(queue: &Queue) -> QueueSummary {
         promises: queue.policy.promises().as_str(),
         cpus: [least.cpus_count().get(), most.cpus_count().get()],
         memory: [least, most].map(|amount| bytes(amount.get(Kind::Memory))),
+        gpus: queue.pool.most().get(Kind::Gpus),
         default_time: secs(queue.default_time),
         max_time: secs(queue.most_time),
         default_memory: bytes(queue.default_memory),

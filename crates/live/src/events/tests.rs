@@ -103,6 +103,7 @@ fn setup() -> Setup {
             most_time: None,
             default_memory: 0,
             strict: false,
+            pause: true,
             users: None,
         }],
         cpus: vec![0],
@@ -114,6 +115,7 @@ fn setup() -> Setup {
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> La
         orphan_resume_delay: duration(launch.orphan_resume_delay),
         run_limit: launch.limit.map(duration),
         strict: launch.strict,
+        gpus: launch.gpus.clone(),
     }
 }
 

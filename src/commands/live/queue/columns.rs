@@ -47,6 +47,7 @@ const fn title(column: Column) -> &'static str {
         Column::Queue => "QUEUE",
         Column::Cpus => "CPUS",
         Column::Memory => "MEMORY",
+        Column::Gpus => "GPUS",
         Column::Time => "TIME",
         Column::State => "STATE",
         Column::Start => "START",
@@ -63,7 +64,13 @@ const fn title(column: Column) -> &'static str {
 const fn is_number(column: Column) -> bool {
     matches!(
         column,
-        Column::Cpus | Column::Memory | Column::Time | Column::Wait | Column::Ran | Column::Attempts
+        Column::Cpus
+            | Column::Memory
+            | Column::Gpus
+            | Column::Time
+            | Column::Wait
+            | Column::Ran
+            | Column::Attempts
     )
 }
 
@@ -77,6 +84,7 @@ fn cell(column: Column, job: &JobView, instants: Instants) -> String {
         Column::Queue => plain(&job.queue),
         Column::Cpus => job.cpus.to_string(),
         Column::Memory => memory(job.memory),
+        Column::Gpus => job.gpus.to_string(),
         Column::Time => duration(span_of_seconds(job.time)),
         Column::State => state_in_queue(job),
         Column::Start => start(job).text(instants),
@@ -111,6 +119,7 @@ pub(super) fn key(column: Column, now: Timestamp, job: &JobView) -> Key {
         Column::State => Key::Text(word(job).to_owned()),
         Column::Cpus => number(job.cpus),
         Column::Memory => number(job.memory),
+        Column::Gpus => number(job.gpus),
         Column::Time => secs(Some(job.time)),
         Column::Start => at(start(job).at),
         Column::Likely => at(job.forecast.map(|forecast| forecast.median)),

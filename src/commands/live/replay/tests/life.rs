@@ -146,6 +146,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
+        gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
     }
 }
