@@ -36,6 +36,8 @@ mod flood;
 
 mod requests;
 
+mod changes;
+
 mod top;
 
 mod rights;

@@ -38,7 +38,7 @@ fn what_makes_no_sense_is_told_so_and_changes_nothing() {
     check(&submit(&WHOLE[..WHOLE.len() - 1]), 400, "malformed", "EOF");
     check(&submit("{]"), 400, "malformed", "line 1 column 2");
     check(&submit("[]"), 400, "malformed", "Submission");
-    check(&submit(&field("gpus", "1")), 400, "malformed", "gpus");
+    check(&submit(&field("tpus", "1")), 400, "malformed", "tpus");
     check(&submit(&field("after", "3")), 400, "malformed", "after");
     check(&submit(&field("array", r#""1-4""#)), 400, "malformed", "array");
     check(&submit(&field("deadline", r#""late""#)), 400, "malformed", "deadline");

@@ -3,9 +3,10 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{Array, Submission};
+use miserly_api::model::{Array, Modification, Submission};
 use miserly_engine::JournalBatch;
 use miserly_live::store::{History, Store};
 use serde_json::Value;
@@ -143,9 +144,22 @@ fn meddle(client: &Client, draws: &mut Draws, job: i64) {
         2 | 3 => client.extend(job, 0.2).map(drop),
         4 => client.hold(job, true).and_then(|_| client.release(job)).map(drop),
         5 => client.requeue(job, true).map(drop),
+        6 | 7 => client.modify(job, &modification(draws, job), true).map(drop),
+        8 => client.pause(job).and_then(|_| client.resume(job)).map(drop),
         _ => return,
     };
     assert!(matches!(done, Ok(()) | Err(ClientError::Refused(_))), "{done:?}");
+}
+
+/// Returns a change of a waiting job: larger, smaller, later, or in the place of another one.
+fn modification(draws: &mut Draws, job: i64) -> Modification {
+    let nothing = Modification::default();
+    match draws.below(4) {
+        0 => Modification { cpus: Some(1 + draws.below(2)), ..nothing },
+        1 => Modification { time: Some(draws.choice(&[0.1, 0.7, 3.0])), ..nothing },
+        2 => Modification { before: Some(job - 1 - i64::try_from(draws.below(3)).unwrap_or(0)), ..nothing },
+        _ => Modification { begin: Some(jiff::Timestamp::now() + Duration::from_millis(300)), ..nothing },
+    }
 }
 
 /// What `miserly replay` says of a state; its exit code says the same.

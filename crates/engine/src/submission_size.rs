@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use miserly_api::model::{Problem, Submission};
+use miserly_api::model::{MailEvent, Problem, Submission, is_address};
 
 /// The most bytes of a name.
 const NAME: usize = 256;
@@ -52,9 +52,22 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
         ("environment", words(submission), WORDS, "bytes, with the command"),
     ];
     let Some((field, size, most, unit)) = sizes.into_iter().find(|(_, size, most, _)| size > most) else {
+        check_mail(submission)?;
         return check_name(submission);
     };
     Err(Problem::with_field(field, format!("{field}: it has {size} {unit}, and the limit is {most}")))
+}
+
+/// Checks that the events and the address of a mail are usable.
+fn check_mail(submission: &Submission) -> Result<(), Problem> {
+    let Some(mail) = &submission.mail else { return Ok(()) };
+    if mail.on.is_empty() || mail.on.len() > MailEvent::ALL.len() {
+        return Err(Problem::with_field("mail", "mail: name each event at most once, and at least one"));
+    }
+    if mail.to.as_deref().is_some_and(|to| !is_address(to)) {
+        return Err(Problem::with_field("mail", "mail: write one address, such as ada@example.org"));
+    }
+    Ok(())
 }
 
 /// Checks that a name can be shown on a terminal, to all users.

@@ -83,6 +83,7 @@ impl Snapshot {
             time: 0.0,
             script: false,
             command: None,
+            mail: None,
             directory: None,
             output: None,
             error: None,

@@ -40,6 +40,7 @@ impl Snapshot {
             after: record.after.clone(),
             after_ok: record.after_ok.clone(),
             after_not_ok: record.after_not_ok.clone(),
+            mail: submission.mail.clone(),
             restartable: submission.restartable,
             opportunistic: !submission.no_opportunistic
                 && self.setup.opportunistic.is_some()

@@ -42,12 +42,20 @@ pub(crate) struct HookArgs {
     #[arg(long, value_name = "TIME", value_parser = length_of_time, default_value = "30s")]
     pub(crate) limit: u64,
 
+    /// Sends the mails that jobs ask for (submit --mail) with sendmail, and runs no program
+    #[arg(long, conflicts_with_all = ["on", "program"])]
+    pub(crate) mail: bool,
+
+    /// The sendmail program
+    #[arg(long, value_name = "PATH", requires = "mail", default_value = "/usr/sbin/sendmail")]
+    pub(crate) sendmail: PathBuf,
+
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 
     /// The program and its arguments. It gets the event as a line of JSON, and MISERLY_EVENT, MISERLY_JOB, MISERLY_JOB_NAME,
     /// MISERLY_JOB_USER and MISERLY_JOB_STATE in its environment
-    #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
+    #[arg(value_name = "PROGRAM", required_unless_present = "mail", num_args = 1.., trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
 }
 

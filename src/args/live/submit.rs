@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use miserly_api::model::{Array, Condition, EarlySignal, Retry};
+use miserly_api::model::{Array, Condition, EarlySignal, MailEvent, Retry};
 use miserly_api::submit::{
-    Export, Memory, SubmitOptions, after, array, early_signal, gpus, instant, length_of_time, memory, retry,
+    Export, Memory, SubmitOptions, after, array, early_signal, gpus, instant, length_of_time, mail_address,
+    mail_events, memory, retry,
 };
 
 use super::DaemonArgs;
@@ -19,8 +20,8 @@ pub(crate) struct SubmitArgs {
     /// #MISERLY and #SBATCH lines of a script (a file that begins with #!)
     #[arg(
         value_name = "PROGRAM",
-        required_unless_present = "wrap",
-        conflicts_with = "wrap",
+        required_unless_present_any = ["wrap", "lines"],
+        conflicts_with_all = ["wrap", "lines"],
         num_args = 1..,
         trailing_var_arg = true
     )]
@@ -29,6 +30,14 @@ pub(crate) struct SubmitArgs {
     /// Runs this command of a shell in place of a program
     #[arg(long, value_name = "COMMAND")]
     pub(crate) wrap: Option<String>,
+
+    /// Runs each line of a file with a shell, as one job of an array; blank lines and comments (#) are left out
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wrap", "array"])]
+    pub(crate) lines: Option<PathBuf>,
+
+    /// The most jobs of --lines that run at the same time
+    #[arg(long, value_name = "N", requires = "lines", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) at_once: Option<u32>,
 
     /// Waits until the job has ended and exits with its exit code
     #[arg(long, conflicts_with = "quote")]
@@ -118,6 +127,14 @@ pub(crate) struct OptionArgs {
     #[arg(long, value_name = "[B:]SIGNAL[@TIME]", value_parser = early_signal)]
     pub(crate) signal: Option<EarlySignal>,
 
+    /// Asks for a mail on these events, which miserly hook --mail sends: begin, end, fail, moved, all, none
+    #[arg(long, visible_alias = "mail-type", value_name = "EVENT,...", value_parser = events)]
+    pub(crate) mail: Option<Events>,
+
+    /// The address of the mail [default: the user]
+    #[arg(long, visible_alias = "mail-user", value_name = "ADDRESS", value_parser = mail_address)]
+    pub(crate) mail_to: Option<String>,
+
     /// Runs the job in its window only, not ahead of its promised start
     #[arg(long)]
     pub(crate) no_opportunistic: bool,
@@ -141,6 +158,14 @@ pub(crate) struct OptionArgs {
     /// The environment of the job: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas [default: ALL]
     #[arg(long, value_name = "WHAT", value_parser = Export::parse)]
     pub(crate) export: Option<Export>,
+}
+
+/// Events of a mail. A newtype, because clap would make a repeated option of a plain vector.
+#[derive(Clone, Debug)]
+pub(crate) struct Events(Vec<MailEvent>);
+
+fn events(text: &str) -> Result<Events, String> {
+    mail_events(text).map(Events)
 }
 
 /// Conditions on other jobs. A newtype, because clap would make a repeated option of a plain vector.
@@ -167,6 +192,8 @@ impl OptionArgs {
             restartable: flag(self.restartable),
             retry: self.retry.clone(),
             gpus: self.gpus,
+            mail: self.mail.clone().map(|Events(events)| events),
+            mail_to: self.mail_to.clone(),
             signal: self.signal,
             no_opportunistic: flag(self.no_opportunistic),
             hold: flag(self.hold),

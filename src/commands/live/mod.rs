@@ -15,6 +15,8 @@ mod places;
 
 mod submit;
 
+mod lines;
+
 mod quote;
 
 mod forecast;

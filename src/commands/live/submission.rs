@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_api::model::{Condition, RawVariable, Submission, When, program_name};
+use miserly_api::model::{Condition, Mail, MailEvent, RawVariable, Submission, When, program_name};
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
+use super::lines;
 use super::text::plain;
 use crate::args::SubmitArgs;
 use crate::colour::message_head;
@@ -27,6 +28,10 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     check_letters(&options, args)?;
     if let Some(command) = &args.wrap {
         return build(options, vec![], Some(format!("#!/bin/sh\n{command}\n")), Some("wrap".to_owned()));
+    }
+    if let Some(file) = &args.lines {
+        let options = SubmitOptions { array: Some(lines::array(file, args.at_once)?), ..options };
+        return build(options, vec![], Some(lines::script(file)?), Some(script_name(file.as_os_str())));
     }
     let Some((program, arguments)) = args.command.split_first() else {
         bail!("no program or script is given")
@@ -121,6 +126,7 @@ fn build(
         restartable: options.restartable.unwrap_or_default(),
         retry: options.retry,
         gpus: options.gpus,
+        mail: mail(options.mail, options.mail_to),
         signal: options.signal,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
@@ -129,6 +135,11 @@ fn build(
         umask: umask(),
         request_id: None,
     })
+}
+
+/// Returns the wanted mail. An address without events, as in scripts for several systems, asks for none.
+fn mail(on: Option<Vec<MailEvent>>, to: Option<String>) -> Option<Mail> {
+    on.filter(|on| !on.is_empty()).map(|on| Mail { on, to })
 }
 
 /// Returns the numbers of jobs of which any end counts, and all other conditions.

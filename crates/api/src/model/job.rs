@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::JobUsage;
+use super::{JobUsage, Mail};
 
 /// A job: its request, its state and its promise.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -75,6 +75,9 @@ pub struct JobView {
     /// Those of `after` that have to fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_not_ok: Vec<i64>,
+    /// The events on which a mail is wanted; absent for other users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<Mail>,
     /// Whether its work may be lost and repeated.
     pub restartable: bool,
     /// Whether it may run on idle resources before its start.
@@ -128,6 +131,7 @@ impl JobView {
     /// Removes the parts that other users may not read: the command, the paths and the usage.
     pub fn remove_details(&mut self) {
         self.command = None;
+        self.mail = None;
         self.directory = None;
         self.output = None;
         self.error = None;

@@ -21,6 +21,8 @@ mod change;
 
 mod signal;
 
+mod mail;
+
 mod usage;
 
 mod what_if;
@@ -35,6 +37,7 @@ pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
     Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
+pub use mail::{Mail, MailEvent, is_address};
 pub use output::OutputNames;
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::EarlySignal;
+use super::{EarlySignal, Mail};
 
 /// A job or an array of jobs to accept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -72,6 +72,9 @@ pub struct Submission {
     /// The signal that it gets before the end of its window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<EarlySignal>,
+    /// The events on which a mail is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<Mail>,
     /// Whether it must not run on idle resources before its start.
     #[serde(default)]
     pub no_opportunistic: bool,

@@ -22,9 +22,12 @@ mod jobs;
 
 mod signal;
 
+mod mail;
+
 pub use after::after;
 pub use instant::{dated_instant, instant};
 pub use jobs::{JobRange, jobs};
+pub use mail::{mail_address, mail_events};
 pub use options::{hint, own_options};
 pub use quantity::{array, gpus, length_of_time, memory, retry};
 pub use script::{Directives, Remark, directives};

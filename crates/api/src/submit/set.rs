@@ -5,6 +5,7 @@ use miserly_units::UnitError;
 
 use super::after::after;
 use super::instant::instant;
+use super::mail::{mail_address, mail_events};
 use super::options::Subject;
 use super::quantity::{Dialect, amount, array, retry, time};
 use super::quantity::{gpus, gres};
@@ -52,6 +53,8 @@ impl OptionCollector {
             Subject::Gpus => options.gpus = Some(gpus(value)?),
             Subject::Gres => options.gpus = Some(gres(value)?),
             Subject::Retry => options.retry = Some(retry(value)?),
+            Subject::Mail => options.mail = Some(mail_events(value)?),
+            Subject::MailTo => options.mail_to = Some(mail_address(value)?),
             Subject::Signal => options.signal = Some(early_signal(value)?),
             Subject::NotRestartable => options.restartable = Some(false),
             Subject::NoOpportunistic => options.no_opportunistic = Some(true),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::model::EarlySignal;
 use crate::model::{Array, Condition, RawVariable, Retry};
+use crate::model::{EarlySignal, MailEvent};
 
 /// Submission options. Unset fields are filled from later sources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +37,10 @@ pub struct SubmitOptions {
     pub retry: Option<Retry>,
     /// The number of GPUs.
     pub gpus: Option<u64>,
+    /// The events on which a mail is wanted.
+    pub mail: Option<Vec<MailEvent>>,
+    /// The address of the mail.
+    pub mail_to: Option<String>,
     /// The signal before the end of the window.
     pub signal: Option<EarlySignal>,
     /// Whether it must not run before its start.
@@ -91,6 +95,8 @@ impl SubmitOptions {
             restartable: self.restartable.or(other.restartable),
             retry: self.retry.or(other.retry),
             gpus: self.gpus.or(other.gpus),
+            mail: self.mail.or(other.mail),
+            mail_to: self.mail_to.or(other.mail_to),
             signal: self.signal.or(other.signal),
             no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
             hold: self.hold.or(other.hold),

@@ -45,7 +45,7 @@ fn bodies_that_make_no_sense() {
     check("/v1/jobs", "{\"directory\": \"/\"}", "time");
     check("/v1/jobs", "{\"directory\": \"/\", \"time\": \"long\"}", "time");
     check("/v1/jobs", "{\"directory\": \"/\", \"time\": 1, \"cpus\": -1}", "cpus");
-    check("/v1/jobs", "{\"directory\": \"/\", \"time\": 1, \"gpus\": 1}", "gpus");
+    check("/v1/jobs", "{\"directory\": \"/\", \"time\": 1, \"tpus\": 1}", "tpus");
     check("/v1/jobs", "{\"directory\": \"/\", \"time\": 1, \"begin\": \"soon\"}", "begin");
     check("/v1/jobs", "{\"directory\": \"/\", \"time\": 1} trailing", "trailing");
     check("/v1/jobs", &"[".repeat(100_000), "sequence");

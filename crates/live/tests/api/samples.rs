@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
     ForecastsEvent, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy, LateStart, LostBy,
-    MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange,
-    PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport, ShadowView, SharedCpus,
-    Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, WaitReason, WhatIfAnswer,
-    WhatIfDifference, WhatIfJob, Window,
+    Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn,
+    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport,
+    ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
+    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -99,6 +99,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         late: Some(LateStart { by: 1.5, why: PromiseChangeReason::Away }),
         overdue: Some(Overdue { since: at(20), cause: OverdueCause::Processes { pids: vec![77, 78] } }),
         paused: true,
+        mail: Some(Mail { on: vec![MailEvent::End], to: Some("ada@example.org".to_owned()) }),
         gpus: 2,
         has_gpus: vec![0, 3],
         capacity_lost: Some("1 of 4 processors are offline".to_owned()),
@@ -136,6 +137,7 @@ fn bare(number: i64) -> JobView {
         after: Vec::new(),
         after_ok: Vec::new(),
         after_not_ok: Vec::new(),
+        mail: None,
         restartable: false,
         opportunistic: true,
         phase: Phase::Queued,

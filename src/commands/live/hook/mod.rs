@@ -4,6 +4,8 @@
 
 mod known;
 
+mod mail;
+
 mod program;
 
 use std::collections::BTreeMap;
@@ -94,7 +96,11 @@ impl Hook<'_> {
             _ => vec![],
         };
         for happened in changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)) {
-            program::run(self.args, happened)?;
+            if self.args.mail {
+                self.mail(happened)?;
+            } else {
+                program::run(self.args, happened)?;
+            }
         }
         if is_news || !near.is_empty() { self.keep() } else { Ok(()) }
     }
@@ -155,12 +161,25 @@ impl Hook<'_> {
 
     fn is_wanted(&self, Happened { event, job }: &Happened) -> bool {
         let HookArgs { on, mine, user, queue, name, .. } = self.args;
-        on.contains(event)
+        (self.args.mail || on.contains(event))
             && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
             && (!mine || job.uid == rustix::process::geteuid().as_raw())
             && user.as_ref().is_none_or(|user| *user == job.user || *user == job.uid.to_string())
             && queue.as_ref().is_none_or(|queue| *queue == job.queue)
             && name.as_ref().is_none_or(|name| matches_pattern(name, &job.name))
+    }
+
+    /// Sends a mail, if the job asks for it. Events have no details, so the job is read again.
+    fn mail(&self, Happened { event, job }: &Happened) -> anyhow::Result<()> {
+        if !mail::EVENTS.contains(event) {
+            return Ok(());
+        }
+        match self.client.job(job.number) {
+            Ok(job) if mail::is_wanted(*event, &job) => mail::send(self.args, *event, &job),
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused(problem)) if problem.code == ProblemCode::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Keeps what is known. Events whose programs have not ended by a crash come again.

@@ -37,18 +37,25 @@ pub(super) fn run(args: &HookArgs, Happened { event, job }: &Happened) -> anyhow
         .env("MISERLY_JOB", job.number.to_string())
         .env("MISERLY_JOB_NAME", &job.name)
         .env("MISERLY_JOB_USER", &job.user)
-        .env("MISERLY_JOB_STATE", state)
-        .stdin(Stdio::piped())
-        .process_group(0);
+        .env("MISERLY_JOB_STATE", state);
+    let what = format!("{} at event {name} of job {}", program.to_string_lossy(), job.number);
+    feed(command, document.to_string() + "\n", args.limit, &what)
+}
+
+/// Runs a command with a text on its standard input. Its failure is reported, and is no error. `limit` is in seconds.
+///
+/// # Errors
+/// If the program cannot be started.
+pub(super) fn feed(mut command: Command, text: String, limit: u64, what: &str) -> anyhow::Result<()> {
+    let program = command.get_program().to_owned();
+    command.stdin(Stdio::piped()).process_group(0);
     let mut child = command.spawn().with_context(|| format!("cannot run {}", program.to_string_lossy()))?;
     let input = child.stdin.take();
     // A program need not read its input. The thread ends with the program, or has nothing left to write.
-    let text = document.to_string() + "\n";
     let written = std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
-    let what = || format!("{} at event {name} of job {}", program.to_string_lossy(), job.number);
-    match ended(&mut child, Duration::from_secs(args.limit))? {
-        None => note!("{} was killed: it ran for more than {} s", what(), args.limit),
-        Some(status) if !status.success() => note!("{} failed: {status}", what()),
+    match ended(&mut child, Duration::from_secs(limit))? {
+        None => note!("{what} was killed: it ran for more than {limit} s"),
+        Some(status) if !status.success() => note!("{what} failed: {status}"),
         Some(_) => {}
     }
     drop(written);

@@ -1,0 +1,113 @@
+//! The mails that jobs ask for, through sendmail.
+
+use std::process::Command;
+
+use miserly_api::model::{JobView, MailEvent, Phase, is_address};
+use miserly_view::{plain, word};
+
+use super::program::feed;
+use crate::args::{HookArgs, HookEvent};
+use crate::commands::live::text::local;
+
+/// The events on which a mail can be sent.
+pub(super) const EVENTS: [HookEvent; 5] =
+    [HookEvent::Started, HookEvent::Ended, HookEvent::Failed, HookEvent::Moved, HookEvent::Broken];
+
+/// Returns whether a job asks for a mail on an event. The end of a failed job is one mail.
+pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
+    let Some(mail) = &job.mail else { return false };
+    let wants = |event| mail.on.contains(&event);
+    match event {
+        HookEvent::Started => wants(MailEvent::Begin),
+        HookEvent::Ended => wants(MailEvent::End),
+        HookEvent::Failed => wants(MailEvent::Fail) && !wants(MailEvent::End),
+        HookEvent::Moved | HookEvent::Broken => wants(MailEvent::Moved),
+        HookEvent::Submitted | HookEvent::NearEnd => false,
+    }
+}
+
+/// Sends the mail on an event of a job. A failure of sendmail is reported, and is no error.
+///
+/// # Errors
+/// If sendmail cannot be started.
+pub(super) fn send(args: &HookArgs, event: HookEvent, job: &JobView) -> anyhow::Result<()> {
+    let to = job.mail.as_ref().and_then(|mail| mail.to.as_ref()).unwrap_or(&job.user);
+    if !is_address(to) {
+        note!("job {}: {to:?} is no address; no mail is sent", job.number);
+        return Ok(());
+    }
+    let mut command = Command::new(&args.sendmail);
+    command.args(["-i", "--", to]);
+    let what = format!("{} for job {}", args.sendmail.display(), job.number);
+    feed(command, letter(to, event, job), args.limit, &what)
+}
+
+/// Returns the text of a mail with its headers. Text of users has no line breaks in it.
+fn letter(to: &str, event: HookEvent, job: &JobView) -> String {
+    let happened = match event {
+        HookEvent::Started => "has started".to_owned(),
+        HookEvent::Moved => "has another promised start".to_owned(),
+        HookEvent::Broken => "starts later than promised".to_owned(),
+        _ => format!("has ended: {}", word(job)),
+    };
+    let name = plain(&job.name);
+    let ascii: String = name.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
+    let mut text = format!(
+        "To: {to}\nSubject: Miserly job {} ({ascii}) {happened}\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n\n",
+        job.number
+    );
+    let mut line = |key: &str, value: String| text.push_str(&format!("{key:<10} {value}\n"));
+    line("job", format!("{}, {name}", job.number));
+    line("queue", plain(&job.queue));
+    line("state", word(job).to_owned());
+    if let Phase::Done { exit, .. } = &job.phase {
+        line("exit", format!("{exit:?}"));
+    }
+    if let Some(window) = job.promise.as_ref().and_then(|promise| promise.now) {
+        line("promised", format!("starts by {}, ends by {}", local(window.start), local(window.end)));
+    }
+    if let Some(start) = job.phase.started() {
+        line("started", local(start));
+    }
+    if let Some(end) = job.phase.ended() {
+        line("ended", local(end));
+    }
+    if let Some(output) = &job.output {
+        line("output", plain(&output.to_string_lossy()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_api::model::Mail;
+
+    use super::*;
+
+    fn job(on: &[MailEvent]) -> JobView {
+        let view = serde_json::json!({
+            "number": 12, "name": "a\u{1b}[31mü", "uid": 7, "user": "ada", "queue": "batch", "cpus": 1, "memory": 0,
+            "time": 5.0, "submitted": "2026-03-01T08:00:00Z", "phase": {"state": "queued"}, "script": false,
+            "restartable": false, "opportunistic": false, "attempts": 0
+        });
+        let view: JobView = serde_json::from_value(view).unwrap();
+        JobView { mail: Some(Mail { on: on.to_vec(), to: None }), ..view }
+    }
+
+    #[test]
+    fn the_end_of_a_failed_job_is_one_mail() {
+        let both = job(&[MailEvent::End, MailEvent::Fail]);
+        assert!(is_wanted(HookEvent::Ended, &both) && !is_wanted(HookEvent::Failed, &both));
+        let fail = job(&[MailEvent::Fail]);
+        assert!(!is_wanted(HookEvent::Ended, &fail) && is_wanted(HookEvent::Failed, &fail));
+        assert!(!is_wanted(HookEvent::Started, &fail));
+    }
+
+    #[test]
+    fn a_name_adds_no_header() {
+        let text = letter("ada", HookEvent::Ended, &job(&[MailEvent::End]));
+        let (headers, body) = text.split_once("\n\n").unwrap();
+        assert_eq!(headers.lines().count(), 4, "{headers}");
+        assert!(headers.is_ascii() && !text.contains('\u{1b}') && body.contains('ü'), "{text}");
+    }
+}
