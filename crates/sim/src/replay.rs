@@ -253,7 +253,9 @@ impl Replay {
         let withdrawn = external.withdrawn.iter().filter_map(|number| self.handles.get(number).copied());
         round.withdrawn = withdrawn.filter(waits).collect();
         let amendment = |(number, change): &(JobNumber, Change)| {
-            Some(Amendment { job: *self.handles.get(number)?, change: change.clone() })
+            let job = *self.handles.get(number)?;
+            let applies = !matches!(change, Change::Request { .. }) || waits(&job);
+            applies.then(|| Amendment { job, change: change.clone() })
         };
         round.amended = external.amended.iter().filter_map(amendment).collect();
         for request in external.submitted {
