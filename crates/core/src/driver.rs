@@ -243,7 +243,7 @@ impl Driver {
         let entry = self.entry(now, job)?;
         match entry.state {
             State::Running { expected: Expected::At(end), .. } if end <= now => {
-                self.ledger.release(job).map_err(|rule| self.source_error(now, Some(job), rule))
+                self.ledger.release(job, now).map_err(|rule| self.source_error(now, Some(job), rule))
             }
             _ => Ok(()),
         }
@@ -270,14 +270,14 @@ impl Driver {
             return self.end_ahead(now, ended.job);
         }
         self.policy.event(now, Event::Ended(ended), &self.ledger);
-        self.ledger.end(ended.job).map_err(|rule| self.source_error(now, Some(ended.job), rule))?;
+        self.ledger.end(ended.job, now).map_err(|rule| self.source_error(now, Some(ended.job), rule))?;
         Ok(())
     }
 
     /// Removes a job that ended ahead of its start or while it was suspended. Policies receive no
     /// ends of jobs that hold no processors.
     fn end_ahead(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
-        self.ledger.end(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        self.ledger.end(job, now).map_err(|rule| self.source_error(now, Some(job), rule))?;
         self.policy.rebuild(now, &self.ledger);
         self.policy.event(now, Event::Rebuilt, &self.ledger);
         Ok(())
@@ -326,6 +326,7 @@ fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
     if !policy.predicts() {
         ledger.drop_predictions();
     }
+    ledger.count_usage(policy.usage_half_life());
 }
 
 /// Returns whether a change came from outside.

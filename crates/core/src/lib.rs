@@ -89,7 +89,8 @@ pub use event::{
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Prediction, Request};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, Usage,
+    span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use opportunistic::OpportunisticConfig;

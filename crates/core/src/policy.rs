@@ -1,6 +1,6 @@
 //! The interface of a scheduling policy.
 
-use crate::{Context, Event, HostId, JobId, Ledger, Slicing, Time, Violation};
+use crate::{Context, Event, HostId, JobId, Ledger, Slicing, Span, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that receives events and decides in passes.
 ///
@@ -42,6 +42,14 @@ pub trait Policy: Send {
     ///
     /// The ledger then keeps a matrix of slots ([`Ledger::slice_time`]) and names processors.
     fn slices_time(&self) -> Option<Slicing> {
+        None
+    }
+
+    /// Returns the half-life of the usage of each user, if the policy reads it ([`Ledger::usage`]).
+    ///
+    /// [`Span::MAX`]: usage does not decay. The ledger drops the usage of an
+    /// earlier policy if there is none.
+    fn usage_half_life(&self) -> Option<Span> {
         None
     }
 

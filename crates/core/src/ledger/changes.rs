@@ -89,6 +89,7 @@ impl Ledger {
         let procs = self.working_with(&entry.request, &placement, short)?;
         let placement = self.named(placement);
         self.take(&placement, Part::All)?;
+        let charge = self.charge(job);
         let pace = self.matrix.as_ref().map_or(Pace::WHOLE, |matrix| matrix.pace(1));
         let entry = self.entry_mut(job);
         entry.opportunistic.go_on(now, Procs::ZERO);
@@ -101,6 +102,7 @@ impl Ledger {
             State::Running { start: now, since: now, expected, placement, released: false, quantum };
         self.waiting -= 1;
         self.running.insert(job);
+        self.recharge(job, now, charge);
         Ok(allowed)
     }
 
@@ -212,7 +214,8 @@ impl Ledger {
     }
 
     /// Frees the resources of a job ahead of its end, which is certain for this instant.
-    pub(crate) fn release(&mut self, job: JobId) -> Result<(), Rule> {
+    pub(crate) fn release(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
+        let charge = self.charge(job);
         let State::Running { placement, released, .. } = &mut self.checked_mut(job)?.state else {
             return Err(Rule::NotRunning);
         };
@@ -221,17 +224,18 @@ impl Ledger {
             self.released += 1;
             self.leave_alternate_slots(job);
             self.give(&placement, Part::All);
+            self.recharge(job, now, charge);
         }
         Ok(())
     }
 
     /// Removes a job that ended from the ledger. It may have been suspended or requeued at the
     /// instant of its end.
-    pub(crate) fn end(&mut self, job: JobId) -> Result<(), Rule> {
+    pub(crate) fn end(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
         match &self.get(job).ok_or(Rule::UnknownJob)?.state {
             State::Running { placement, .. } => {
                 let slot = placement.slot;
-                self.release(job)?;
+                self.release(job, now)?;
                 self.released -= 1;
                 self.note_vacated_slot(slot);
                 self.running.remove(job);
@@ -244,7 +248,10 @@ impl Ledger {
             State::Waiting => self.waiting -= 1,
         }
         self.touch(job);
+        // A job that was being swapped out held its processors until now.
+        let charge = self.charge(job);
         self.jobs[job.index()] = None;
+        self.recharge(job, now, charge);
         Ok(())
     }
 
@@ -271,6 +278,7 @@ impl Ledger {
         }
         let amount = share.amount.with_cpus(procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
+        let charge = self.charge(job);
         let working = self.working_with(&entry.request, &new, PartialAllocation::All)?;
         let expected = match expected {
             Expected::At(_) => {
@@ -288,11 +296,13 @@ impl Ledger {
         let entry = self.entry_mut(job);
         entry.progress.go_on(now, working);
         entry.state = State::Running { start, since, expected, placement: new, released: false, quantum };
+        self.recharge(job, now, charge);
         Ok(())
     }
 
     /// Takes a running job off the machine and returns it to the queue. Returns the lost work.
     pub(crate) fn requeue(&mut self, job: JobId, now: Time, keep_work: bool) -> Result<u128, Rule> {
+        let charge = self.charge(job);
         let entry = self.checked_mut(job)?;
         let State::Running { ref placement, released: false, .. } = entry.state else {
             return Err(Rule::NotRunning);
@@ -306,6 +316,7 @@ impl Ledger {
         self.give(&placement, Part::All);
         self.running.remove(job);
         self.waiting += 1;
+        self.recharge(job, now, charge);
         Ok(lost)
     }
 

@@ -15,6 +15,8 @@ mod matrix;
 
 mod slots;
 
+mod usage;
+
 pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
@@ -22,6 +24,7 @@ use job_set::JobSet;
 pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
+pub use usage::Usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +65,8 @@ pub struct Ledger {
     host_states: Vec<PolicyState>,
     /// The state that policies store for each user.
     user_states: BTreeMap<u32, PolicyState>,
+    /// The decayed usage of each user, if the policy needs it.
+    usage: Option<Box<Usage>>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
     /// The number of decisions on the starts of jobs.
@@ -93,6 +98,7 @@ impl Ledger {
             policy_state: PolicyState::EMPTY,
             host_states: vec![],
             user_states: BTreeMap::new(),
+            usage: None,
             jobs: vec![],
             admissions: 0,
             decisions: 0,
@@ -227,8 +233,12 @@ impl Ledger {
     pub fn state(&self) -> LedgerState {
         let slots = self.matrix.iter().flat_map(Matrix::slots);
         let slots = slots.filter(|(_, row)| !row.state().is_empty());
+        let mut policy = self.policy_state.clone();
+        if let Some(usage) = &self.usage {
+            policy.set(&**usage);
+        }
         LedgerState {
-            policy: self.policy_state.clone(),
+            policy,
             hosts: self.host_states.clone(),
             slots: slots.map(|(slot, row)| (slot, row.state().clone())).collect(),
             users: self.user_states.iter().map(|(user, state)| (*user, state.clone())).collect(),
@@ -238,7 +248,10 @@ impl Ledger {
     /// Returns the ledger with this stored state. The state of a slot that is not used is dropped.
     #[must_use]
     pub fn with_state(mut self, state: LedgerState) -> Ledger {
-        let LedgerState { policy, mut hosts, slots, users } = state;
+        let LedgerState { mut policy, mut hosts, slots, users } = state;
+        let usage: Usage = policy.get();
+        policy.set(&Usage::default());
+        self.usage = (usage != Usage::default()).then(|| Box::new(usage));
         hosts.truncate(self.machine.hosts().len());
         (self.policy_state, self.host_states) = (policy, hosts);
         self.user_states = users.into_iter().collect();
@@ -374,6 +387,7 @@ impl Ledger {
         assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
         self.check_slots();
+        self.check_usage(now);
         assert_eq!(
             (waiting, released_jobs),
             (self.waiting, self.released),

@@ -16,6 +16,7 @@ impl Ledger {
         by: u64,
         written: Option<Time>,
     ) -> Result<(), Rule> {
+        let charge = self.charge(job);
         let entry = self.checked_mut(job)?;
         // A job that is being swapped in does no work yet.
         if entry.progress.at > now {
@@ -35,11 +36,13 @@ impl Ledger {
         }
         self.running.remove(job);
         self.suspended.insert(job);
+        self.recharge(job, now, charge);
         Ok(())
     }
 
     /// Frees all resources that a job held after it was swapped out.
     pub(crate) fn vacate(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
+        let charge = self.charge(job);
         let State::Suspended { ref placement, ref mut holds, .. } = self.checked_mut(job)?.state else {
             return Err(Rule::NotSuspended);
         };
@@ -49,6 +52,7 @@ impl Ledger {
         }
         let placement = placement.clone();
         self.give(&placement, Part::All);
+        self.recharge(job, now, charge);
         Ok(())
     }
 
@@ -69,6 +73,7 @@ impl Ledger {
             return Err(Rule::StillWriting);
         }
         let old = placement.clone();
+        let charge = self.charge(job);
         let procs = self.working_with(&entry.request, on.as_ref().unwrap_or(&old), PartialAllocation::All)?;
         let expected = Expected::At(now + read + entry.planned_left(now, procs));
         let placement = if let Some(on) = on {
@@ -85,6 +90,7 @@ impl Ledger {
         self.leave_alternate_slots(job);
         self.suspended.remove(job);
         self.running.insert(job);
+        self.recharge(job, now, charge);
         Ok(())
     }
 
