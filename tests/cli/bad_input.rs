@@ -203,6 +203,16 @@ fn policies_that_there_are_not() {
             &format!("invalid value '{policy}' for '--policy <POLICY>': {why}"),
         );
     };
+    refused(
+        "easy(half_life=7d)",
+        "policy easy: half_life has no effect, because no order uses usage_share or usage; remove it, or write \
+         order=fair-share",
+    );
+    refused(
+        "easy(order=fair-share,half_life=0)",
+        "policy easy: half_life cannot be \"0\"; it must be a duration of 1s or more, such as 90, 90s, 15min, 50h or \
+         1d12h, or none",
+    );
     refused("eazy", "no policy \"eazy\", did you mean \"easy\"; `miserly policies` lists them");
     refused(
         "Conservativ",
@@ -216,7 +226,7 @@ fn policies_that_there_are_not() {
     refused("easy(order=wait/estimate)", "policy easy: put the formula in quotes: order='wait/estimate'");
     refused(
         "easy(oder=widest)",
-        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed, passes, predict, correct, book",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed, half_life, passes, predict, correct, book",
     );
     refused(
         "fcfs(backfill=widest)",

@@ -108,6 +108,7 @@ pub(crate) fn stopped_problem(stopped: &StoppedQueues, queue: &str) -> Option<Pr
 struct StoppedPolicy {
     names_pes: bool,
     slicing: Option<Slicing>,
+    usage_half_life: Option<Span>,
 }
 
 impl StoppedPolicy {
@@ -116,6 +117,7 @@ impl StoppedPolicy {
         StoppedPolicy {
             names_pes: policy.is_some_and(Policy::names_pes),
             slicing: policy.and_then(Policy::slices_time),
+            usage_half_life: policy.and_then(Policy::usage_half_life),
         }
     }
 }
@@ -131,6 +133,10 @@ impl Policy for StoppedPolicy {
 
     fn slices_time(&self) -> Option<Slicing> {
         self.slicing
+    }
+
+    fn usage_half_life(&self) -> Option<Span> {
+        self.usage_half_life
     }
 
     fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}

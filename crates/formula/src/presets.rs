@@ -7,9 +7,9 @@ use crate::rank::Direction;
 
 /// Names used by the presets.
 ///
-/// They are the wait and the estimate in seconds, the processors, and the submission in seconds of
-/// the log.
-pub const NAMES: [&str; 4] = ["wait", "estimate", "procs", "submit"];
+/// They are the wait and the estimate in seconds, the processors, the submission in seconds of the
+/// log, and the part of the user in the decayed usage of all users.
+pub const NAMES: [&str; 5] = ["wait", "estimate", "procs", "submit", "usage_share"];
 
 /// A named queue order from the literature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,11 @@ pub struct Preset {
 const BACKFILLING: &str = "Srinivasan, Kettimuthu, Subramani, Sadayappan: Characterization of backfilling strategies (ICPP Workshops 2002)";
 const UTILITY: &str = "Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009)";
 const LEARNED: &str = "Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017)";
+const FAIR: &str = "Kay, Lauder: A fair share scheduler (Communications of the ACM 31(1), 1988)";
 const SIMPLE: &str = "Carastan-Santos, de Camargo, Trystram, Zrigui: One can only gain by replacing EASY backfilling (CCGrid 2019)";
 
 /// All presets.
-pub const PRESETS: [Preset; 10] = [
+pub const PRESETS: [Preset; 11] = [
     Preset::new("sjf", "shortest job first", "estimate", Direction::Smallest, BACKFILLING),
     Preset::new("sqf", "smallest requested resources first", "procs", Direction::Smallest, SIMPLE),
     Preset::new("saf", "smallest estimated area first", "estimate * procs", Direction::Smallest, SIMPLE),
@@ -85,6 +86,13 @@ pub const PRESETS: [Preset; 10] = [
         "estimate * sqrt(procs) + 5.30e5 * log10(submit)",
         Direction::Smallest,
         LEARNED,
+    ),
+    Preset::new(
+        "fair-share",
+        "smallest share of its user in the decayed usage first; a week of waiting makes up for any share",
+        "wait / 604800 - usage_share",
+        Direction::Largest,
+        FAIR,
     ),
 ];
 

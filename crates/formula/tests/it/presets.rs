@@ -7,6 +7,7 @@ const WAIT: f64 = 5400.0;
 const ESTIMATE: f64 = 3600.0;
 const PROCS: f64 = 16.0;
 const SUBMIT: f64 = 1000.0;
+const USAGE_SHARE: f64 = 0.25;
 
 #[test]
 fn give_what_the_papers_say() {
@@ -22,10 +23,12 @@ fn give_what_the_papers_say() {
         ("f2", 60.0 * 16.0 + 76_800.0),
         ("f3", 57_600.0 + 20_580_000.0),
         ("f4", 14_400.0 + 1_590_000.0),
+        ("fair-share", 5400.0 / 604_800.0 - 0.25),
     ] {
         let preset = PRESETS.iter().find(|preset| preset.name == name).expect(name);
-        let value = Formula::parse(preset.formula, &NAMES).unwrap().eval(&[WAIT, ESTIMATE, PROCS, SUBMIT]);
-        assert!((value - expected).abs() <= 1e-9 * expected, "{name}: {value}, not {expected}");
+        let values = [WAIT, ESTIMATE, PROCS, SUBMIT, USAGE_SHARE];
+        let value = Formula::parse(preset.formula, &NAMES).unwrap().eval(&values);
+        assert!((value - expected).abs() <= 1e-9 * expected.abs(), "{name}: {value}, not {expected}");
     }
 }
 

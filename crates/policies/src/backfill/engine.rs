@@ -1,6 +1,6 @@
 //! The backfilling engine: one type for every policy of the family, on counts and on hosts.
 
-use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Policy, Time, Violation};
+use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Policy, Span, Time, Violation};
 
 use super::availability::Availability;
 use super::counts::CountPlan;
@@ -24,6 +24,7 @@ use crate::shared::{HostPlan, WhatIf};
 #[derive(Debug)]
 pub struct Backfill<A: Availability> {
     name: &'static str,
+    usage_half_life: Option<Span>,
     engine: Engine<A>,
 }
 
@@ -37,12 +38,13 @@ impl<A: Availability> Backfill<A> {
     /// Returns the policy with these rules on an idle machine.
     pub fn new(name: &'static str, machine: &Machine, rules: BackfillRules) -> Backfill<A> {
         let plan = A::idle(machine);
+        let usage_half_life = rules.usage_half_life();
         let engine = if rules.keep_reservations {
             Engine::Kept(Kept::new(plan, rules))
         } else {
             Engine::Recomputed(Recomputed::new(plan, rules))
         };
-        Backfill { name, engine }
+        Backfill { name, usage_half_life, engine }
     }
 }
 
@@ -72,6 +74,10 @@ pub fn backfill_on_hosts(
 impl<A: Availability> Policy for Backfill<A> {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn usage_half_life(&self) -> Option<Span> {
+        self.usage_half_life
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {

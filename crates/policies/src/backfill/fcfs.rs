@@ -1,6 +1,6 @@
 //! First come, first served, in any order: no backfilling.
 
-use miserly_core::{Context, Event, Ledger, Policy, Time, Violation};
+use miserly_core::{Context, Event, Ledger, Policy, Span, Time, Violation};
 
 use crate::shared::{Order, QueueIndex, Waiting, head_start_reason, start_job};
 
@@ -26,16 +26,20 @@ impl Policy for Fcfs {
         "fcfs"
     }
 
+    fn usage_half_life(&self) -> Option<Span> {
+        self.order.usage_half_life()
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.queue.clear();
         for job in ledger.waiting() {
-            self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.order, now, job, ledger));
         }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         if let Event::Submitted(job) = event {
-            self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.order, now, job, ledger));
         }
     }
 

@@ -3,7 +3,7 @@
 use miserly_core::{Context, JobId, Ledger, Time};
 
 use crate::shared::{
-    Admits, ChangingIndex, Everything, Key, Moment, Order, Position, QueueIndex, Waiting, Walk,
+    Admits, ChangingIndex, Everything, Key, Keys, Moment, Order, Position, QueueIndex, Waiting, Walk,
 };
 
 /// The waiting jobs in one order, or in two.
@@ -91,7 +91,7 @@ impl Ordered {
     fn insert(&mut self, now: Time, ledger: &Ledger, waiting: Waiting) -> Key {
         match &mut self.index {
             Index::Sorted(index) => {
-                let key = self.order.key(now, ledger.entry(waiting.job));
+                let key = self.order.key(now, ledger.entry(waiting.job), ledger);
                 index.insert(Waiting { key, ..waiting });
                 key
             }
@@ -113,8 +113,9 @@ impl Ordered {
     fn sort_again(&mut self, now: Time, ledger: &Ledger, mut store: impl FnMut(JobId, Key)) {
         let Index::Sorted(index) = &mut self.index else { return };
         if self.order.changes() {
+            let mut keys = Keys::new(&self.order, now, ledger);
             index.rekey(|held| {
-                let key = self.order.key(now, ledger.entry(held.job));
+                let key = keys.key(ledger.entry(held.job));
                 store(held.job, key);
                 key
             });

@@ -133,4 +133,9 @@ impl BackfillRules {
     pub(super) fn counts_bypasses(&self) -> bool {
         self.order.counts_bypasses() || self.candidate_order.counts_bypasses()
     }
+
+    /// Returns the half-life of usage, if one of the orders depends on the usage of users.
+    pub(super) fn usage_half_life(&self) -> Option<Span> {
+        self.order.usage_half_life().or(self.candidate_order.usage_half_life())
+    }
 }

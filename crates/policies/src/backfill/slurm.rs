@@ -190,6 +190,10 @@ impl<A: Availability> Policy for SlurmLike<A> {
         "slurm"
     }
 
+    fn usage_half_life(&self) -> Option<Span> {
+        self.rules.order.usage_half_life()
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         *self = SlurmLike::new(A::rebuild(now, ledger), self.rules.clone());
         for job in ledger.waiting() {

@@ -284,10 +284,14 @@ impl Policy for Gang {
         Some(self.rules.slicing)
     }
 
+    fn usage_half_life(&self) -> Option<Span> {
+        self.rules.order.usage_half_life()
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.queue.clear();
         for job in ledger.waiting() {
-            self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger.entry(job)));
+            self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger));
         }
         self.slot_jobs = SlotJobs::in_ledger(ledger);
         // Jobs keep processors that the machine has lost.
@@ -303,7 +307,7 @@ impl Policy for Gang {
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger.entry(job)));
+                self.queue.insert(Waiting::new(&self.rules.order, now, job, ledger));
             }
             Event::Ended(ended) => self.remove(ledger.entry(ended.job).admitted),
             Event::Changed(_) => self.rebuild(now, ledger),

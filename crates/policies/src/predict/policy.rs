@@ -187,6 +187,10 @@ impl Policy for Predictive {
         true
     }
 
+    fn usage_half_life(&self) -> Option<Span> {
+        self.inner.usage_half_life()
+    }
+
     fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
         self.inner.kept_hosts(ledger)
     }

@@ -213,6 +213,10 @@ impl Policy for Immediate {
         self.name
     }
 
+    fn usage_half_life(&self) -> Option<Span> {
+        self.inner.usage_half_life()
+    }
+
     fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
         self.inner.kept_hosts(ledger)
     }

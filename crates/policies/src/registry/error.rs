@@ -79,6 +79,17 @@ pub enum PolicyError {
         /// The problem, and its position.
         problem: Box<FormulaError>,
     },
+    /// A half-life without an order that uses usage.
+    #[error(
+        "policy {policy}: {name} has no effect, because no order uses usage_share or usage; remove it, or write \
+         order=fair-share"
+    )]
+    NoUsage {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+    },
     /// A policy within this one that is none.
     #[error("policy {policy}, {name}: {problem}")]
     Within {

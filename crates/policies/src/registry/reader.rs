@@ -48,6 +48,7 @@ pub struct ParamReader<'a> {
     declared: Vec<Declared>,
     has_random_order: bool,
     has_own_seed: bool,
+    has_usage_order: bool,
     horizon: Option<Span>,
 }
 
@@ -69,18 +70,19 @@ pub(super) struct Facts {
     pub(super) horizon: Option<Span>,
 }
 
-/// The weight and the random draws that hold for every order of a policy.
+/// The weight, the random draws and the half-life of usage that hold for every order of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderSettings {
     weight: Weight,
     draw: Draw,
     seed: u64,
+    half_life: Span,
 }
 
 impl OrderSettings {
     /// Returns the order with these settings.
     pub fn apply(&self, order: Order) -> Order {
-        order.with_weight(self.weight).with_draws(self.draw, self.seed)
+        order.with_weight(self.weight).with_draws(self.draw, self.seed).with_half_life(self.half_life)
     }
 }
 
@@ -112,9 +114,17 @@ impl<'a> ParamReader<'a> {
         written: &'a [Arg],
         seed: u64,
     ) -> ParamReader<'a> {
-        let declared = Vec::new();
-        let (has_random_order, has_own_seed, horizon) = (false, false, None);
-        ParamReader { policy, registry, written, seed, declared, has_random_order, has_own_seed, horizon }
+        ParamReader {
+            policy,
+            registry,
+            written,
+            seed,
+            declared: Vec::new(),
+            has_random_order: false,
+            has_own_seed: false,
+            has_usage_order: false,
+            horizon: None,
+        }
     }
 
     /// Reads `true` or `false`.
@@ -293,6 +303,7 @@ impl<'a> ParamReader<'a> {
     ) -> Result<Order, PolicyError> {
         let order = self.read(name, Domain::Order, default, doc, order)?;
         self.has_random_order |= order.is_random();
+        self.has_usage_order |= order.usage_half_life().is_some();
         Ok(order)
     }
 
@@ -313,7 +324,8 @@ impl<'a> ParamReader<'a> {
         Ok(default.clone())
     }
 
-    /// Reads the settings of all orders of the policy: `weight`, `draw` and `seed`.
+    /// Reads the settings of all orders of the policy, which were read before: `weight`, `draw`, `seed` and
+    /// `half_life`.
     pub fn order_settings(&mut self) -> Result<OrderSettings, PolicyError> {
         const DRAWS: [(&str, Draw, &str); 2] = [
             ("once", Draw::Once, "one number for each job"),
@@ -327,7 +339,22 @@ impl<'a> ParamReader<'a> {
         let draw =
             self.choice("draw", &DRAWS, "once", "the time at which the numbers of a random order are drawn")?;
         let seed = self.seed("the seed of these draws")?;
-        Ok(OrderSettings { weight: Weight::per_second(weight).unwrap_or_default(), draw, seed })
+        let half_life = self.half_life()?;
+        Ok(OrderSettings { weight: Weight::per_second(weight).unwrap_or_default(), draw, seed, half_life })
+    }
+
+    fn half_life(&mut self) -> Result<Span, PolicyError> {
+        let name = "half_life";
+        let half_life = self.duration_or_none(
+            name,
+            1,
+            "7d",
+            "the age at which usage counts half, for orders that use usage_share or usage",
+        )?;
+        if self.given(name)?.is_some() && !self.has_usage_order {
+            return Err(PolicyError::NoUsage { policy: self.policy.name, name });
+        }
+        Ok(half_life.unwrap_or(Span::MAX))
     }
 
     /// Reads a backfill policy, which runs within this one.

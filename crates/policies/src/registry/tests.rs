@@ -75,6 +75,53 @@ fn a_mistake_in_a_formula_has_a_position() {
 }
 
 #[test]
+fn a_half_life_needs_an_order_that_uses_usage() {
+    check(
+        "easy(order=fair-share, half_life=14d)",
+        Ok(("easy(order=fair-share, half_life=14d)", Promises::Nothing)),
+    );
+    check(
+        "easy(backfill='-usage', half_life=none)",
+        Ok(("easy(backfill='-usage', half_life=none)", Promises::Head)),
+    );
+    check(
+        "easy(half_life=7d)",
+        Err("policy easy: half_life has no effect, because no order uses usage_share"),
+    );
+    check("easy(order=lxf, half_life=7d)", Err("remove it, or write order=fair-share"));
+    check(
+        "fcfs(order=fair-share, half_life=0)",
+        Err("half_life cannot be \"0\"; it must be a duration of 1s or more"),
+    );
+    check("easy(order='usage_shore')", Err("did you mean \"usage_share\""));
+    check("easy(order=fairshare)", Err("did you mean \"fair-share\""));
+}
+
+#[test]
+fn every_policy_with_an_order_counts_usage_for_it() {
+    let registry = Registry::built_in();
+    let half_life = |text: &str| {
+        let spec = text.parse::<PolicySpec>().unwrap();
+        spec.build(&Machine::plain(8), 0).unwrap().usage_half_life()
+    };
+    let mut found = 0;
+    for policy in registry.policies() {
+        let params = policy.params(&registry).unwrap();
+        assert_eq!(half_life(policy.name), None, "{}", policy.name);
+        for order in params.iter().filter(|param| matches!(param.domain, Domain::Order)) {
+            let text = format!("{}({}=fair-share", policy.name, order.name);
+            assert_eq!(half_life(&format!("{text})")), Span::from_secs(7 * 86_400), "{text}");
+            assert_eq!(half_life(&format!("{text}, half_life=2h)")), Span::from_secs(7200), "{text}");
+            assert_eq!(half_life(&format!("{text}, half_life=none)")), Some(Span::MAX), "{text}");
+            found += 1;
+        }
+    }
+    assert!(found >= 7, "{found}");
+    assert_eq!(half_life("easy(order=fair-share, predict=last2)"), Span::from_secs(7 * 86_400));
+    assert_eq!(half_life("immediate(policy='easy(order=fair-share)')"), Span::from_secs(7 * 86_400));
+}
+
+#[test]
 fn mistakes_suggest_the_nearest_name() {
     check("eazy", Err("did you mean \"easy\""));
     check("conservatve", Err("did you mean \"conservative\""));

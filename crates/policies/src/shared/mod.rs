@@ -17,7 +17,7 @@ mod start;
 
 pub use changing::{ChangingIndex, Moment, Walk};
 pub use hosts::{FreedHosts, HostPlan, WhatIf};
-pub use order::{Bypassed, Criterion, Draw, Key, Order, Priority, Weight};
+pub use order::{Bypassed, Criterion, Draw, Key, Keys, Order, Priority, Weight};
 pub use profile::Profile;
 pub(crate) use queue::procs;
 pub use queue::{Position, QueueIndex, Waiting};

@@ -2,7 +2,7 @@
 
 use miserly_core::{Entry, JobId, Ledger, Span, Time};
 
-use super::order::{Key, Order};
+use super::order::{Key, Keys, Order};
 use super::staircase::Admits;
 
 /// The number of jobs at which a chunk is split.
@@ -23,8 +23,9 @@ pub struct Waiting {
 
 impl Waiting {
     /// Returns a waiting job with its position in this order.
-    pub fn new(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
-        Waiting { key: order.key(now, entry), ..Waiting::by_arrival(job, entry) }
+    pub fn new(order: &Order, now: Time, job: JobId, ledger: &Ledger) -> Waiting {
+        let entry = ledger.entry(job);
+        Waiting { key: order.key(now, entry, ledger), ..Waiting::by_arrival(job, entry) }
     }
 
     /// Returns a waiting job with its position in the order of arrival.
@@ -62,15 +63,19 @@ pub struct Position {
 /// The waiting jobs, sorted, in chunks that record the least width and span in them.
 ///
 /// ```
-/// use miserly_core::{Entry, JobId, Request, Resources, Span, Time};
+/// use miserly_core::{Entry, JobId, Ledger, Machine, Request, Resources, Span, Time};
 /// use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
 ///
 /// let order = Order::by(Criterion::Widest);
-/// let mut queue = QueueIndex::new();
+/// let mut jobs = vec![];
 /// for (job, procs) in [(0, 2), (1, 8), (2, 4)] {
 ///     let request = Request::new(job.into(), Time::ZERO, Span::from_ticks(60), Resources::cpus(procs));
-///     let entry = Entry::waiting(request, job.into());
-///     queue.insert(Waiting::new(&order, Time::ZERO, JobId(job), &entry));
+///     jobs.push((JobId(job), Entry::waiting(request, job.into())));
+/// }
+/// let ledger = Ledger::restored(Machine::plain(8), jobs).expect("no job runs");
+/// let mut queue = QueueIndex::new();
+/// for job in ledger.waiting() {
+///     queue.insert(Waiting::new(&order, Time::ZERO, job, &ledger));
 /// }
 /// assert_eq!(queue.first().map(|head| head.procs), Some(8));
 /// // Four processors are free for 90 ticks, and three of them for ever.
@@ -121,7 +126,8 @@ impl QueueIndex {
     /// Sorts the jobs by their positions as of `now`, if the order changes with time.
     pub fn sort_again(&mut self, order: &Order, now: Time, ledger: &Ledger) {
         if order.changes() {
-            self.rekey(|held| order.key(now, ledger.entry(held.job)));
+            let mut keys = Keys::new(order, now, ledger);
+            self.rekey(|held| keys.key(ledger.entry(held.job)));
         }
     }
 

@@ -22,13 +22,13 @@ use miserly_core::{Context, JobId, Placement, StartReason, Violation};
 ///     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
 ///         self.queue.clear();
 ///         for job in ledger.waiting() {
-///             self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
+///             self.queue.insert(Waiting::new(&self.order, now, job, ledger));
 ///         }
 ///     }
 ///
 ///     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
 ///         if let Event::Submitted(job) = event {
-///             self.queue.insert(Waiting::new(&self.order, now, job, ledger.entry(job)));
+///             self.queue.insert(Waiting::new(&self.order, now, job, ledger));
 ///         }
 ///     }
 ///

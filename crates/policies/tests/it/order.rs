@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miserly_core::{Entry, Request, Resources, Span, Time, draw};
+use miserly_core::{Entry, Ledger, Machine, Request, Resources, Span, Time, draw};
 use miserly_policies::shared::{Criterion, Draw, Key, Order, Weight};
 use proptest::prelude::*;
 
@@ -36,14 +36,19 @@ fn weight(per_second: f64) -> Weight {
     Weight::per_second(per_second).unwrap()
 }
 
+/// A ledger without usage.
+fn no_jobs() -> Ledger {
+    Ledger::new(Machine::plain(1))
+}
+
 fn keys(order: &Order, now: i64, entries: &[Entry]) -> Vec<Key> {
-    entries.iter().map(|entry| order.key(Time::from_ticks(now), entry)).collect()
+    entries.iter().map(|entry| order.key(Time::from_ticks(now), entry, &no_jobs())).collect()
 }
 
 /// The places of the jobs in the queue.
 fn sorted(order: &Order, now: i64, entries: &[Entry]) -> Vec<u64> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
-    sorted.sort_by_key(|entry| order.key(Time::from_ticks(now), entry));
+    sorted.sort_by_key(|entry| order.key(Time::from_ticks(now), entry, &no_jobs()));
     sorted.iter().map(|entry| entry.admitted).collect()
 }
 
@@ -96,7 +101,7 @@ proptest! {
             let ahead = at(&one) - at(&other);
             // Closer than the rounding of either sum, nothing is claimed.
             if ahead.abs() > 1e-9 {
-                let key = |entry| order.key(Time::from_ticks(now), entry);
+                let key = |entry| order.key(Time::from_ticks(now), entry, &no_jobs());
                 prop_assert_eq!(ahead > 0.0, key(&one) < key(&other), "{:?}", criterion);
             }
         }
@@ -133,7 +138,7 @@ fn stays_ahead(order: &Order, waiting: Small, late: Small, delay: f64) -> bool {
     let delay = i64::try_from(Duration::from_secs_f64(delay).as_micros()).unwrap();
     let late = (waiting.0 + delay, late.1, late.2);
     let now = Time::from_ticks(late.0);
-    order.key(now, &entry(1, waiting)) < order.key(now, &entry(2, late))
+    order.key(now, &entry(1, waiting), &no_jobs()) < order.key(now, &entry(2, late), &no_jobs())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The queue index against a sorted list.
 
-use miserly_core::{Entry, JobId, Request, Resources, Span, Time};
+use miserly_core::{Entry, JobId, Ledger, Machine, Request, Resources, Span, Time};
 use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
 use proptest::prelude::*;
 
@@ -12,7 +12,12 @@ fn entry(number: u32, submit: i64, procs: u32, estimate: i64) -> Entry {
 
 fn waiting(order: &Order, number: u32, entry: &Entry) -> Waiting {
     let (procs, span) = (u32::try_from(entry.request.procs()).unwrap(), entry.request.planned());
-    Waiting { key: order.key(Time::ZERO, entry), job: JobId(number), procs, span }
+    Waiting {
+        key: order.key(Time::ZERO, entry, &Ledger::new(Machine::plain(1))),
+        job: JobId(number),
+        procs,
+        span,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +76,8 @@ proptest! {
                 Step::Remove(_) => {}
                 Step::Rekey(which) => {
                     order = Order::by(Criterion::ALL[which % Criterion::ALL.len()].0);
-                    let key = |job: &Waiting| order.key(Time::ZERO, &entries[job.job.index()]);
+                    let none = Ledger::new(Machine::plain(1));
+                    let key = |job: &Waiting| order.key(Time::ZERO, &entries[job.job.index()], &none);
                     queue.rekey(key);
                     for job in &mut list {
                         job.key = key(job);

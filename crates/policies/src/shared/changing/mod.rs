@@ -70,7 +70,7 @@ pub struct Moment<'a> {
 impl Moment<'_> {
     /// Returns the position of a job in the order.
     pub fn key(&self, job: JobId) -> Key {
-        self.order.key(self.now, self.ledger.entry(job))
+        self.order.key(self.now, self.ledger.entry(job), self.ledger)
     }
 }
 

@@ -10,13 +10,17 @@ mod weight;
 
 mod bypassed;
 
-use miserly_core::{Entry, JobNumber, Span, Time};
+mod used;
+
+use miserly_core::{Entry, JobNumber, Ledger, Span, Time};
 use miserly_formula::{Direction, Formula, Line};
 
 pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
 pub use priority::Priority;
+pub use used::Keys;
+use used::Used;
 pub use weight::Weight;
 
 /// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula.
@@ -52,6 +56,7 @@ pub struct Order {
     weight: Weight,
     draw: Draw,
     seed: u64,
+    half_life: HalfLife,
 }
 
 /// The basis of an order.
@@ -77,7 +82,13 @@ impl Order {
     /// Returns the order by this criterion alone. Random numbers are drawn once for each job, with
     /// seed 0.
     pub const fn by(criterion: Criterion) -> Order {
-        Order { by: By::Criterion(criterion), weight: Weight::NONE, draw: Draw::Once, seed: 0 }
+        Order {
+            by: By::Criterion(criterion),
+            weight: Weight::NONE,
+            draw: Draw::Once,
+            seed: 0,
+            half_life: HalfLife::WEEK,
+        }
     }
 
     /// Returns the order by the value of a formula.
@@ -105,6 +116,21 @@ impl Order {
         Order { draw, seed, ..self }
     }
 
+    /// Returns the same order with usage that decays with this half-life. `Span::MAX`: it does not decay.
+    #[must_use]
+    pub fn with_half_life(self, half_life: Span) -> Order {
+        Order { half_life: HalfLife(half_life), ..self }
+    }
+
+    /// Returns the half-life of usage, if the order depends on the usage of users.
+    pub fn usage_half_life(&self) -> Option<Span> {
+        self.uses_usage().then_some(self.half_life.0)
+    }
+
+    fn uses_usage(&self) -> bool {
+        matches!(&self.by, By::Formula(priority) if priority.uses_usage())
+    }
+
     /// Returns whether a later job never sorts before an earlier one.
     pub fn is_arrival(&self) -> bool {
         self.by == By::Criterion(Criterion::Arrival)
@@ -124,15 +150,18 @@ impl Order {
     }
 
     /// Returns whether keys change with time, and at any instant follow from requests alone: the order has a formula
-    /// that uses the wait, but no number of bypasses.
+    /// that uses the wait, but no number of bypasses and no usage.
     pub fn ages(&self) -> bool {
-        self.changes() && self.formula().is_some() && !self.counts_bypasses()
+        self.changes() && self.formula().is_some() && !self.counts_bypasses() && !self.uses_usage()
     }
 
     /// Returns the largest value of jobs with these facts and waits between these two; infinity if there is no limit.
     /// The largest value comes first.
     pub(crate) fn most(&self, facts: &Facts, shortest: Span, longest: Span) -> f64 {
         let By::Formula(priority) = &self.by else { return f64::INFINITY };
+        if priority.uses_usage() {
+            return f64::INFINITY;
+        }
         let bounds = priority.aged_bounds(&facts.with_waits(shortest, longest), self.weight);
         if bounds.is_any() { f64::INFINITY } else { bounds.most() }
     }
@@ -145,8 +174,10 @@ impl Order {
     /// Returns a line that the value of a job with these facts is never above, by its wait in seconds.
     pub(crate) fn line(&self, facts: &Facts) -> Line {
         match &self.by {
-            By::Formula(priority) => priority.aged_line(facts.values(), self.weight),
-            By::Criterion(_) => Line::UNLIMITED,
+            By::Formula(priority) if !priority.uses_usage() => {
+                priority.aged_line(facts.values(), self.weight)
+            }
+            _ => Line::UNLIMITED,
         }
     }
 
@@ -157,15 +188,26 @@ impl Order {
 
     /// Returns the job's position in this order at `now`. Only an order that
     /// [`changes`](Order::changes) depends on `now`.
-    pub fn key(&self, now: Time, entry: &Entry) -> Key {
-        let primary = self.rank(now, entry);
+    ///
+    /// For many jobs of an instant, [`Keys`] is faster.
+    pub fn key(&self, now: Time, entry: &Entry, ledger: &Ledger) -> Key {
+        // Only an order that depends on it pays for the search.
+        let used =
+            if self.uses_usage() { Used::of(entry.request.user, now, ledger) } else { Used::default() };
+        self.key_with(now, entry, used)
+    }
+
+    fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
+        let primary = self.rank(now, entry, used);
         Key { primary, ..Key::arrival(entry) }
     }
 
-    fn rank(&self, now: Time, entry: &Entry) -> i64 {
+    fn rank(&self, now: Time, entry: &Entry, used: Used) -> i64 {
         let request = &entry.request;
         let value = match &self.by {
-            By::Formula(priority) => return Direction::Largest.rank(priority.aged(now, entry, self.weight)),
+            By::Formula(priority) => {
+                return Direction::Largest.rank(priority.aged(now, entry, used, self.weight));
+            }
             By::Criterion(criterion) => match criterion.rank(entry) {
                 Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
                 Some(_) => criterion.value(entry, 0.0),
@@ -173,6 +215,21 @@ impl Order {
             },
         };
         Direction::Largest.rank(self.weight.age(value, request.submit))
+    }
+}
+
+/// The half-life of usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HalfLife(Span);
+
+impl HalfLife {
+    /// The default: a week, as in Slurm.
+    const WEEK: HalfLife = HalfLife(Span::from_ticks(7 * 86_400_000_000));
+}
+
+impl Default for HalfLife {
+    fn default() -> HalfLife {
+        HalfLife::WEEK
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Entry, Kind, Span, Time};
+use miserly_core::{Entry, Kind, Span, Time, Usage};
 use miserly_formula::presets::PRESETS;
 use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval, Line};
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
+use super::used::Used;
 use super::weight::Weight;
 
 /// A formula over the known facts of a waiting job, and the direction of its values.
@@ -24,6 +25,7 @@ pub struct Priority {
     formula: Arc<Formula>,
     first: Direction,
     counts_bypasses: bool,
+    uses_usage: bool,
     is_linear: bool,
 }
 
@@ -36,9 +38,15 @@ const SUBMIT: usize = 3;
 /// The index of the bypass count in [`Priority::NAMES`].
 const BYPASSED: usize = 7;
 
+/// The index of the share of the user in [`Priority::NAMES`].
+const USAGE_SHARE: usize = 8;
+
+/// The index of the usage of the user in [`Priority::NAMES`].
+const USAGE: usize = 9;
+
 impl Priority {
     /// The names that a formula may use, with the unit of each.
-    pub const NAMES: [(&'static str, &'static str); 8] = [
+    pub const NAMES: [(&'static str, &'static str); 10] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1; the prediction if the policy predicts"),
         ("procs", "requested processors"),
@@ -47,6 +55,8 @@ impl Priority {
         ("user", "number of the user; -1 if unknown"),
         ("queue", "number of the queue; -1 if unknown"),
         ("bypassed", "jobs that sort behind it and started before it; 0 if the policy does not count them"),
+        ("usage_share", "part of its user in the decayed usage of all users, from 0 to 1"),
+        ("usage", "decayed usage of its user, in processor-hours"),
     ];
 
     /// Returns the order with the largest value of this formula first.
@@ -66,8 +76,10 @@ impl Priority {
 
     fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
         let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
-        let (counts_bypasses, is_linear) = (formula.uses(BYPASSED), formula.is_linear_in(WAIT));
-        Ok(Priority { formula, first, counts_bypasses, is_linear })
+        let counts_bypasses = formula.uses(BYPASSED);
+        let uses_usage = formula.uses(USAGE_SHARE) || formula.uses(USAGE);
+        let is_linear = !uses_usage && formula.is_linear_in(WAIT);
+        Ok(Priority { formula, first, counts_bypasses, uses_usage, is_linear })
     }
 
     /// Returns the formula.
@@ -77,12 +89,17 @@ impl Priority {
 
     /// Returns whether values change with time.
     pub(super) fn changes(&self) -> bool {
-        self.formula.uses(WAIT) || self.counts_bypasses()
+        self.formula.uses(WAIT) || self.counts_bypasses() || self.uses_usage()
     }
 
     /// Returns whether the formula uses the number of bypasses of a job.
     pub(super) fn counts_bypasses(&self) -> bool {
         self.counts_bypasses
+    }
+
+    /// Returns whether the formula uses the decayed usage of users.
+    pub(super) fn uses_usage(&self) -> bool {
+        self.uses_usage
     }
 
     /// Returns whether values change in proportion to the wait.
@@ -93,14 +110,14 @@ impl Priority {
     /// Returns `value - weight * submit`, of which the largest comes first.
     ///
     /// The value is negated if its smallest comes first.
-    pub(super) fn aged(&self, now: Time, entry: &Entry, weight: Weight) -> f64 {
-        let facts = self.facts(now, entry);
+    pub(super) fn aged(&self, now: Time, entry: &Entry, used: Used, weight: Weight) -> f64 {
+        let facts = self.facts(now, entry, used);
         if weight == Weight::NONE
             && let Some(value) = self.formula.eval_integers(&facts)
         {
             return if self.first == Direction::Largest { value } else { 0.0 - value };
         }
-        self.aged_exactly(now, entry, weight).map_or_else(
+        self.aged_exactly(now, entry, used, weight).map_or_else(
             || {
                 let value = self.formula.eval(&facts);
                 let value = if self.first == Direction::Largest { value } else { -value };
@@ -126,8 +143,8 @@ impl Priority {
         value.most()
     }
 
-    fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
-        let value = self.formula.eval_exactly(&self.fractions(now, entry))?;
+    fn aged_exactly(&self, now: Time, entry: &Entry, used: Used, weight: Weight) -> Option<Fraction> {
+        let value = self.formula.eval_exactly(&self.fractions(now, entry, used))?;
         let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
         if weight == Weight::NONE {
             return Some(value);
@@ -142,17 +159,22 @@ impl Priority {
     }
 
     /// Returns the values of [`Priority::NAMES`].
-    fn facts(&self, now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
+    fn facts(&self, now: Time, entry: &Entry, used: Used) -> [f64; Priority::NAMES.len()] {
         let mut facts = constant_facts(entry);
         facts[WAIT] = (now - entry.request.submit).as_secs_f64();
         facts[BYPASSED] = f64::from(self.bypassed(entry));
+        if self.uses_usage {
+            facts[USAGE_SHARE] = f64::from(used.parts) / f64::from(Usage::PARTS);
+            facts[USAGE] = used.seconds as f64 / f64::from(HOUR);
+        }
         facts
     }
 
     /// Returns the values of [`Priority::NAMES`], exactly.
-    fn fractions(&self, now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
+    fn fractions(&self, now: Time, entry: &Entry, used: Used) -> [Fraction; Priority::NAMES.len()] {
         let request = &entry.request;
-        let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());
+        let integer = |amount: u64| ratio(amount, 1);
+        let part = |amount, of| if self.uses_usage { ratio(amount, of) } else { Fraction::ZERO };
         let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
         [
             seconds(now - request.submit),
@@ -163,6 +185,8 @@ impl Priority {
             known(request.user),
             known(request.queue),
             Fraction::from(i64::from(self.bypassed(entry))),
+            part(used.parts.into(), Usage::PARTS),
+            part(used.seconds, HOUR),
         ]
     }
 }
@@ -180,7 +204,16 @@ pub(super) fn constant_facts(entry: &Entry) -> [f64; Priority::NAMES.len()] {
         known(request.user),
         known(request.queue),
         0.0,
+        0.0,
+        0.0,
     ]
+}
+
+/// The seconds of an hour.
+const HOUR: u32 = 3600;
+
+fn ratio(amount: u64, of: u32) -> Fraction {
+    Fraction::new(amount.into(), of.into()).unwrap_or(0.into())
 }
 
 fn seconds(span: Span) -> Fraction {
@@ -205,7 +238,7 @@ mod tests {
             let theirs = Formula::parse(preset.formula, &NAMES).unwrap();
             assert_eq!(priority.formula().to_string(), theirs.to_string());
         }
-        assert!(NAMES.iter().zip(Priority::NAMES).all(|(theirs, (ours, _))| *theirs == ours));
+        assert!(NAMES.iter().all(|theirs| Priority::NAMES.iter().any(|(ours, _)| ours == theirs)));
     }
 
     #[test]
@@ -217,15 +250,17 @@ mod tests {
             ..Request::new(1, Time::from_ticks(2_500_000), Span::from_ticks(90_000_000), demand)
         };
         let now = Time::from_ticks(12_750_000);
-        let order = Priority::largest("wait").unwrap();
+        let order = Priority::largest("wait + usage").unwrap();
         assert_eq!(
-            order.facts(now, &Entry::waiting(known, 0)).map(f64::to_bits),
-            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0].map(f64::to_bits)
+            order
+                .facts(now, &Entry::waiting(known, 0), Used { parts: 250_000_000, seconds: 1800 })
+                .map(f64::to_bits),
+            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0, 0.25, 0.5].map(f64::to_bits)
         );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
         assert_eq!(
-            order.facts(now, &Entry::waiting(unknown, 0)).map(f64::to_bits),
-            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0].map(f64::to_bits)
+            order.facts(now, &Entry::waiting(unknown, 0), Used::default()).map(f64::to_bits),
+            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0, 0.0, 0.0].map(f64::to_bits)
         );
     }
 }
