@@ -6,7 +6,7 @@
 use miserly_core::Time;
 
 use crate::NaiveOrder;
-use crate::order::{arrival, sorted};
+use crate::order::arrival;
 use crate::plan::{Plan, Reservation};
 use crate::world::World;
 
@@ -69,7 +69,7 @@ pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
 /// Gives each reservation in turn the earliest hole, except those that start now.
 fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     let positions = kept.iter().map(|reservation| reservation.position).collect();
-    for position in sorted(positions, &world.ranked, order, world.now) {
+    for position in world.sorted(positions, order) {
         let index = kept.iter().position(|reservation| reservation.position == position);
         let index = index.expect("just listed");
         let old = kept.remove(index);

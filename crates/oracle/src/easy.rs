@@ -3,9 +3,9 @@
 use miserly_core::Time;
 
 use crate::NaiveOrder;
+use crate::fcfs;
 use crate::plan::Plan;
 use crate::world::World;
-use crate::{fcfs, order};
 
 /// Starts heads while they fit, then all jobs that do not delay the remaining head, which is
 /// returned.
@@ -31,7 +31,7 @@ pub(crate) fn pass(
         assert_guard(world, head, queue, [first, shadow]);
     }
     let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
-    for position in order::sorted(behind, &world.ranked, backfill, world.now) {
+    for position in world.sorted(behind, backfill) {
         if !world.fits_now(position) {
             continue;
         }

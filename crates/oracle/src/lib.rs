@@ -22,6 +22,8 @@
 
 mod order;
 
+mod usage;
+
 mod events;
 
 mod world;
@@ -61,7 +63,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use miserly_core::{ActualRuntime, EventOrder, Request, Time};
+use miserly_core::{ActualRuntime, EventOrder, Request, Span, Time};
 
 pub use crate::equipartition::equipartition;
 
@@ -110,6 +112,8 @@ pub enum NaiveOrder {
         value: fn(ExactFacts) -> Ratio,
         /// The increase per second of delay.
         weight: Ratio,
+        /// The decay of usage, if the value depends on it.
+        usage: Option<NaiveDecay>,
     },
 }
 
@@ -123,6 +127,8 @@ pub struct ExactFacts {
     pub memory: Ratio,
     pub user: Ratio,
     pub bypassed: Ratio,
+    pub usage_share: Ratio,
+    pub usage: Ratio,
 }
 
 /// The inputs of the value of a job.
@@ -144,6 +150,15 @@ pub struct NaiveFacts {
     pub user: f64,
     /// The number of jobs that sort behind it and started before it, on hosts. Otherwise 0.
     pub bypassed: f64,
+}
+
+/// The decay of usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NaiveDecay {
+    /// It never decays.
+    Never,
+    /// It halves in this span.
+    HalfLife(Span),
 }
 
 /// Random numbers: the upper 53 bits of a draw. Its number is 2^63, or 2^63 plus the ticks of the

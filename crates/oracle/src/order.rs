@@ -4,20 +4,51 @@ use std::cmp::Ordering;
 
 use miserly_core::{JobNumber, Kind, Request, Time, draw};
 
-use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder, Ratio};
+use crate::usage::{Run, Used};
+use crate::{ExactFacts, NaiveDecay, NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder, Ratio};
 
 /// Returns the positions in `jobs`, sorted as of `now`, without counts of bypasses.
 pub(crate) fn sorted(positions: Vec<usize>, jobs: &[NaiveJob], order: NaiveOrder, now: Time) -> Vec<usize> {
     sorted_counting(positions, jobs, order, now, &vec![0; jobs.len()])
 }
 
+/// Returns the positions in `jobs`, sorted as of `now`, with the usage of these runs.
+pub(crate) fn sorted_by_usage(
+    positions: Vec<usize>,
+    jobs: &[NaiveJob],
+    order: NaiveOrder,
+    now: Time,
+    runs: &[Run],
+) -> Vec<usize> {
+    let NaiveOrder::Exact { usage: Some(decay), .. } = order else {
+        return sorted(positions, jobs, order, now);
+    };
+    let half_life = match decay {
+        NaiveDecay::Never => None,
+        NaiveDecay::HalfLife(half_life) => Some(half_life),
+    };
+    let used: Vec<Used> = jobs.iter().map(|job| Used::of(job.request.user, runs, now, half_life)).collect();
+    sorted_with(positions, jobs, order, now, &vec![0; jobs.len()], &used)
+}
+
 /// Returns the positions, sorted as of `now`. `bypassed` has the number of bypasses of each job.
 pub(crate) fn sorted_counting(
+    positions: Vec<usize>,
+    jobs: &[NaiveJob],
+    order: NaiveOrder,
+    now: Time,
+    bypassed: &[u32],
+) -> Vec<usize> {
+    sorted_with(positions, jobs, order, now, bypassed, &vec![Used::nothing(); jobs.len()])
+}
+
+fn sorted_with(
     mut positions: Vec<usize>,
     jobs: &[NaiveJob],
     order: NaiveOrder,
     now: Time,
     bypassed: &[u32],
+    used: &[Used],
 ) -> Vec<usize> {
     positions.sort_by_key(|&position| arrival(position, jobs));
     let request = |position: usize| &jobs[position].request;
@@ -29,10 +60,11 @@ pub(crate) fn sorted_counting(
                 |position: usize| value(facts(position)) - weight * seconds(request(position).submit.ticks());
             falling(aged(one), aged(other))
         }),
-        NaiveOrder::Exact { value, weight } => positions.sort_by(|&one, &other| {
+        NaiveOrder::Exact { value, weight, .. } => positions.sort_by(|&one, &other| {
             let aged = |position: usize| {
                 let submit = Ratio::new(request(position).submit.ticks().into(), 1_000_000);
-                value(exact_facts(request(position), now, bypassed[position])) - weight * submit
+                value(exact_facts(request(position), now, bypassed[position], used[position]))
+                    - weight * submit
             };
             aged(one).falling(aged(other))
         }),
@@ -72,7 +104,7 @@ fn facts(request: &Request, draws: NaiveDraws, now: Time, bypassed: u32) -> Naiv
     }
 }
 
-fn exact_facts(request: &Request, now: Time, bypassed: u32) -> ExactFacts {
+fn exact_facts(request: &Request, now: Time, bypassed: u32, used: Used) -> ExactFacts {
     let seconds = |ticks: i64| Ratio::new(ticks.into(), 1_000_000);
     ExactFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
@@ -81,6 +113,8 @@ fn exact_facts(request: &Request, now: Time, bypassed: u32) -> ExactFacts {
         memory: Ratio::new(request.demand.get(Kind::Memory).into(), 1),
         user: request.user.map_or(-1, i64::from).into(),
         bypassed: i64::from(bypassed).into(),
+        usage_share: used.share,
+        usage: used.hours,
     }
 }
 

@@ -4,7 +4,8 @@ use miserly_core::{Request, Span, Time};
 
 use crate::NaiveJob;
 use crate::NaiveOrder;
-use crate::order::sorted;
+use crate::order::sorted_by_usage;
+use crate::usage::Run;
 
 /// The machine and its jobs, each identified by its position in `jobs`.
 pub(crate) struct World<'a> {
@@ -54,7 +55,23 @@ impl World<'_> {
 
     /// Returns the waiting jobs in this order.
     pub(crate) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
-        sorted(self.waiting.clone(), &self.ranked, order, self.now)
+        self.sorted(self.waiting.clone(), order)
+    }
+
+    /// Returns these jobs in this order.
+    pub(crate) fn sorted(&self, positions: Vec<usize>, order: NaiveOrder) -> Vec<usize> {
+        sorted_by_usage(positions, &self.ranked, order, self.now, &self.runs())
+    }
+
+    /// Returns all runs so far.
+    fn runs(&self) -> Vec<Run> {
+        let run = |(position, start): (usize, &Option<Time>)| {
+            let job = &self.requested[position];
+            let start = (*start)?;
+            let end = (start + job.runtime.0).min(self.now);
+            Some(Run { user: job.request.user, procs: job.request.procs().get(), start, end })
+        };
+        self.starts.iter().enumerate().filter_map(run).collect()
     }
 
     /// Returns the jobs that hold processors now.

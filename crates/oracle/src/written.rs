@@ -6,8 +6,8 @@ use libm::{log2, log10};
 use miserly_core::Span;
 
 use crate::{
-    ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder,
-    NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
+    ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDecay, NaiveDraws, NaiveFacts, NaiveOnHosts,
+    NaiveOrder, NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
 };
 
 /// The given parameters.
@@ -129,7 +129,7 @@ fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
         ("priority-backfill", Some("2")) => |job| table_3(job) + ratio(2, 1) * job.bypassed,
         _ => return None,
     };
-    Some(NaiveOrder::Exact { value, weight: 0.into() })
+    Some(NaiveOrder::Exact { value, weight: 0.into(), usage: None })
 }
 
 fn xfactor(job: ExactFacts) -> Ratio {
@@ -192,9 +192,22 @@ impl Given<'_> {
         }
         if let Some(value) = exact_value(word) {
             let weight = decimal(self.word("weight").unwrap_or("0"))?;
-            return Some(NaiveOrder::Exact { value, weight });
+            let usage =
+                if word.contains("usage") || word == "fair-share" { Some(self.decay()?) } else { None };
+            return Some(NaiveOrder::Exact { value, weight, usage });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
+    }
+
+    /// Returns the decay of usage. The tests write half-lives in seconds.
+    fn decay(&self) -> Option<NaiveDecay> {
+        const WEEK: i64 = 7 * 86_400;
+        let secs = match self.word("half_life") {
+            Some("none") => return Some(NaiveDecay::Never),
+            Some(text) => text.strip_suffix('s')?.parse().ok()?,
+            None => WEEK,
+        };
+        Span::from_secs(secs).map(NaiveDecay::HalfLife)
     }
 
     fn draws(&self) -> Option<NaiveDraws> {
@@ -260,6 +273,11 @@ fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
         "'procs - wait'" => |job| job.procs - job.wait,
         "'memory / (user + 1) - procs'" => |job| job.memory / (job.user + 1.into()) - job.procs,
         "'2 * bypassed - procs'" => |job| ratio(2, 1) * job.bypassed - job.procs,
+        "fair-share" => |job| job.wait / 604_800.into() - job.usage_share,
+        "'-usage_share'" => |job| -job.usage_share,
+        "'wait / 3 - 2 * usage_share'" => |job| job.wait / 3.into() - ratio(2, 1) * job.usage_share,
+        "'procs * (1 - usage_share)'" => |job| job.procs * (ratio(1, 1) - job.usage_share),
+        "'-usage'" => |job| -job.usage,
         _ => return None,
     })
 }

@@ -20,3 +20,4 @@ mod shadow;
 mod story;
 mod support;
 mod suspension;
+mod usage;

@@ -114,7 +114,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Even
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 38] = [
+pub(crate) const ORDERS: [&str; 44] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
@@ -153,6 +153,12 @@ pub(crate) const ORDERS: [&str; 38] = [
     "order='procs - wait', weight=0.5",
     "order=f1, weight=30",
     "order=unicep, weight=0.01",
+    "order=fair-share",
+    "order=fair-share, half_life=2s, weight=0.003",
+    "order='wait / 3 - 2 * usage_share', half_life=1s",
+    "order='procs * (1 - usage_share)', half_life=5s",
+    "order='wait / 3 - 2 * usage_share', half_life=none",
+    "order='-usage', half_life=none",
 ];
 
 /// Policies that predict runtimes.
@@ -232,9 +238,9 @@ pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// The parts of a written order that count in seconds.
-const IN_SECONDS: [&str; 15] = [
-    "slurm", "predict", "weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2",
-    "=f3", "=f4",
+const IN_SECONDS: [&str; 16] = [
+    "slurm", "predict", "weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "fair", "=f1",
+    "=f2", "=f3", "=f4",
 ];
 
 /// Returns jobs for a policy, with times in ticks, where the handling of overdue jobs matters most.
