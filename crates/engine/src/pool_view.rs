@@ -1,7 +1,7 @@
 //! The free capacity of the pools from now on.
 
-use miserly_api::model::{Pool, Pools, Slice};
-use miserly_core::{Calendar, Entry, Kind, Machine, Resources, Span, State, Time};
+use miserly_api::model::{Pool, Pools, Slice, UserUsage};
+use miserly_core::{Calendar, Entry, Kind, Machine, Resources, Span, State, Time, Usage};
 
 use crate::rounds::limit_end;
 use crate::snapshot::QueueSnapshot;
@@ -24,9 +24,26 @@ impl Snapshot {
                 queue: setup.name.clone(),
                 cpus: setup.pool.most().cpus_count().get(),
                 slices: slices(now, &queue.machine.capacity(), windows, &setup.pool),
+                usage: self.usage(now.ticks, queue),
             }
         };
         Pools { pools: self.queues.iter().zip(&self.setup.queues).map(pool).collect() }
+    }
+}
+
+impl Snapshot {
+    /// Returns the decayed usage of the users of a queue, the largest share first.
+    fn usage(&self, now: Time, queue: &QueueSnapshot) -> Vec<UserUsage> {
+        let usage: Usage = queue.state.state.state().policy.get();
+        let of_user = |uid: u32| UserUsage {
+            user: (self.info.users.0)(uid),
+            uid,
+            share: f64::from(usage.share(Some(uid), now)) / f64::from(Usage::PARTS),
+            cpu_hours: usage.processor_seconds(Some(uid), now) as f64 / 3600.0,
+        };
+        let mut users: Vec<UserUsage> = usage.users().flatten().map(of_user).collect();
+        users.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.uid.cmp(&other.uid)));
+        users
     }
 }
 

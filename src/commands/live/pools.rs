@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use miserly_api::model::{Pool, Slice};
+use miserly_api::model::{Pool, Slice, UserUsage};
+use miserly_report::decimals;
 use miserly_units::memory;
 
-use super::text::{counted, local};
+use super::text::{counted, local, plain, table};
 use super::{client, print_answer};
 use crate::args::AskArgs;
 
@@ -32,7 +33,19 @@ fn draw(pool: &Pool) -> String {
             memory(slice.memory_free)
         )
     };
-    pool.slices.iter().map(line).fold(head, |text, line| text + &line)
+    pool.slices.iter().map(line).fold(head, |text, line| text + &line) + &usage(&pool.usage)
+}
+
+/// Returns a table of the decayed usage, if the order of the queue depends on it.
+fn usage(users: &[UserUsage]) -> String {
+    if users.is_empty() {
+        return String::new();
+    }
+    let row =
+        |user: &UserUsage| vec![plain(&user.user), decimals(user.share, 3), decimals(user.cpu_hours, 2)];
+    let header = ["USER", "USAGE SHARE", "CPU HOURS"];
+    let table = table(&header, &header[1..], users.iter().map(row));
+    table.lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 /// Returns a bar: used processors, free ones, and blanks for processors that the pool does not have

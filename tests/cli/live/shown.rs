@@ -185,7 +185,10 @@ fn pools_as_bars() {
     };
     let pools = json!({"pools": [
         {"queue": "batch", "cpus": 8, "slices": [slice(0, 8, 2), slice(30, 4, 4)]},
-        {"queue": "night", "cpus": 2, "slices": [slice(0, 2, 2)]},
+        {"queue": "night", "cpus": 2, "slices": [slice(0, 2, 2)], "usage": [
+            {"user": "erika", "uid": 1000, "share": 0.75, "cpu_hours": 1200.5},
+            {"user": "max", "uid": 1001, "share": 0.25, "cpu_hours": 400.25},
+        ]},
     ]});
     let daemon = Daemon::new(&[("GET /v1/pools", 200, pools.clone())]);
     let expect = "\
@@ -195,6 +198,9 @@ batch: 8 cpus; # in a window, . free
 
 night: 2 cpus; # in a window, . free
   2026-03-01 09:00:00  ..  2 of 2 free, 1GiB
+  USER   USAGE SHARE  CPU HOURS
+  erika        0.750   1 200.50
+  max          0.250     400.25
 ";
     assert_eq!(daemon.stdout("pools"), expect);
     assert_eq!(parsed(&daemon.stdout("pools --json")), pools);

@@ -326,6 +326,23 @@ pub struct Pool {
     pub cpus: u64,
     /// The free capacity until the last window ends, and for at least one day.
     pub slices: Vec<Slice>,
+    /// The decayed usage of each user, the largest share first. Empty if the order of the queue does not depend on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<UserUsage>,
+}
+
+/// The decayed usage of a user in a queue.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UserUsage {
+    /// The user.
+    pub user: String,
+    /// The user, by number.
+    pub uid: u32,
+    /// The part in the usage of all users: `usage_share` in order formulas.
+    pub share: f64,
+    /// The processor-hours: `usage` in order formulas.
+    pub cpu_hours: f64,
 }
 
 /// The free capacity of a pool from an instant on.

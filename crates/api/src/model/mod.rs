@@ -30,6 +30,7 @@ mod what_if;
 pub use answer::{
     Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Possible, Pressure, PressureOn, Problem,
     ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
+    UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

@@ -9,6 +9,7 @@ mod life;
 mod clock;
 
 mod rollback;
+mod shares;
 
 mod capacity;
 

@@ -16,7 +16,7 @@ const BOB: u32 = 1002;
 const OVERFLOW: u32 = 65_534;
 
 /// Returns a user with an account and the group `users`.
-fn user(uid: u32) -> Caller {
+pub(crate) fn user(uid: u32) -> Caller {
     let groups = vec![Group { number: 100, name: Some("users".into()) }];
     Caller { account: Some(Arc::new(Account { name: format!("user{uid}"), groups })), ..Caller::new(uid) }
 }
