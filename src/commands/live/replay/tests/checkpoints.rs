@@ -67,6 +67,11 @@ fn each_checkpoint_is_a_beginning_under_easy() {
 }
 
 #[test]
+fn each_checkpoint_is_a_beginning_under_an_order_by_usage() {
+    each_checkpoint_is_a_beginning("easy(order=fair-share, half_life=2d)", false);
+}
+
+#[test]
 fn each_checkpoint_is_a_beginning_under_gang_scheduling() {
     each_checkpoint_is_a_beginning("gang(quantum=1m)", false);
 }

@@ -4,15 +4,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Problem, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedFilter,
-    Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue, Requester, Setup,
-    SlotSchedule,
+    Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
+    EndedFilter, Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue, Requester,
+    Setup, SlotSchedule,
 };
 use miserly_test_support::Draws;
 
@@ -184,7 +185,8 @@ impl Life {
         absence: &Absence,
     ) -> (Engine<Told, Memory>, Receiver<(Attempt, Action)>) {
         let (sender, told) = channel();
-        let (info, now) = (DaemonInfo::default(), moment(now));
+        let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
+        let now = moment(now);
         let mut engine = Engine::open(setup.clone(), info, journal.clone(), Told(sender), now).unwrap();
         engine.begin(now, absence).unwrap();
         (engine, told)
@@ -218,13 +220,21 @@ impl Life {
             restartable: self.draws.below(2) == 0,
             ..Submission::default()
         };
-        self.ask(DaemonRequest::Submit(submission));
+        // Three users in turn, of whom the first is root.
+        let user = u32::try_from(self.jobs % 3).unwrap();
+        self.ask_as(user, DaemonRequest::Submit(submission));
     }
 
     fn ask(&mut self, request: DaemonRequest) {
+        self.ask_as(0, request);
+    }
+
+    fn ask_as(&mut self, uid: u32, request: DaemonRequest) {
         self.now += 1000;
         let requester = Box::new(Nobody);
-        let input = Input::Request { caller: Caller::new(0), request: Box::new(request), requester };
+        let account = Some(Arc::new(Account { name: format!("user{uid}"), groups: vec![] }));
+        let caller = Caller { account, ..Caller::new(uid) };
+        let input = Input::Request { caller, request: Box::new(request), requester };
         self.batch(vec![input]);
     }
 
