@@ -49,6 +49,38 @@ fn check(log: &str, options: &str, jobs: u64, sequential: &str, batch: &str) {
     }
 }
 
+/// The mean waits of the heaviest users, which have half of the work together, and of all others.
+fn waits_by_usage(log: &str, policy: &str) -> Option<[String; 2]> {
+    let log = Traces::find().and_then(|traces| traces.log(log))?;
+    let run = Lab::new().document(&format!("simulate {} -p {policy} --by user --json", log.display()));
+    let mut users = run["by"]["user"].as_array().expect("users").clone();
+    let of = |user: &Value, at: &str| user.pointer(at).and_then(Value::as_f64).expect("a number");
+    users.sort_by(|one, other| of(other, "/work").total_cmp(&of(one, "/work")));
+    let half = users.iter().map(|user| of(user, "/work")).sum::<f64>() / 2.0;
+    let mut before = 0.0;
+    let mut sums = [(0.0, 0.0); 2];
+    for user in &users {
+        let (jobs, waits) = &mut sums[usize::from(before >= half)];
+        *jobs += of(user, "/jobs");
+        *waits += of(user, "/jobs") * of(user, "/metrics/wait/mean");
+        before += of(user, "/work");
+    }
+    Some(sums.map(|(jobs, waits)| format!("{:.0}", waits / jobs)))
+}
+
+#[test]
+fn light_users_wait_less_by_fair_share() {
+    for (log, policy, expect) in [
+        ("KTH-SP2-1996-2", "easy", ["15705", "5579"]),
+        ("KTH-SP2-1996-2", "easy(order=fair-share)", ["19743", "3496"]),
+        ("CTC-SP2-1996-3.1-cln", "easy", ["34565", "11893"]),
+        ("CTC-SP2-1996-3.1-cln", "easy(order=fair-share)", ["41614", "9334"]),
+    ] {
+        let Some(waits) = waits_by_usage(log, policy) else { return };
+        assert_eq!(waits, expect, "{log} {policy}");
+    }
+}
+
 #[test]
 fn kth_as_published() {
     check("KTH-SP2-1996-2", "", 28_481, "6836.87", "6834.59");
