@@ -137,6 +137,7 @@ fn a_folder_that_vanished_fails_the_job_and_says_so() {
         }
     };
     fails(&Submission { directory: gone.clone(), ..sh("true", 5.0) }, Failure::Directory);
+    fails(&Submission { input: Some(gone.join("in")), ..sh("true", 5.0) }, Failure::Input);
     fails(&Submission { output: Some(gone.join("out")), ..sh("true", 5.0) }, Failure::Output);
     let command = vec![gone.join("program").to_string_lossy().into_owned()];
     fails(&Submission { command, ..sh("", 5.0) }, Failure::Program);

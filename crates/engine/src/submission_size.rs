@@ -42,6 +42,7 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
         ("queue", length(&submission.queue), NAME, "bytes"),
         ("request_id", length(&submission.request_id), NAME, "bytes"),
         ("directory", path(&submission.directory), PATH, "bytes"),
+        ("input", optional(&submission.input), PATH, "bytes"),
         ("output", optional(&submission.output), PATH, "bytes"),
         ("error", optional(&submission.error), PATH, "bytes"),
         ("script", length(&submission.script), SCRIPT, "bytes"),

@@ -99,6 +99,7 @@ impl LaunchRequest {
             script: submission.script.clone(),
             cwd: submission.directory.clone(),
             env: self.environment(&name, socket),
+            stdin: names.input(submission),
             stdout: file(names.output(submission)),
             stderr: submission.error.is_some().then(|| file(names.error(submission))),
             umask: submission.umask,

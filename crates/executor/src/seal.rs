@@ -53,7 +53,7 @@ pub enum SealProblem {
     Wrong,
 }
 
-/// The sealed part of a submission: the command with its surroundings, and the files that it writes.
+/// The sealed part of a submission: the command with its surroundings, and the files that it reads and writes.
 #[derive(Serialize)]
 struct Sealed<'a> {
     command: &'a [String],
@@ -62,6 +62,9 @@ struct Sealed<'a> {
     directory: &'a Path,
     environment: &'a BTreeMap<String, String>,
     environment_bytes: &'a [RawVariable],
+    /// Left out where there is none, so that the seals of earlier versions stay valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Path>,
     output: Option<&'a Path>,
     error: Option<&'a Path>,
     umask: u32,
@@ -163,6 +166,7 @@ impl Key {
             directory: &submission.directory,
             environment: &submission.environment,
             environment_bytes: &submission.environment_bytes,
+            input: submission.input.as_deref(),
             output: submission.output.as_deref(),
             error: submission.error.as_deref(),
             umask: submission.umask,
@@ -230,7 +234,7 @@ mod tests {
         let longer = Submission { time: 7.0, cpus: 2, ..submission() };
         assert!(key.verified(Some(&text), &longer).is_ok());
         let raw = |name: &[u8]| vec![RawVariable { name: name.to_vec(), value: vec![255] }];
-        let changes: [&dyn Fn(&mut Submission); 13] = [
+        let changes: [&dyn Fn(&mut Submission); 14] = [
             &|job| job.command[1] = "clean".into(),
             &|job| job.command = vec!["make all".into()],
             &|job| job.command = vec!["make".into()],
@@ -240,6 +244,7 @@ mod tests {
             &|job| drop(job.environment.insert("PATH".into(), "/tmp".into())),
             &|job| drop(job.environment.insert("LD_PRELOAD".into(), "/tmp/x".into())),
             &|job| job.environment_bytes = raw(b"A"),
+            &|job| job.input = Some("/home/ann/secret".into()),
             &|job| job.output = Some("/home/ann/.profile".into()),
             &|job| job.error = Some("/home/ann/.profile".into()),
             &|job| job.umask = 0,

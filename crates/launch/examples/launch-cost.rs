@@ -115,6 +115,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         script: None,
         cwd: "/".into(),
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        stdin: None,
         stdout: OutputFile { path: "/dev/null".into(), append: true },
         stderr: None,
         umask: 0o022,

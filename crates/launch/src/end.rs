@@ -99,6 +99,15 @@ pub enum StartFailure {
         /// Error of the kernel.
         error: String,
     },
+    /// The input file cannot be opened.
+    #[error("cannot open {} for input: {error}", path.display())]
+    InputFile {
+        /// The file.
+        #[serde(with = "lossless")]
+        path: PathBuf,
+        /// Error of the kernel.
+        error: String,
+    },
     /// An output file cannot be opened.
     #[error("cannot open {} for output: {error}", path.display())]
     OutputFile {

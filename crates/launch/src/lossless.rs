@@ -69,6 +69,18 @@ impl<T: Lossless> Lossless for Vec<T> {
     }
 }
 
+impl<T: Lossless> Lossless for Option<T> {
+    type Encoded = Option<T::Encoded>;
+
+    fn encode(&self) -> Self::Encoded {
+        self.as_ref().map(T::encode)
+    }
+
+    fn decode(encoded: Self::Encoded) -> Option<T> {
+        encoded.map(T::decode)
+    }
+}
+
 impl<T: Lossless, U: Lossless> Lossless for (T, U) {
     type Encoded = (T::Encoded, U::Encoded);
 

@@ -34,7 +34,10 @@ pub struct AttemptSpec {
     /// Complete environment of the command.
     #[serde(with = "lossless")]
     pub env: Vec<(OsString, OsString)>,
-    /// Standard output. Standard input is empty.
+    /// File of standard input, relative to the job's working directory. `None` is an empty input.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "lossless")]
+    pub stdin: Option<PathBuf>,
+    /// Standard output.
     pub stdout: OutputFile,
     /// Standard error. `None` shares the file of standard output and keeps the order of writes.
     pub stderr: Option<OutputFile>,
@@ -268,6 +271,7 @@ impl AttemptSpec {
             has_script: self.script.is_some(),
             cwd: &self.cwd,
             env: self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect(),
+            input: self.stdin.as_deref(),
             outputs: outputs.into_iter().flatten().map(|output| output.path.as_path()).collect(),
             umask: self.umask,
         }
@@ -286,6 +290,8 @@ pub struct CommandSpec<'a> {
     pub cwd: &'a Path,
     /// See [`AttemptSpec::env`].
     pub env: Vec<(&'a OsStr, &'a OsStr)>,
+    /// Input file.
+    pub input: Option<&'a Path>,
     /// Output files.
     pub outputs: Vec<&'a Path>,
     /// See [`AttemptSpec::umask`].
@@ -319,9 +325,10 @@ impl CommandSpec<'_> {
         let arguments = self.argv.iter().map(|text| ("the argument", *text));
         let values = self.env.iter().flat_map(|(name, value)| [*name, *value]);
         let values = values.map(|text| ("in the environment,", text));
+        let input = self.input.into_iter().map(|path| ("the input file", path.as_os_str()));
         let outputs = self.outputs.iter().map(|path| ("the output file", path.as_os_str()));
         let folder = [("the working directory", self.cwd.as_os_str())];
-        let mut all = arguments.chain(values).chain(outputs).chain(folder);
+        let mut all = arguments.chain(values).chain(input).chain(outputs).chain(folder);
         match all.find(|(_, text)| text.as_bytes().contains(&0)) {
             Some((what, text)) => Err(SpecError::ZeroByte { what, text: text.to_owned() }),
             None => Ok(()),

@@ -143,6 +143,10 @@ pub(crate) struct OptionArgs {
     #[arg(long, visible_short_alias = 'H')]
     pub(crate) hold: bool,
 
+    /// The file of the standard input, with the % codes of --output [default: the input is empty]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
     /// The output file; %j is the job number, %A the array number, %a the array index, %x the job name
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -197,6 +201,7 @@ impl OptionArgs {
             signal: self.signal,
             no_opportunistic: flag(self.no_opportunistic),
             hold: flag(self.hold),
+            input: self.input.clone(),
             output: self.output.clone(),
             error: self.error.clone(),
             directory: self.directory.clone(),

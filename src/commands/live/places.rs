@@ -17,9 +17,19 @@ pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
         return Ok(());
     }
     ensure!(job.directory.is_dir(), "--directory {}: the folder does not exist", job.directory.display());
+    check_input(job)?;
     check_output(job, "--output", job.output.as_deref())?;
     check_output(job, "--error", job.error.as_deref())?;
     check_program(job)
+}
+
+/// Checks the input file. One with a pattern in its name is unknown until the start.
+fn check_input(job: &Submission) -> anyhow::Result<()> {
+    let Some(input) = job.input.as_deref() else { return Ok(()) };
+    let is_known = !input.as_os_str().as_encoded_bytes().contains(&b'%');
+    let there = !is_known || job.directory.join(input).exists();
+    ensure!(there, "--input {}: the file does not exist; create it first", input.display());
+    Ok(())
 }
 
 /// Checks the folder of an output file. The file is created at the start of the job, but its folder

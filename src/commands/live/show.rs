@@ -328,6 +328,7 @@ const fn killed_by_text(by: KilledBy) -> &'static str {
 const fn failure(why: Failure) -> &'static str {
     match why {
         Failure::Directory => "its working folder does not exist",
+        Failure::Input => "its input file cannot be opened",
         Failure::Output => "its output cannot be opened",
         Failure::Program => "the program does not exist or is not executable",
         Failure::Refused => "the policy of its queue rejects it",

@@ -130,6 +130,7 @@ fn build(
         signal: options.signal,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
+        input: options.input.map(|path| utf8(path, "--input")).transpose()?,
         output: options.output.map(|path| utf8(path, "--output")).transpose()?,
         error: options.error.map(|path| utf8(path, "--error")).transpose()?,
         umask: umask(),

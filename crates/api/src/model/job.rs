@@ -359,6 +359,8 @@ pub enum KilledBy {
 pub enum Failure {
     /// The working directory does not exist.
     Directory,
+    /// The input file cannot be opened.
+    Input,
     /// The output file cannot be opened.
     Output,
     /// The program does not exist or cannot be executed.

@@ -1,10 +1,10 @@
-//! The output files of a job.
+//! The input and output files of a job.
 
 use std::path::{Path, PathBuf};
 
 use super::Submission;
 
-/// The names of a job that its output files can contain.
+/// The names of a job that its files can contain.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputNames<'a> {
     /// The number of the job.
@@ -26,6 +26,11 @@ impl OutputNames<'_> {
     pub fn error(&self, submission: &Submission) -> PathBuf {
         let pattern = submission.error.as_deref();
         pattern.map_or_else(|| self.output(submission), |pattern| self.place(submission, pattern))
+    }
+
+    /// Returns the file of the standard input, if there is one.
+    pub fn input(&self, submission: &Submission) -> Option<PathBuf> {
+        submission.input.as_deref().map(|pattern| self.place(submission, pattern))
     }
 
     fn place(&self, submission: &Submission, pattern: &Path) -> PathBuf {

@@ -81,6 +81,10 @@ pub struct Submission {
     /// Whether it is held until it is released.
     #[serde(default)]
     pub hold: bool,
+    /// The file of the standard input, with the placeholders of `output`; by default there is none, and the input is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub input: Option<PathBuf>,
     /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the
     /// index, `%x` the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

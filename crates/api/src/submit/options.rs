@@ -27,6 +27,7 @@ pub(super) enum Subject {
     NotRestartable,
     NoOpportunistic,
     Hold,
+    Input,
     Output,
     Error,
     Directory,
@@ -56,6 +57,7 @@ pub(super) const OWN: &[Row] = &[
     ("mail-to", None, Subject::MailTo),
     ("no-opportunistic", None, Subject::NoOpportunistic),
     ("hold", None, Subject::Hold),
+    ("input", Some('i'), Subject::Input),
     ("output", Some('o'), Subject::Output),
     ("error", Some('e'), Subject::Error),
     ("directory", Some('d'), Subject::Directory),
@@ -84,6 +86,7 @@ pub(super) const SLURM: &[Row] = &[
     ("mail-type", None, Subject::Mail),
     ("mail-user", None, Subject::MailTo),
     ("hold", Some('H'), Subject::Hold),
+    ("input", Some('i'), Subject::Input),
     ("output", Some('o'), Subject::Output),
     ("error", Some('e'), Subject::Error),
     ("chdir", Some('D'), Subject::Directory),
@@ -102,7 +105,6 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&["-W"], "--wait"),
     (&["--gres"], "--gpus, the number of GPUs"),
     (&["--ntasks-per-node", "--tasks-per-node"], "--cpus, the processors of the whole job"),
-    (&["-i", "--input"], "a redirection of the standard input in the script"),
     (
         &[
             "-A",

@@ -59,6 +59,7 @@ impl OptionCollector {
             Subject::NotRestartable => options.restartable = Some(false),
             Subject::NoOpportunistic => options.no_opportunistic = Some(true),
             Subject::Hold => options.hold = Some(true),
+            Subject::Input => options.input = Some(value.into()),
             Subject::Output => options.output = Some(value.into()),
             Subject::Error => options.error = Some(value.into()),
             Subject::Directory => options.directory = Some(value.into()),

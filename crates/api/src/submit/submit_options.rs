@@ -47,6 +47,8 @@ pub struct SubmitOptions {
     pub no_opportunistic: Option<bool>,
     /// Whether it is held until it is released.
     pub hold: Option<bool>,
+    /// The file of the standard input.
+    pub input: Option<PathBuf>,
     /// The file of the standard output.
     pub output: Option<PathBuf>,
     /// The file of the standard error.
@@ -100,6 +102,7 @@ impl SubmitOptions {
             signal: self.signal.or(other.signal),
             no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
             hold: self.hold.or(other.hold),
+            input: self.input.or(other.input),
             output: self.output.or(other.output),
             error: self.error.or(other.error),
             directory: self.directory.or(other.directory),

@@ -108,6 +108,7 @@ fn is_permitted(stream: &UnixStream) -> bool {
 /// What the command needs and may not be available: its script and its output files.
 struct Prepared {
     program: PathBuf,
+    stdin: Stdio,
     stdout: File,
     stderr: File,
     /// Variables of the user's session. Those of the submission precede them.
@@ -130,6 +131,7 @@ impl Prepared {
             let text = format!("{error}{hint}");
             short_or(&error, StartFailure::WorkingDirectory { path: spec.cwd.clone(), error: text })
         })?;
+        let stdin = spec.stdin.as_deref().map_or_else(|| Ok(Stdio::null()), open_input)?;
         let stdout = open(folder, &spec.stdout)?;
         let stderr = match &spec.stderr {
             Some(output) => open(folder, output)?,
@@ -137,7 +139,7 @@ impl Prepared {
                 .try_clone()
                 .map_err(|error| short_or(&error, StartFailure::setup("its outputs", &error)))?,
         };
-        Ok(Prepared { program, stdout, stderr, variables })
+        Ok(Prepared { program, stdin, stdout, stderr, variables })
     }
 
     /// Executes the command. Returns the reason of a failure.
@@ -152,7 +154,7 @@ impl Prepared {
         command.envs(spec.env.iter().map(|(name, value)| (name, value)));
         // By it a daemon finds the processes that left the session of a job without a shim.
         command.env(MARK, folder.path());
-        let error = command.stdin(Stdio::null()).stdout(self.stdout).stderr(self.stderr).exec();
+        let error = command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr).exec();
         StartFailure::Program { path: self.program, error: error.to_string() }
     }
 
@@ -166,6 +168,14 @@ impl Prepared {
             .map_err(|error| StartFailure::setup("its memory limit", &error))?;
         limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))
     }
+}
+
+/// Opens the input file, with the rights of the job's user.
+fn open_input(path: &Path) -> Result<Stdio, SetupFailure> {
+    File::open(path).map(Stdio::from).map_err(|error| {
+        let failure = StartFailure::InputFile { path: path.to_owned(), error: error.to_string() };
+        short_or(&error, failure)
+    })
 }
 
 /// Opens an output file. Its content stays until the command is permitted.

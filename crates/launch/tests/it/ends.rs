@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use miserly_launch::{Exit, LaunchError, OutputFile, ShimRefusal, SpecError, StartFailure, launch};
 
-use crate::support::{Test, exe};
+use crate::support::{Test, exe, output};
 
 #[test]
 fn an_exit_code_is_recorded() {
@@ -48,6 +48,22 @@ fn a_directory_that_has_vanished_fails() {
     assert!(
         matches!(fails(&test), StartFailure::WorkingDirectory { path, .. } if path == Path::new("/no/such/folder"))
     );
+}
+
+#[test]
+fn an_input_file_is_read_to_its_end() {
+    let mut test = Test::new("cat; echo end");
+    fs::write(test.folder.path().join("in"), "text\n").unwrap();
+    test.spec.stdin = Some("in".into());
+    assert_eq!(output(&test), "text\nend\n");
+}
+
+#[test]
+fn an_input_file_that_is_missing_fails() {
+    let mut test = Test::new("echo it runs >ran");
+    test.spec.stdin = Some("gone/in".into());
+    assert!(matches!(fails(&test), StartFailure::InputFile { path, .. } if path == Path::new("gone/in")));
+    assert!(!test.folder.path().join("ran").exists());
 }
 
 #[test]

@@ -86,6 +86,7 @@ impl Test {
             script: None,
             cwd: folder.path().to_owned(),
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            stdin: None,
             stdout: OutputFile { path: "out".into(), append: false },
             stderr: None,
             umask: 0o022,

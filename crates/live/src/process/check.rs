@@ -21,6 +21,7 @@ pub(crate) fn check(submission: &Submission, name: &str) -> Result<(), Problem> 
         cwd: &submission.directory,
         // The environment contains the job's name.
         env: variables.chain(raw).chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(name))]).collect(),
+        input: submission.input.as_deref(),
         outputs: [&submission.output, &submission.error]
             .into_iter()
             .flatten()
@@ -36,6 +37,7 @@ fn field(error: &SpecError) -> &'static str {
     match error {
         SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
         SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
+        SpecError::ZeroByte { what: "the input file", .. } => "input",
         SpecError::ZeroByte { what: "the output file", .. } => "output",
         SpecError::Umask(_) => "umask",
         _ => "command",
@@ -78,6 +80,7 @@ mod tests {
         let raw = RawVariable { name: b"A=".to_vec(), value: vec![0xff] };
         rejected(&Submission { environment_bytes: vec![raw], ..submission() }, "true", "environment");
         rejected(&Submission { output: Some("a\0".into()), ..submission() }, "true", "output");
+        rejected(&Submission { input: Some("a\0".into()), ..submission() }, "true", "input");
         rejected(&Submission { error: Some("a\0".into()), ..submission() }, "true", "output");
     }
 }

@@ -136,6 +136,7 @@ fn ended_before_it_began(attempt: Attempt, cause: Option<EndCause>) -> bool {
 fn failure(failure: &StartFailure) -> model::Failure {
     match failure {
         StartFailure::WorkingDirectory { .. } => model::Failure::Directory,
+        StartFailure::InputFile { .. } => model::Failure::Input,
         StartFailure::OutputFile { .. } => model::Failure::Output,
         StartFailure::Program { .. } => model::Failure::Program,
         _ => model::Failure::System,

@@ -26,7 +26,7 @@ fn own_directives() {
         #MISERLY -t1h30m --queue night --after 3,4 --restartable --retry 3:75   # why not\n\
         \n\
         #MISERLY --begin 2026-03-01T20:00:00Z --deadline=tomorrow --array 0-9:3 --no-opportunistic --hold -G 2 --signal B:USR1@90\n\
-        #MISERLY -o out/%j -e err -d /tmp --export ALL,A=1\n\
+        #MISERLY -i in/%a -o out/%j -e err -d /tmp --export ALL,A=1\n\
         echo\n\
         #MISERLY --cpus 5\n";
     let expect = SubmitOptions {
@@ -48,6 +48,7 @@ fn own_directives() {
         array: Some(Array::range(0, 9, 3)),
         no_opportunistic: Some(true),
         hold: Some(true),
+        input: Some("in/%a".into()),
         output: Some("out/%j".into()),
         error: Some("err".into()),
         directory: Some("/tmp".into()),
@@ -63,7 +64,7 @@ fn directives_of_slurm() {
         #SBATCH --ntasks=4 --cpus-per-task=2 --nodes=1\n\
         #SBATCH --mem-per-cpu=500 --time=90 -p long\n\
         #SBATCH -o slurm-%j.out --dependency=afterany:7:8 --requeue -H --array=1-3\n\
-        #SBATCH -D /scratch --export=NONE --begin=now+1hour\n";
+        #SBATCH -D /scratch --input=in.txt --export=NONE --begin=now+1hour\n";
     let expect = SubmitOptions {
         name: Some("count".to_owned()),
         cpus: Some(8),
@@ -71,6 +72,7 @@ fn directives_of_slurm() {
         memory: Some(Memory::PerCpu(500 << 20)),
         time: Some(5_400),
         queue: Some("long".to_owned()),
+        input: Some("in.txt".into()),
         output: Some("slurm-%j.out".into()),
         after: after("7,8").ok(),
         restartable: Some(true),
