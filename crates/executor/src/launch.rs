@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_cgroup::online_cpus;
-use miserly_launch::{AttemptSpec, BootTime, EarlySignal, OutputFile, ResourceLimits, RunMode};
+use miserly_launch::{AttemptSpec, BootTime, EarlySignal, Interaction, OutputFile, ResourceLimits, RunMode};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttemptId, JobGroups};
@@ -100,6 +100,7 @@ impl LaunchRequest {
             cwd: submission.directory.clone(),
             env: self.environment(&name, socket),
             stdin: names.input(submission),
+            interaction: submission.interaction.map(interaction),
             stdout: file(names.output(submission)),
             stderr: submission.error.is_some().then(|| file(names.error(submission))),
             umask: submission.umask,
@@ -164,6 +165,13 @@ impl LaunchRequest {
             raw.map(|raw| (OsString::from_vec(raw.name.clone()), OsString::from_vec(raw.value.clone())));
         // Of two variables of the same name the later one counts.
         raw.chain(environment.into_iter().map(|(name, value)| (name.into(), value.into()))).collect()
+    }
+}
+
+fn interaction(of_submission: model::Interaction) -> Interaction {
+    match of_submission {
+        model::Interaction::Stdin => Interaction::Stdin,
+        model::Interaction::Terminal { rows, columns } => Interaction::Terminal { rows, columns },
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
-use miserly_api::model::{RawVariable, Submission};
+use miserly_api::model::{Interaction, RawVariable, Submission};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -65,6 +65,8 @@ struct Sealed<'a> {
     /// Left out where there is none, so that the seals of earlier versions stay valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction: Option<Interaction>,
     output: Option<&'a Path>,
     error: Option<&'a Path>,
     umask: u32,
@@ -167,6 +169,7 @@ impl Key {
             environment: &submission.environment,
             environment_bytes: &submission.environment_bytes,
             input: submission.input.as_deref(),
+            interaction: submission.interaction,
             output: submission.output.as_deref(),
             error: submission.error.as_deref(),
             umask: submission.umask,
@@ -234,7 +237,7 @@ mod tests {
         let longer = Submission { time: 7.0, cpus: 2, ..submission() };
         assert!(key.verified(Some(&text), &longer).is_ok());
         let raw = |name: &[u8]| vec![RawVariable { name: name.to_vec(), value: vec![255] }];
-        let changes: [&dyn Fn(&mut Submission); 14] = [
+        let changes: [&dyn Fn(&mut Submission); 15] = [
             &|job| job.command[1] = "clean".into(),
             &|job| job.command = vec!["make all".into()],
             &|job| job.command = vec!["make".into()],
@@ -245,6 +248,7 @@ mod tests {
             &|job| drop(job.environment.insert("LD_PRELOAD".into(), "/tmp/x".into())),
             &|job| job.environment_bytes = raw(b"A"),
             &|job| job.input = Some("/home/ann/secret".into()),
+            &|job| job.interaction = Some(Interaction::Stdin),
             &|job| job.output = Some("/home/ann/.profile".into()),
             &|job| job.error = Some("/home/ann/.profile".into()),
             &|job| job.umask = 0,

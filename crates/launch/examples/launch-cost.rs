@@ -116,6 +116,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         cwd: "/".into(),
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
         stdin: None,
+        interaction: None,
         stdout: OutputFile { path: "/dev/null".into(), append: true },
         stderr: None,
         umask: 0o022,

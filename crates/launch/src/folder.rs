@@ -6,6 +6,7 @@
 //! | `void` | the specification, renamed under the lock | never ran and never will |
 //! | `lock` | locked by the shim as long as it lives | the shim exists |
 //! | `shim.json` | by the shim once it is reachable at `ctl` | identity of the shim |
+//! | `relay` | by the program that becomes the command | socket of the relay of an interactive job |
 //! | `started.json` | by the shim, durable, before the command may run | the command may have run |
 //! | `end.json` | by the shim, durable, when no process is left | how the attempt ended |
 //!
@@ -21,7 +22,7 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -44,6 +45,7 @@ pub(crate) const LOG: &str = "shim.log";
 pub(crate) const SCRIPT: &str = "script";
 const LOCK: &str = "lock";
 const CTL: &str = "ctl";
+const RELAY: &str = "relay";
 /// Preallocated files into which the start and the end are written.
 const START_TEMPORARY: &str = "started.preallocated";
 const END_TEMPORARY: &str = "end.preallocated";
@@ -274,24 +276,43 @@ impl Folder {
 
     /// Listens for daemons at the socket.
     pub(crate) fn listen(&self) -> io::Result<UnixListener> {
-        let listener = UnixListener::bind(self.ctl())?;
-        if self.group_reads {
-            fs::set_permissions(self.ctl(), Permissions::from_mode(GROUP_SOCKET))?;
-        }
+        let listener = UnixListener::bind(self.socket(CTL))?;
+        self.open_socket_to_group(CTL)?;
         Ok(listener)
+    }
+
+    /// Returns the socket of the relay.
+    pub(crate) fn relay_socket(&self) -> io::Result<OwnedFd> {
+        let socket = UnixDatagram::bind(self.socket(RELAY))?;
+        self.open_socket_to_group(RELAY)?;
+        Ok(socket.into())
+    }
+
+    /// Connects to the socket of the relay.
+    pub(crate) fn connect_relay(&self) -> io::Result<OwnedFd> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(self.socket(RELAY))?;
+        Ok(socket.into())
+    }
+
+    fn open_socket_to_group(&self, name: &str) -> io::Result<()> {
+        if self.group_reads {
+            fs::set_permissions(self.socket(name), Permissions::from_mode(GROUP_SOCKET))?;
+        }
+        Ok(())
     }
 
     /// Connects to the shim. Does not wait if too many others do.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        connect(&socket, &SocketAddrUnix::new(self.ctl())?)?;
+        connect(&socket, &SocketAddrUnix::new(self.socket(CTL))?)?;
         Ok(UnixStream::from(socket))
     }
 
-    /// Returns a path of the socket that never exceeds the 108 bytes of an address.
-    fn ctl(&self) -> PathBuf {
-        format!("/proc/self/fd/{}/{CTL}", self.fd.as_raw_fd()).into()
+    /// Returns a path of a socket that never exceeds the 108 bytes of an address.
+    fn socket(&self, name: &str) -> PathBuf {
+        format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()).into()
     }
 
     /// Opens the log of the shim, for errors that it cannot send to a daemon.
@@ -366,11 +387,11 @@ mod tests {
             folder.write(SPEC, &1).unwrap();
             folder.write_end(&2).unwrap();
             drop(folder.lock().unwrap());
-            let _listener = folder.listen().unwrap();
+            let _listener = (folder.listen().unwrap(), folder.relay_socket().unwrap());
             assert_eq!(mode(folder.path()), folder_mode);
             assert_eq!([SPEC, END, LOCK].map(|name| mode(&folder.file(name))), [record, record, 0o600]);
             if let Some(socket) = socket {
-                assert_eq!(mode(&folder.file(CTL)), socket);
+                assert_eq!([CTL, RELAY].map(|name| mode(&folder.file(name))), [socket; 2]);
             }
         }
     }

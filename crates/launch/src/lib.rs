@@ -34,6 +34,8 @@
 
 pub mod fault;
 
+pub mod frame;
+
 mod time;
 
 mod spec;
@@ -57,6 +59,8 @@ pub mod shim;
 mod error;
 
 mod folder;
+
+mod relay_socket;
 
 mod identity;
 
@@ -86,12 +90,13 @@ pub use launch::launch;
 pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+pub use relay_socket::RelaySocket;
 pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
 pub use shortage::LaunchStep;
 pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, JobUser, OutputFile, PrivateFolders, ReservedWindow,
-    ResourceLimits, RunMode, SpecError,
+    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, Interaction, JobUser, OutputFile, PrivateFolders,
+    ReservedWindow, ResourceLimits, RunMode, SpecError,
 };
 pub use sys::pam::Pam;
 pub use time::BootTime;

@@ -37,6 +37,9 @@ pub struct AttemptSpec {
     /// File of standard input, relative to the job's working directory. `None` is an empty input.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "lossless")]
     pub stdin: Option<PathBuf>,
+    /// How clients reach the processes while they run. `None` is no way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<Interaction>,
     /// Standard output.
     pub stdout: OutputFile,
     /// Standard error. `None` shares the file of standard output and keeps the order of writes.
@@ -81,6 +84,21 @@ pub struct EarlySignal {
     pub main_only: bool,
     /// Time from the signal to the end of the window.
     pub before: Duration,
+}
+
+/// How clients reach the processes of a job while they run, through the relay of the attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interaction {
+    /// By the standard input, unless that is a file, and by signals.
+    Stdin,
+    /// By a terminal, which is standard input, output and error. Its output is also in the file of standard output.
+    Terminal {
+        /// Lines; 0 if they are unknown.
+        rows: u16,
+        /// Characters of a line; 0 if they are unknown.
+        columns: u16,
+    },
 }
 
 /// The user of a command.

@@ -27,6 +27,7 @@ use crate::engine_handle::{EngineHandle, Sealer};
 use crate::events::Events;
 use crate::forecasts::ForecastThread;
 use crate::hotplug::Hotplug;
+use crate::job_access::JobAccess;
 use crate::launcher_parts::LauncherParts;
 use crate::metrics::Metrics;
 use crate::process::{LauncherNotes, Processes, UnknownAttempts};
@@ -185,6 +186,7 @@ async fn daemon(
             notes,
             groups: groups.clone(),
             sealer,
+            access: JobAccess::new(executor.clone()),
         },
         async move {
             let _ = stopped.await;

@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use miserly_api::model::{
-    self, JobView, Phase, Problem, ProblemCode, StateDamage, Status, Submission, WaitReason,
+    self, JobView, OutputRequest, Phase, Problem, ProblemCode, StateDamage, Status, Submission, WaitReason,
 };
 use miserly_cgroup::{Pressure, Resource, Stall};
 use miserly_engine::{Caller, Credential, DaemonReply, DaemonRequest, Input, Requester, Snapshots};
 use miserly_executor::SealError;
+use miserly_launch::RelaySocket;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -19,10 +20,11 @@ use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
 use crate::events::{EventReader, Events};
 use crate::forecasts::Forecasts;
+use crate::job_access::JobAccess;
 use crate::metrics::Metrics;
 use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
-use crate::server::{Client, ConnectionCounts, Service};
+use crate::server::{Client, ConnectionCounts, OutputPart, Service};
 use crate::shadow::Shadows;
 use crate::store::{Damage, DamageSite, Readers, StateCheck};
 use crate::{process, users};
@@ -51,6 +53,7 @@ pub(crate) struct EngineHandle {
     pub(crate) simulating: Arc<Semaphore>,
     /// Seals submissions, if jobs run as their users.
     pub(crate) sealer: Option<Sealer>,
+    pub(crate) access: JobAccess,
 }
 
 /// Has submissions sealed by the executor.
@@ -98,6 +101,23 @@ impl Service for EngineHandle {
         self.rate.count(client.caller.uid)?;
         let caller = self.with_needed_account(client.caller).await;
         self.events.open(caller, after).await
+    }
+
+    async fn relay(&self, client: Client, job: i64) -> Result<RelaySocket, Problem> {
+        self.rate.count(client.caller.uid)?;
+        // Not as an operator: who attaches to a job acts as its user.
+        let caller = client.caller;
+        let job = self.job(caller.clone(), job).await?;
+        let access = self.access.clone();
+        on_a_thread(move || access.relay(&caller, &job)).await
+    }
+
+    async fn output(&self, client: Client, job: i64, request: OutputRequest) -> Result<OutputPart, Problem> {
+        self.rate.count(client.caller.uid)?;
+        let caller = self.with_needed_account(client.caller).await;
+        let job = self.job(caller, job).await?;
+        let access = self.access.clone();
+        on_a_thread(move || access.output(&job, request)).await
     }
 
     async fn metrics(&self, client: Client, connections: ConnectionCounts) -> Result<String, Problem> {
@@ -149,6 +169,14 @@ impl EngineHandle {
             return with_account(caller.clone()).await.unwrap_or(caller);
         }
         caller
+    }
+
+    /// Returns what a caller may see of a job.
+    async fn job(&self, caller: Caller, job: i64) -> Result<Box<JobView>, Problem> {
+        match self.read(caller, DaemonRequest::Job(job)).await? {
+            DaemonReply::Job(job) => Ok(job),
+            other => Err(Problem::new(ProblemCode::Internal, format!("no job but {other:?}"))),
+        }
     }
 
     /// Returns whether a request is answered from a snapshot. The end of an unfinished job is not in one.
@@ -257,6 +285,15 @@ fn pressure(groups: &JobGroups) -> Option<model::Pressure> {
 fn shown(Damage { site, problem }: Damage) -> StateDamage {
     let job = if let DamageSite::Job(number) = site { Some(number) } else { None };
     StateDamage { part: site.to_string(), job, problem }
+}
+
+/// Returns the result of work that may wait for a disk.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(Problem::new(ProblemCode::Internal, format!("the request could not be answered: {error}")))
+    })
 }
 
 /// Returns a caller with the account that the user has now. The lookup may wait for the network, so it has a thread of its own.

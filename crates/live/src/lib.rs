@@ -48,6 +48,8 @@ pub mod shadow;
 
 mod launcher_parts;
 
+mod job_access;
+
 mod rereading;
 
 mod claim;

@@ -21,30 +21,52 @@ use crate::colour::message_head;
 /// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
 
-/// Returns the submission. The options are those of the command line, else of the script, else the
-/// defaults.
+/// What a job runs, as it is written.
+#[derive(Clone, Copy)]
+pub(super) enum Program<'a> {
+    /// A command of a shell.
+    Wrapped(&'a str),
+    /// A program or a script, and its arguments.
+    Command(&'a [OsString]),
+}
+
+/// Returns the submission of `miserly submit`.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
-    let options = args.options.options();
-    check_letters(&options, args)?;
-    if let Some(command) = &args.wrap {
-        return build(options, vec![], Some(format!("#!/bin/sh\n{command}\n")), Some("wrap".to_owned()));
-    }
     if let Some(file) = &args.lines {
-        let options = SubmitOptions { array: Some(lines::array(file, args.at_once)?), ..options };
+        let array = Some(lines::array(file, args.at_once)?);
+        let options = SubmitOptions { array, ..args.options.options() };
+        check_letters(&options, !args.json)?;
         return build(options, vec![], Some(lines::script(file)?), Some(script_name(file.as_os_str())));
     }
-    let Some((program, arguments)) = args.command.split_first() else {
-        bail!("no program or script is given")
+    let program = args.wrap.as_deref().map_or(Program::Command(&args.command), Program::Wrapped);
+    submission_of(program, args.options.options(), !args.json)
+}
+
+/// Returns a submission. The options are those given, else of the script, else the defaults. `warns` about options that mean
+/// something else to sbatch.
+pub(super) fn submission_of(
+    program: Program<'_>,
+    options: SubmitOptions,
+    warns: bool,
+) -> anyhow::Result<Submission> {
+    check_letters(&options, warns)?;
+    let command = match program {
+        Program::Wrapped(command) => {
+            let script = format!("#!/bin/sh\n{command}\n");
+            return build(options, vec![], Some(script), Some("wrap".to_owned()));
+        }
+        Program::Command(command) => command,
     };
+    let Some((program, arguments)) = command.split_first() else { bail!("no program or script is given") };
     let Some(script) = script(Path::new(program))? else {
-        return build(options, texts(&args.command)?, None, None);
+        return build(options, texts(command)?, None, None);
     };
     let options = options.or(read_directives(program, &script)?);
     build(options, texts(arguments)?, Some(script), Some(script_name(program)))
 }
 
 /// Finds letters of options that mean something else to sbatch.
-fn check_letters(options: &SubmitOptions, args: &SubmitArgs) -> anyhow::Result<()> {
+fn check_letters(options: &SubmitOptions, warns: bool) -> anyhow::Result<()> {
     let directory = options
         .directory
         .as_deref()
@@ -55,7 +77,7 @@ fn check_letters(options: &SubmitOptions, args: &SubmitArgs) -> anyhow::Result<(
     }
     let is_number = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(name) = options.name.as_deref().filter(is_number)
-        && !args.json
+        && warns
     {
         let warning = message_head("warning");
         note!(
@@ -131,6 +153,7 @@ fn build(
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
         input: options.input.map(|path| utf8(path, "--input")).transpose()?,
+        interaction: None,
         output: options.output.map(|path| utf8(path, "--output")).transpose()?,
         error: options.error.map(|path| utf8(path, "--error")).transpose()?,
         umask: umask(),

@@ -24,8 +24,11 @@ use crate::model::{
 
 mod find;
 
+mod attach;
+
 mod events;
 
+pub use attach::{Attached, OutputBytes};
 pub use find::{DaemonSocket, NoSocket, find, named_socket};
 
 /// The time after which a submission without a reply is repeated: a daemon that was killed may be back.

@@ -40,9 +40,14 @@ pub use job::{
 };
 pub use mail::{Mail, MailEvent, is_address};
 pub use output::OutputNames;
-pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter, TakeBackRequest, listing};
+pub use request::{
+    ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
+    OutputRequest, TakeBackRequest, listing,
+};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
 pub use signal::{EarlySignal, JobSignal, SignalRequest};
-pub use submission::{Array, Condition, IndexRange, RawVariable, Retry, Submission, When, program_name};
+pub use submission::{
+    Array, Condition, IndexRange, Interaction, RawVariable, Retry, Submission, When, program_name,
+};
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};

@@ -2,6 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The name of the protocol after the response to a client that attaches to a job.
+pub const ATTACH_PROTOCOL: &str = "miserly-relay";
+
+/// The header of a part of an output file with the length of the whole file.
+pub const OUTPUT_LENGTH: &str = "miserly-length";
+
+/// The most bytes of a part of an output file.
+pub const OUTPUT_PART: u64 = 1 << 20;
+
+/// A part of an output file of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(deny_unknown_fields)]
+pub struct OutputRequest {
+    /// The first byte.
+    #[serde(default)]
+    pub from: u64,
+    /// Whether it is the file of the standard error.
+    #[serde(default)]
+    pub error: bool,
+}
+
 /// The jobs that a list contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]

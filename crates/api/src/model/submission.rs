@@ -85,6 +85,9 @@ pub struct Submission {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub input: Option<PathBuf>,
+    /// How clients reach the job while it runs; by default they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<Interaction>,
     /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the
     /// index, `%x` the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,24 @@ pub struct Submission {
     /// the jobs of the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+}
+
+/// How clients reach a job while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Interaction {
+    /// By its standard input, unless that is a file, and by signals.
+    Stdin,
+    /// By a terminal, which is its standard input, output and error. The output file has a copy of what it prints.
+    Terminal {
+        /// The lines of the terminal; 0 if they are unknown.
+        #[serde(default)]
+        rows: u16,
+        /// The characters of a line; 0 if they are unknown.
+        #[serde(default)]
+        columns: u16,
+    },
 }
 
 /// A variable of the environment as bytes.

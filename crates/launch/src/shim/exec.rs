@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ use rustix::process::{
 };
 
 use super::main_process::{SetupFailure, SetupMessage};
+use super::relay::{self, RelayParts};
 use super::{job_cgroup, private_folders, user};
 use crate::end::StartFailure;
 use crate::fault::FaultPoint;
 use crate::folder::{self, Folder, RecordError};
 use crate::session::MARK;
 use crate::shortage::{LaunchStep, is_shortage, is_shortage_of_record};
-use crate::spec::{AttemptSpec, OutputFile};
+use crate::spec::{AttemptSpec, Interaction, OutputFile};
 use crate::sys;
 
 /// Prepares, waits for permission and becomes the command. Returns only on failure.
@@ -54,8 +55,11 @@ fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
     // From here on a kill of the group reaches this process and all its children.
     job_cgroup::enter(&spec).map_err(|error| StartFailure::setup("its control group", &error))?;
     reset_inherited();
+    // The user of the job cannot change the folder.
+    let socket = spec.interaction.map(|_| folder.relay_socket()).transpose();
+    let socket = socket.map_err(|error| short_or(&error, StartFailure::setup("its socket", &error)))?;
     let variables = confine(&spec)?;
-    let prepared = Prepared::new(&folder, &spec, variables)?;
+    let prepared = Prepared::new(&folder, &spec, variables)?.with_relay(&folder, &spec, socket)?;
     send(stream, &SetupMessage::Here)
         .map_err(|error| short_or(&error, StartFailure::setup("its shim", &error)))?;
     // Without permission the shim is dead, or ends the job.
@@ -108,9 +112,11 @@ fn is_permitted(stream: &UnixStream) -> bool {
 /// What the command needs and may not be available: its script and its output files.
 struct Prepared {
     program: PathBuf,
-    stdin: Stdio,
+    stdin: Option<OwnedFd>,
     stdout: File,
     stderr: File,
+    /// Whether the input is a terminal, which is also output and error.
+    has_terminal: bool,
     /// Variables of the user's session. Those of the submission precede them.
     variables: Vec<(OsString, OsString)>,
 }
@@ -131,15 +137,35 @@ impl Prepared {
             let text = format!("{error}{hint}");
             short_or(&error, StartFailure::WorkingDirectory { path: spec.cwd.clone(), error: text })
         })?;
-        let stdin = spec.stdin.as_deref().map_or_else(|| Ok(Stdio::null()), open_input)?;
-        let stdout = open(folder, &spec.stdout)?;
+        let stdin = spec.stdin.as_deref().map(open_input).transpose()?;
+        let stdout = match spec.interaction {
+            Some(Interaction::Terminal { .. }) => open_readable(folder, &spec.stdout)?,
+            _ => open(folder, &spec.stdout)?,
+        };
         let stderr = match &spec.stderr {
             Some(output) => open(folder, output)?,
             None => stdout
                 .try_clone()
                 .map_err(|error| short_or(&error, StartFailure::setup("its outputs", &error)))?,
         };
-        Ok(Prepared { program, stdin, stdout, stderr, variables })
+        Ok(Prepared { program, stdin, stdout, stderr, has_terminal: false, variables })
+    }
+
+    /// Starts the relay of an interactive job.
+    fn with_relay(
+        self,
+        folder: &Folder,
+        spec: &AttemptSpec,
+        socket: Option<OwnedFd>,
+    ) -> Result<Prepared, SetupFailure> {
+        let (Some(interaction), Some(socket)) = (spec.interaction, socket) else { return Ok(self) };
+        let has_input_file = self.stdin.is_some();
+        let parts =
+            RelayParts { folder: folder.path(), socket, interaction, has_input_file, output: &self.stdout };
+        let input = relay::start(parts)
+            .map_err(|error| short_or(&error, StartFailure::setup("its relay", &error)))?;
+        let has_terminal = matches!(interaction, Interaction::Terminal { .. });
+        Ok(Prepared { stdin: input.or(self.stdin), has_terminal, ..self })
     }
 
     /// Executes the command. Returns the reason of a failure.
@@ -154,7 +180,15 @@ impl Prepared {
         command.envs(spec.env.iter().map(|(name, value)| (name, value)));
         // By it a daemon finds the processes that left the session of a job without a shim.
         command.env(MARK, folder.path());
-        let error = command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr).exec();
+        let (stdout, stderr) = match self.stdin.as_ref().filter(|_| self.has_terminal) {
+            Some(terminal) => match (terminal.try_clone(), terminal.try_clone()) {
+                (Ok(stdout), Ok(stderr)) => (stdout, stderr),
+                (Err(error), _) | (_, Err(error)) => return StartFailure::setup("its terminal", &error),
+            },
+            None => (self.stdout.into(), self.stderr.into()),
+        };
+        command.stdin(self.stdin.map_or_else(Stdio::null, Stdio::from)).stdout(stdout).stderr(stderr);
+        let error = command.exec();
         StartFailure::Program { path: self.program, error: error.to_string() }
     }
 
@@ -171,11 +205,21 @@ impl Prepared {
 }
 
 /// Opens the input file, with the rights of the job's user.
-fn open_input(path: &Path) -> Result<Stdio, SetupFailure> {
-    File::open(path).map(Stdio::from).map_err(|error| {
+fn open_input(path: &Path) -> Result<OwnedFd, SetupFailure> {
+    File::open(path).map(OwnedFd::from).map_err(|error| {
         let failure = StartFailure::InputFile { path: path.to_owned(), error: error.to_string() };
         short_or(&error, failure)
     })
+}
+
+/// Opens an output file from which the relay also reads, if the file permits it.
+fn open_readable(folder: &Folder, output: &OutputFile) -> Result<File, SetupFailure> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(output.append).write(true).read(true);
+    match options.open(&output.path) {
+        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
+        _ => open(folder, output),
+    }
 }
 
 /// Opens an output file. Its content stays until the command is permitted.

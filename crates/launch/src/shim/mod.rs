@@ -1,8 +1,8 @@
 //! The process that supervises a job from its launch to the record of its end.
 //!
-//! Up to four programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
+//! Several programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
 //! has no parent that must reap it. The second is the shim. The third prepares itself and becomes
-//! the command. The fourth closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
+//! the command. The relay of an interactive job and its parent are called, too. The last one closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
 //!
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.
@@ -41,6 +41,8 @@ mod pam_session;
 
 mod program;
 
+mod relay;
+
 use std::env;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -55,11 +57,13 @@ pub use self::stop::STOP_TIMEOUT;
 use crate::shortage::LaunchStep;
 use crate::{fault, sys};
 
-/// Environment variable that selects one of the three programs.
+/// Environment variable that selects one of the programs.
 const STAGE: &str = "MISERLY_SHIM";
 const SUPERVISOR: &str = "supervisor";
 const COMMAND: &str = "command";
 const SESSION: &str = "session";
+const RELAY_PARENT: &str = "relay-parent";
+const RELAY: &str = "relay";
 
 /// Implements `shim DIR`, where `DIR` is the folder of an attempt.
 ///
@@ -71,6 +75,8 @@ pub fn run(dir: &Path) -> ExitCode {
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {
         None => spawn_shim(dir).map_err(|error| error.to_string()),
         Some(COMMAND) => exec::become_command(dir),
+        Some(RELAY_PARENT) => relay::detach(dir).map_err(|error| error.to_string()),
+        Some(RELAY) => relay::run(),
         Some(SESSION) => pam_session::close().map_err(|error| error.to_string()),
         Some(_) => supervisor::supervise(dir),
     };

@@ -282,6 +282,10 @@ impl Supervisor {
         }
         if self.processes.cgroup(Capability::Cpus).is_none() {
             cpus::set_affinity(raw(pid), self.mode.cpus()).map_err(|error| on_cpus(&error))?;
+            if self.attempt.spec.interaction.is_some() {
+                // The relay has begun before its processors were known.
+                self.processes.place(self.mode.cpus(), false).map_err(|error| on_cpus(&error))?;
+            }
         }
         let is_opportunistic = matches!(self.mode, RunMode::Opportunistic { .. });
         if is_opportunistic && self.processes.cgroup(Capability::Idle).is_none() {

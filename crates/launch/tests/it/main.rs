@@ -8,6 +8,7 @@ mod disk;
 mod ends;
 mod found;
 mod inherits;
+mod interactive;
 mod opportunistic;
 mod protocol;
 mod shutdown;

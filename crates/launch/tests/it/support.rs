@@ -87,6 +87,7 @@ impl Test {
             cwd: folder.path().to_owned(),
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             stdin: None,
+            interaction: None,
             stdout: OutputFile { path: "out".into(), append: false },
             stderr: None,
             umask: 0o022,

@@ -12,12 +12,12 @@ use tempfile::TempDir;
 use crate::support::{Test, output, until};
 
 /// Numbers without an account, so that no account of the machine is touched.
-const UID: u32 = 61_234;
+pub(crate) const UID: u32 = 61_234;
 const GID: u32 = 61_235;
 const GROUPS: [u32; 2] = [61_235, 61_236];
 
 /// Returns an attempt of another user in a folder that this user may write. `None` without root's rights.
-fn of_user(script: &str) -> Option<Test> {
+pub(crate) fn of_user(script: &str) -> Option<Test> {
     if !Requirement::Root.is_met(getuid().is_root(), "needs root") {
         return None;
     }

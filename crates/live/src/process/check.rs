@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use miserly_api::model::{Problem, Submission};
+use miserly_api::model::{Interaction, Problem, Submission};
 use miserly_launch::{CommandSpec, SpecError};
 
 /// Checks whether an attempt of a submission could be launched under this job name.
@@ -29,7 +29,25 @@ pub(crate) fn check(submission: &Submission, name: &str) -> Result<(), Problem> 
             .collect(),
         umask: submission.umask,
     };
-    draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
+    draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))?;
+    check_interaction(submission)
+}
+
+/// Checks that clients can reach the job as it requests.
+fn check_interaction(submission: &Submission) -> Result<(), Problem> {
+    let Some(interaction) = submission.interaction else { return Ok(()) };
+    let has_terminal = matches!(interaction, Interaction::Terminal { .. });
+    let refused = |field, message: &str| Err(Problem::with_field(field, message));
+    if submission.array.is_some() {
+        return refused("array", "a job of an array has no clients; leave out `array` or `interaction`");
+    }
+    if has_terminal && submission.input.is_some() {
+        return refused("input", "the input of a job with a terminal is the terminal; leave out `input`");
+    }
+    if has_terminal && submission.error.is_some() {
+        return refused("error", "a job with a terminal has one output; leave out `error`");
+    }
+    Ok(())
 }
 
 /// Returns the field of the submission that an error is about.
@@ -81,6 +99,13 @@ mod tests {
         rejected(&Submission { environment_bytes: vec![raw], ..submission() }, "true", "environment");
         rejected(&Submission { output: Some("a\0".into()), ..submission() }, "true", "output");
         rejected(&Submission { input: Some("a\0".into()), ..submission() }, "true", "input");
+        let interaction = Some(Interaction::Terminal { rows: 0, columns: 0 });
+        let interactive = Submission { interaction, ..submission() };
+        assert_eq!(check(&interactive, "true"), Ok(()));
+        rejected(&Submission { error: Some("a".into()), ..interactive.clone() }, "true", "error");
+        rejected(&Submission { input: Some("a".into()), ..interactive.clone() }, "true", "input");
+        let array = Some(miserly_api::model::Array::range(0, 1, 1));
+        rejected(&Submission { array, ..interactive }, "true", "array");
         rejected(&Submission { error: Some("a\0".into()), ..submission() }, "true", "output");
     }
 }

@@ -28,6 +28,11 @@ impl Executor {
         }
     }
 
+    /// Returns the folder of an attempt.
+    pub(crate) fn attempt_folder(&self, attempt: Attempt) -> std::path::PathBuf {
+        id(attempt).folder(self.folder())
+    }
+
     pub(super) fn launch(&self, request: &LaunchRequest) -> Result<Shim, LaunchFailure> {
         match self {
             Executor::Own(attempts) => attempts.launch(request, None),

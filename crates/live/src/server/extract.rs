@@ -10,15 +10,16 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Json, RequestPartsExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use miserly_api::model::ProblemCode;
+use miserly_api::model::{OutputRequest, ProblemCode};
 use miserly_engine::{DaemonReply, DaemonRequest};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::event_stream;
+use super::hand_over::{HandOver, check_upgrade};
 use super::response::{ErrorResponse, ReplyBody};
 use super::seats::Seat;
-use super::service::{Client, Service};
+use super::service::{Client, OutputPart, Service};
 use super::write_timeout::Endless;
 
 /// The size of a body, in bytes, above which it is parsed on a thread of its own.
@@ -38,6 +39,8 @@ pub(super) struct Connection {
     pub(super) timeout: Duration,
     /// Whether its response has no end.
     pub(super) endless: Endless,
+    /// The relay that gets it after the response.
+    pub(super) hand_over: HandOver,
     /// Whether the server ends.
     pub(super) stopping: watch::Receiver<bool>,
 }
@@ -51,6 +54,7 @@ pub(super) struct Dispatcher<S> {
     client: Client,
     seat: Seat,
     endless: Endless,
+    hand_over: HandOver,
     stopping: watch::Receiver<bool>,
 }
 
@@ -149,6 +153,7 @@ impl<S: Service> FromRequestParts<S> for Dispatcher<S> {
             client: connection.client.clone(),
             seat: connection.seat.clone(),
             endless: connection.endless.clone(),
+            hand_over: connection.hand_over.clone(),
             stopping: connection.stopping.clone(),
         })
     }
@@ -189,6 +194,19 @@ impl<S: Service> Dispatcher<S> {
         drop(turn);
         self.endless.begin();
         Ok(event_stream::response(source, streaming, self.stopping))
+    }
+
+    /// Attaches the client to a job: the connection is that of the job's relay after the response.
+    pub(super) async fn attach(self, job: i64, headers: &HeaderMap) -> Result<Response, ErrorResponse> {
+        check_upgrade(headers)?;
+        let relay = self.service.relay(self.client, job).await?;
+        Ok(self.hand_over.begin(relay))
+    }
+
+    /// Returns a part of an output file.
+    pub(super) async fn output(self, job: i64, request: OutputRequest) -> Result<OutputPart, ErrorResponse> {
+        let _turn = self.seat.turn().await;
+        Ok(self.service.output(self.client, job, request).await?)
     }
 
     /// Returns the metrics.

@@ -24,9 +24,11 @@ mod event_stream;
 
 mod write_timeout;
 
+mod hand_over;
+
 pub use event_stream::EventSource;
 pub(crate) use routes::openapi_document;
 pub use seats::ConnectionCounts;
 pub use serve::{Limits, serve, serve_within};
-pub use service::{Client, Service};
+pub use service::{Client, OutputPart, Service};
 pub use socket::{Access, BindError, Bound, bind};

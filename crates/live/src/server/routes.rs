@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
-    ModifyRequest, Moves, Pools, Problem, ProblemCode, Quote, ShadowFilter, ShadowReport, SignalRequest,
-    Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote, ShadowFilter,
+    ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -39,6 +39,8 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_preview, _>(preview::<S>)
         .with::<__path_pools, _>(pools::<S>)
         .with::<__path_status, _>(status::<S>)
+        .with::<__path_attach, _>(attach::<S>)
+        .with::<__path_output, _>(output::<S>)
         .with::<__path_events, _>(events::<S>)
         .with::<__path_metrics, _>(metrics::<S>)
         .with::<__path_drain, _>(drain::<S>)
@@ -263,6 +265,51 @@ async fn events<S: Service>(
     headers: HeaderMap,
 ) -> Result<Response, ErrorResponse> {
     dispatcher.events(&headers).await
+}
+
+/// Attaches the client to the input or the terminal of its job, which runs and has an `interaction`.
+///
+/// After the response the connection is that of the job's relay, and carries its frames. The client sends none before it.
+#[utoipa::path(
+    post,
+    path = "/v1/jobs/{n}/attach",
+    params(("n" = i64, Path, description = "the job's number")),
+    responses(
+        (status = 101, description = "the relay answers from here on"),
+        (status = "default", description = "the problem; the client is not attached", body = Problem)
+    )
+)]
+async fn attach<S: Service>(
+    dispatcher: Dispatcher<S>,
+    JobNumber(job): JobNumber,
+    headers: HeaderMap,
+) -> Result<Response, ErrorResponse> {
+    dispatcher.attach(job, &headers).await
+}
+
+/// Returns a part of an output file of a job, at most 1 MiB of it. The header `miserly-length` is the length of the whole file.
+///
+/// The files of a daemon with `user` in its configuration belong to the users of the jobs, and are not read by it.
+#[utoipa::path(
+    get,
+    path = "/v1/jobs/{n}/output",
+    params(("n" = i64, Path, description = "the job's number"), OutputRequest),
+    responses(
+        (status = 200, description = "bytes of the file", body = String, content_type = "application/octet-stream"),
+        (status = "default", description = "the problem; there are no bytes", body = Problem)
+    )
+)]
+async fn output<S: Service>(
+    dispatcher: Dispatcher<S>,
+    JobNumber(job): JobNumber,
+    Filtered(request): Filtered<OutputRequest>,
+) -> Result<Response, ErrorResponse> {
+    let part = dispatcher.output(job, request).await?;
+    let head = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (HeaderName::from_static(OUTPUT_LENGTH), part.length.to_string()),
+    ];
+    Ok((head, part.bytes).into_response())
 }
 
 /// The media type of metrics.

@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::extract::{Connection, DISCARDED};
+use super::hand_over::HandOver;
 use super::routes::router;
 use super::seats::Seats;
 use super::service::{Client, Service};
@@ -147,8 +148,9 @@ impl Clients {
         };
         let client = Client { caller: Caller::new(uid), connection };
         let stopping = self.stopping.clone();
-        let endless = Endless::default();
-        let connection = Connection { client, seat, body, timeout, endless, stopping: stopping.clone() };
+        let (endless, hand_over) = (Endless::default(), HandOver::default());
+        let connection =
+            Connection { client, seat, body, timeout, endless, hand_over, stopping: stopping.clone() };
         tasks.spawn(serve_connection(stream, connection, self.router.clone(), stopping));
     }
 }
@@ -161,7 +163,7 @@ async fn serve_connection(
     mut stopping: watch::Receiver<bool>,
 ) {
     let (timeout, most) = (connection.timeout, DISCARDED * connection.body);
-    let endless = connection.endless.clone();
+    let (endless, hand_over) = (connection.endless.clone(), connection.hand_over.clone());
     let service = TowerToHyperService::new(router);
     let answering = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection.clone());
@@ -175,8 +177,13 @@ async fn serve_connection(
     tokio::select! {
         // A client that disconnects, or is too slow, is no error of the daemon.
         ended = &mut http => {
-            if ended.is_err_and(|error| error.is_parse_too_large()) {
-                discard(http.into_parts().io.into_inner(), timeout, most).await;
+            let parts = http.into_parts();
+            match ended {
+                Ok(()) => hand_over.finish(&parts.io.into_inner().into_inner(), &parts.read_buf),
+                Err(error) if error.is_parse_too_large() => {
+                    discard(parts.io.into_inner(), timeout, most).await;
+                }
+                Err(_) => {}
             }
             return;
         }

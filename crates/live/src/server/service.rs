@@ -4,8 +4,9 @@ use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use miserly_api::model::Problem;
+use miserly_api::model::{OutputRequest, Problem};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
+use miserly_launch::RelaySocket;
 
 use super::event_stream::EventSource;
 use super::seats::ConnectionCounts;
@@ -17,6 +18,15 @@ pub struct Client {
     pub caller: Caller,
     /// The connection, for a service that needs it.
     pub connection: Option<Arc<OwnedFd>>,
+}
+
+/// A part of an output file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPart {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The length of the whole file.
+    pub length: u64,
 }
 
 /// A service that replies to requests.
@@ -42,6 +52,17 @@ pub trait Service: Clone + Send + Sync + 'static {
         client: Client,
         after: Option<i64>,
     ) -> impl Future<Output = Result<Self::Events, Problem>> + Send;
+
+    /// Returns the relay of a running job to which its user may attach.
+    fn relay(&self, client: Client, job: i64) -> impl Future<Output = Result<RelaySocket, Problem>> + Send;
+
+    /// Returns a part of an output file of a job.
+    fn output(
+        &self,
+        client: Client,
+        job: i64,
+        request: OutputRequest,
+    ) -> impl Future<Output = Result<OutputPart, Problem>> + Send;
 
     /// Returns the metrics, as `OpenMetrics` text. The server counts the connections.
     fn metrics(

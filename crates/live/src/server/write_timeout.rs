@@ -38,6 +38,11 @@ impl<T> WriteTimeout<T> {
         WriteTimeout { inner, timeout, endless, waiting: None }
     }
 
+    /// Returns the connection without the time limit.
+    pub(super) fn into_inner(self) -> T {
+        self.inner
+    }
+
     /// Returns the result of a write. Each written piece of a stream of events begins its time limit again.
     fn limit_piece(
         &mut self,

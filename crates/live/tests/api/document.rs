@@ -68,8 +68,12 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 23);
+    assert_eq!(operations.len(), 25);
     for (method, path, operation) in operations {
+        if path.ends_with("/attach") {
+            // Its response is no document: `attach` has its tests.
+            continue;
+        }
         let answer = server.request(&method, &path.replace("{n}", "1"), body(&path));
         let place = format!("{method} {path}");
         let documented = &operation["responses"][answer.status.to_string()];
@@ -78,7 +82,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
         let (kind, content) = content.iter().next().expect("a media type");
         let values = match &kind[..] {
             "text/event-stream" => events(&answer.body),
-            "application/openmetrics-text" => vec![answer.body.clone().into()],
+            "application/openmetrics-text" | "application/octet-stream" => vec![answer.body.clone().into()],
             _ => vec![answer.json()],
         };
         for value in values {

@@ -1,13 +1,15 @@
 //! A service without a machine behind it.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
-use miserly_api::model::{JobIds, Possible, Problem, ProblemCode, Quote, Submitted};
+use miserly_api::model::{JobIds, OutputRequest, Possible, Problem, ProblemCode, Quote, Submitted};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
-use miserly_live::server::{Client, ConnectionCounts, EventSource, Service};
+use miserly_launch::RelaySocket;
+use miserly_live::server::{Client, ConnectionCounts, EventSource, OutputPart, Service};
 use tokio::sync::Notify;
 
 use crate::samples;
@@ -16,6 +18,8 @@ use crate::samples;
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     asked: Arc<Mutex<Vec<(Caller, DaemonRequest)>>>,
+    /// The folder of the attempt to which clients attach.
+    pub(crate) attempt: Arc<Mutex<PathBuf>>,
     /// Lets the clients that wait for job 2 continue.
     pub(crate) ended: Arc<Notify>,
     /// The last events that clients of streams named.
@@ -58,6 +62,22 @@ impl Service for Fake {
         let first = (!comment.is_empty()).then(|| comment.into());
         let events = first.into_iter().chain(events).collect();
         Ok(FakeEvents { events, goes_on: self.goes_on.load(Ordering::Relaxed) })
+    }
+
+    async fn relay(&self, _: Client, job: i64) -> Result<RelaySocket, Problem> {
+        RelaySocket::connect(&self.attempt.lock().expect("a lock")).map_err(|_| problem(job))
+    }
+
+    async fn output(
+        &self,
+        _: Client,
+        job: i64,
+        OutputRequest { from, error }: OutputRequest,
+    ) -> Result<OutputPart, Problem> {
+        match job {
+            400.. => Err(problem(job)),
+            _ => Ok(OutputPart { bytes: format!("{job} {error}\0").into(), length: from + 9 }),
+        }
     }
 
     async fn metrics(&self, _: Client, counts: ConnectionCounts) -> Result<String, Problem> {

@@ -10,6 +10,8 @@ mod questions;
 
 mod refusals;
 
+mod attach;
+
 mod crowds;
 
 mod users;
