@@ -44,9 +44,9 @@ pub(crate) use self::daemon::{
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
-    AskArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs, HookArgs, HookEvent, JobList,
-    JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ShowArgs, SignalArgs, SortKey, StateFilter, SubmitArgs,
-    TakeBackArgs, TopArgs, UsageArgs, UsageBy,
+    AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs,
+    HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, RunJobArgs, ShowArgs,
+    SignalArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -118,6 +118,14 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Submits a job or an array to the daemon and prints the promise
     Submit(Box<SubmitArgs>),
+    /// Runs a job with this command's input and output, or on this terminal, and exits with its exit code
+    Run(Box<RunJobArgs>),
+    /// Opens a shell in a window of its own, on this terminal
+    Alloc(Box<AllocArgs>),
+    /// Attaches to the terminal or the input of a job that runs
+    ///
+    /// A client that is attached is replaced. Enter ~ . detaches from a terminal, also Enter ~ d, since ssh takes the former.
+    Attach(AttachArgs),
     /// Lists jobs with their promises
     Queue(QueueArgs),
     /// Shows pools, a chart and jobs on the terminal, until a key ends it

@@ -37,6 +37,8 @@ fn main() -> ExitCode {
     cli.color.apply();
     // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
     let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
+    // These read signals, and restore the terminal.
+    let own = own || matches!(cli.command, Command::Run(_) | Command::Alloc(_) | Command::Attach(_));
     if !own && !matches!(cli.command, Command::Kernel(_)) {
         clean_up_on_interrupt();
     }
@@ -86,7 +88,8 @@ fn with_nested_commands(mut error: clap::Error) -> clap::Error {
 
 /// Names the option to write in place of one of sbatch, where `submit` has no such option.
 fn with_sbatch_hint(mut error: clap::Error) -> clap::Error {
-    let submits = std::env::args_os().any(|argument| argument == "submit");
+    let submits = std::env::args_os()
+        .any(|argument| ["submit", "run", "alloc"].iter().any(|command| argument == *command));
     if error.kind() != ErrorKind::UnknownArgument || !submits {
         return error;
     }
@@ -144,6 +147,9 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Ui(args) => commands::ui::run(args),
         Command::Replay(args) => commands::live::replay::run(args),
         Command::Submit(args) => commands::live::submit(args),
+        Command::Run(args) => commands::live::run(args),
+        Command::Alloc(args) => commands::live::alloc(args),
+        Command::Attach(args) => commands::live::attach(args),
         Command::Queue(args) => commands::live::queue(args),
         Command::Top(args) => commands::live::top(args),
         Command::Show(args) => commands::live::show(args),

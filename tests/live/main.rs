@@ -66,6 +66,8 @@ mod reload;
 
 mod sessions;
 
+mod interactive;
+
 mod measured;
 
 mod ui;

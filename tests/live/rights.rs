@@ -194,3 +194,59 @@ fn a_daemon_is_reloaded_and_stopped_by_a_command() {
     daemon.start();
     assert!(is_over(&daemon.wait(job).phase));
 }
+
+#[test]
+fn an_operator_reads_an_output_through_the_daemon() {
+    if !is_root() {
+        return;
+    }
+    let daemon = Daemon::for_everybody(&format!("operators.users = [\"{}\"]\n", name_of(OTHER)));
+    let path = daemon.path("private-output");
+    let script = "printf 'one\\ntwo\\n'; while [ ! -e go ]; do sleep 0.05; done; echo three; echo oh >&2";
+    let submission = Submission {
+        directory: daemon.path(""),
+        output: Some(path.clone()),
+        error: Some("private-error".into()),
+        umask: 0o077,
+        ..sh(script, 60.0)
+    };
+    let number = daemon.submit(&submission).to_string();
+    until("it prints", SOON, || fs::read_to_string(&path).ok()?.ends_with("two\n").then_some(()));
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(text(&as_other(&daemon, &["logs", &number]).stdout), "one\ntwo\n");
+    let followed = std::thread::scope(|scope| {
+        let following = scope.spawn(|| as_other(&daemon, &["logs", "-f", &number]));
+        fs::write(daemon.path("go"), "").expect("a file");
+        following.join().expect("it ends")
+    });
+    assert_eq!(text(&followed.stdout), "one\ntwo\nthree\n", "{followed:?}");
+    assert_eq!(text(&as_other(&daemon, &["logs", "--error", &number]).stdout), "oh\n");
+    // An operator is not the user of the job, and does not type for that user.
+    let attach = as_other(&daemon, &["attach", &number]);
+    assert!(text(&attach.stderr).contains("has ended"), "{attach:?}");
+}
+
+#[test]
+fn only_the_user_of_a_job_and_operators_read_its_output() {
+    if !is_root() {
+        return;
+    }
+    let daemon = Daemon::for_everybody("");
+    let interaction = Some(miserly_api::model::Interaction::Stdin);
+    let job = daemon.submit(&Submission { interaction, ..sh("sleep 60", 60.0) });
+    until("it runs", SOON, || {
+        matches!(daemon.job(job).phase, miserly_api::model::Phase::Running(_)).then_some(())
+    });
+    for command in ["logs", "attach"] {
+        let refused = as_other(&daemon, &[command, &job.to_string()]);
+        assert!(!refused.status.success(), "{refused:?}");
+        assert!(text(&refused.stderr).contains("another user's"), "{refused:?}");
+        assert!(!text(&refused.stderr).contains("/dev/null"), "{refused:?}");
+    }
+}
+
+/// Returns the name of a user of this machine.
+fn name_of(uid: u32) -> String {
+    let output = Command::new("id").args(["-un", &uid.to_string()]).output().expect("a program");
+    text(&output.stdout).trim().to_owned()
+}

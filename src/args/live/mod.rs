@@ -6,6 +6,8 @@ mod modify;
 
 mod queue;
 
+mod session;
+
 mod submit;
 
 mod usage;
@@ -19,12 +21,13 @@ use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
+pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::{SubmitArgs, when};
 pub(crate) use self::usage::{UsageArgs, UsageBy};
 use super::{Command, SourceArgs};
 
 /// The daemon of a command.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
     #[arg(long, value_name = "SOCKET")]

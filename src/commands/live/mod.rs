@@ -33,6 +33,10 @@ mod show;
 
 mod logs;
 
+mod output_file;
+
+mod session;
+
 mod job_requests;
 
 mod job_lists;
@@ -82,6 +86,7 @@ pub(crate) use self::modify::run as modify;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
+pub(crate) use self::session::{alloc, attach, run};
 pub(crate) use self::shadow::{run as shadow, shown as shadow_text};
 pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};

@@ -37,7 +37,7 @@ fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
 }
 
 /// Returns the text for accepted jobs. Of a long array, it names only the first and the last.
-fn accepted_text(jobs: &[Accepted]) -> String {
+pub(super) fn accepted_text(jobs: &[Accepted]) -> String {
     match jobs {
         [one] => format!("job {}: {}\n", one.number, prospect_text(one)),
         [first, .., last] => format!(

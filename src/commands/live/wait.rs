@@ -58,7 +58,7 @@ fn await_one(
 }
 
 /// Returns the exit code for the end of a job, as a shell has it.
-fn code(phase: &Phase) -> u8 {
+pub(super) fn code(phase: &Phase) -> u8 {
     match phase {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),

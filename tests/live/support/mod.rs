@@ -8,6 +8,7 @@ mod jobs;
 mod journal;
 pub(crate) mod processes;
 mod stepping;
+pub(crate) mod terminal;
 pub(crate) mod wire;
 
 use std::thread;

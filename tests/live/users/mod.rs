@@ -2,6 +2,7 @@
 //! accounts. Without root these tests report a skip.
 
 mod accounts;
+mod interactive;
 mod life;
 mod rights;
 mod seals;

@@ -1,0 +1,53 @@
+//! The arguments of the commands for interactive jobs.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::submit::OptionArgs;
+use super::{DaemonArgs, job};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunJobArgs {
+    /// The program or script, and its arguments
+    #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+
+    /// Gives the job a terminal: this one. Enter ~ . detaches from the job, which continues
+    #[arg(long, conflicts_with_all = ["input", "error"])]
+    pub(crate) pty: bool,
+
+    /// Prints only what the job prints, and errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+
+    // Last, because options after it would appear under its heading.
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllocArgs {
+    /// Prints only what the shell prints, and errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// The job number
+    #[arg(value_name = "JOB", value_parser = job())]
+    pub(crate) job: i64,
+
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+}

@@ -1,0 +1,115 @@
+//! `miserly run`, `miserly alloc` and `miserly attach`: jobs with a client at their input or their terminal.
+
+mod escape;
+
+mod followers;
+
+mod interact;
+
+mod link;
+
+mod raw_mode;
+
+mod reminder;
+
+mod session_job;
+
+mod signals;
+
+mod start;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, stdin, stdout};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use miserly_api::client::Client;
+use miserly_api::model::{Accepted, Interaction, Submission};
+use miserly_api::submit::SubmitOptions;
+use rustix::termios::tcgetwinsize;
+
+use self::session_job::SessionJob;
+use self::signals::Signals;
+use super::submission::{Program, submission_of};
+use super::submit::accepted_text;
+use super::{client, places};
+use crate::args::{AllocArgs, AttachArgs, DaemonArgs, RunJobArgs};
+
+/// The shell of an account without one.
+const SHELL: &str = "/bin/sh";
+
+/// Runs a job with this command's input, or with its terminal, and exits as the job does.
+pub(crate) fn run(args: &RunJobArgs) -> anyhow::Result<ExitCode> {
+    if args.pty {
+        check_terminal("--pty")?;
+    }
+    let signals = block_signals()?;
+    let interaction = if args.pty { terminal() } else { Interaction::Stdin };
+    let submission = submission_of(Program::Command(&args.command), args.options.options(), true)?;
+    let submission = Submission { interaction: Some(interaction), ..submission };
+    begin(&args.daemon, &submission, args.quiet, &signals)
+}
+
+/// Runs the user's shell in a window, with this command's terminal.
+pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
+    check_terminal("alloc")?;
+    let signals = block_signals()?;
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    let command: [OsString; 1] = [shell.unwrap_or_else(|| SHELL.into())];
+    let options = args.options.options();
+    // The shell is for the user's window, not for idle resources before it.
+    let options = SubmitOptions {
+        no_opportunistic: Some(true),
+        name: options.name.or_else(|| Some("alloc".to_owned())),
+        ..options
+    };
+    let submission = submission_of(Program::Command(&command), options, true)?;
+    let submission = Submission { interaction: Some(terminal()), ..submission };
+    begin(&args.daemon, &submission, args.quiet, &signals)
+}
+
+/// Attaches to a job that runs, or that will.
+pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    let signals = block_signals()?;
+    let client = client(&args.daemon)?;
+    SessionJob::new(client, &args.daemon, args.job, &signals, false).attached()
+}
+
+fn begin(
+    daemon: &DaemonArgs,
+    submission: &Submission,
+    quiet: bool,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
+    places::check(submission)?;
+    let client: Client = client(daemon)?;
+    let submitted = client.submit(submission)?;
+    let [job @ Accepted { number, .. }] = &submitted.jobs[..] else {
+        anyhow::bail!("the daemon accepted {} jobs and not one", submitted.jobs.len())
+    };
+    if !quiet {
+        note!("{}", accepted_text(std::slice::from_ref(job)).trim_end());
+    }
+    SessionJob::new(client, daemon, *number, signals, quiet).run()
+}
+
+/// Reads signals in place of being ended by them.
+fn block_signals() -> anyhow::Result<Signals> {
+    Signals::block().context("cannot read signals")
+}
+
+fn check_terminal(what: &str) -> anyhow::Result<()> {
+    let has_terminal = stdin().is_terminal() && stdout().is_terminal();
+    ensure!(
+        has_terminal,
+        "{what}: standard input and output are no terminal; leave out --pty, or use `submit`"
+    );
+    Ok(())
+}
+
+/// Returns a terminal of the size of this one.
+fn terminal() -> Interaction {
+    let size = tcgetwinsize(stdin()).ok();
+    let (rows, columns) = size.map_or((0, 0), |size| (size.ws_row, size.ws_col));
+    Interaction::Terminal { rows, columns }
+}

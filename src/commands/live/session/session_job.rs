@@ -1,0 +1,267 @@
+//! A job with a client, from its submission to its end.
+
+use std::io::{IsTerminal, stdin};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::bail;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::{JobView, Phase, ProblemCode};
+use miserly_launch::frame::{ClientFrame, RelayHello};
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::escape::EscapeKeys;
+use super::followers::{Followers, output_files};
+use super::interact::{Interaction, Parting};
+use super::link::Link;
+use super::raw_mode::RawMode;
+use super::reminder;
+use super::signals::{Signals, code};
+use super::start::{self, Started, runs};
+use crate::args::DaemonArgs;
+use crate::commands::live::output_file::is_away;
+use crate::commands::live::show::ended_text;
+use crate::commands::live::text::Instants;
+use crate::commands::live::{UNKNOWN, local, wait};
+use crate::failure::print_failure;
+
+/// The pause before another request to a job that is starting.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The number of pauses in which an attempt ends after its connection.
+const LOOKS: u32 = 100;
+
+/// A job, and this command as its client.
+pub(super) struct SessionJob<'a> {
+    client: Client,
+    daemon: &'a DaemonArgs,
+    job: i64,
+    signals: &'a Signals,
+    quiet: bool,
+    /// Whether this command has submitted the job.
+    owns: bool,
+    /// The number of bytes of the output file that were printed.
+    printed: u64,
+    /// Whether all output was printed.
+    has_followed: bool,
+}
+
+/// The outcome of one attempt of the job.
+enum Outcome {
+    /// The attempt has ended, or is about to.
+    Ended,
+    /// The command ends before the job.
+    Leaves(ExitCode),
+}
+
+impl<'a> SessionJob<'a> {
+    pub(super) fn new(
+        client: Client,
+        daemon: &'a DaemonArgs,
+        job: i64,
+        signals: &'a Signals,
+        quiet: bool,
+    ) -> SessionJob<'a> {
+        let (owns, printed, has_followed) = (false, 0, false);
+        SessionJob { client, daemon, job, signals, quiet, owns, printed, has_followed }
+    }
+
+    /// Waits for the start of the job and attaches to each of its attempts. A signal before the start cancels the job.
+    pub(super) fn run(&mut self) -> anyhow::Result<ExitCode> {
+        self.owns = true;
+        self.serve()
+    }
+
+    /// Attaches to a job. It starts with the last part of the output, and a signal before the start leaves the job alone.
+    pub(super) fn attached(&mut self) -> anyhow::Result<ExitCode> {
+        let view = self.client.job(self.job)?;
+        if view.phase.ended().is_some() {
+            bail!("job {} has ended; `miserly logs {0}` prints its output", self.job);
+        }
+        self.serve()
+    }
+
+    fn serve(&mut self) -> anyhow::Result<ExitCode> {
+        let (mut last, job) = (0, self.job);
+        loop {
+            let quiet = self.quiet;
+            let shows = |promise: String| {
+                if !quiet {
+                    note!("job {job}: {promise}");
+                }
+            };
+            let view = match start::wait(&self.client, job, last, self.signals, shows)? {
+                Started::Runs(view) => view,
+                Started::Ended(view) => return self.end(&view),
+                Started::Interrupted(signal) => {
+                    // Also after the start: an attempt that is about to end has no client.
+                    if self.owns {
+                        self.cancel();
+                    }
+                    return Ok(ExitCode::from(code(signal)));
+                }
+            };
+            last = view.attempts;
+            match self.attempt(&view)? {
+                Outcome::Ended => {}
+                Outcome::Leaves(code) => return Ok(code),
+            }
+        }
+    }
+
+    /// Prints the output that no connection has brought. Returns the exit code of the ended job.
+    fn end(&self, job: &JobView) -> anyhow::Result<ExitCode> {
+        if self.owns && !self.has_followed {
+            for mut output in output_files(job, self.daemon) {
+                output.passed = self.printed;
+                if output.path.metadata().map_or(true, |found| found.is_file()) {
+                    output.pass_on()?;
+                }
+            }
+        }
+        if !self.quiet && !matches!(job.phase, Phase::Done { .. }) {
+            note!("job {}: {}", job.number, ended_text(&job.phase, Instants::exact()));
+        }
+        Ok(ExitCode::from(wait::code(&job.phase)))
+    }
+
+    /// Attaches to an attempt that runs.
+    fn attempt(&mut self, job: &JobView) -> anyhow::Result<Outcome> {
+        let Some(mut link) = self.attach(job.attempts)? else { return Ok(Outcome::Ended) };
+        let Some(hello) = self.greeting(&mut link)? else { return self.lost(job.attempts) };
+        if hello.terminal { self.at_terminal(job, link, hello) } else { self.at_input(job, link) }
+    }
+
+    /// Returns a connection to the relay. `None` if the attempt has ended before.
+    fn attach(&self, attempt: u32) -> anyhow::Result<Option<Link>> {
+        loop {
+            match self.client.attach(self.job) {
+                // The client that submitted the job sees all of its output, any other the last part.
+                Ok(attached) => return Ok(Some(Link::open(attached, self.owns.then_some(0)))),
+                Err(error) if is_away(&error) => thread::sleep(PAUSE),
+                Err(ClientError::Refused(problem)) if problem.code == ProblemCode::Conflict => {
+                    let view = self.client.job(self.job)?;
+                    if self.owns || !runs(&view.phase) || view.attempts != attempt {
+                        return Ok(None);
+                    }
+                    return Err(ClientError::Refused(problem).into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if !self.owns && self.signals.next_end().is_some() {
+                bail!("interrupted");
+            }
+        }
+    }
+
+    /// Waits for the first frame of the relay.
+    fn greeting(&self, link: &mut Link) -> anyhow::Result<Option<RelayHello>> {
+        while link.hello.is_none() && !link.is_over {
+            let mut polled = [link.poll(), PollFd::new(self.signals, PollFlags::IN)];
+            // Interrupted, or ready.
+            let _ = poll(&mut polled, None);
+            if !polled[1].revents().is_empty() && self.signals.next_end().is_some() {
+                return Ok(None);
+            }
+            link.flush();
+            link.receive();
+            link.greet()?;
+        }
+        Ok(link.hello)
+    }
+
+    /// Passes the terminal of the job on, with this one in raw mode.
+    fn at_terminal(&mut self, job: &JobView, link: Link, hello: RelayHello) -> anyhow::Result<Outcome> {
+        if !stdin().is_terminal() {
+            bail!(
+                "job {} has a terminal, and standard input is none; `miserly logs` prints its output",
+                self.job
+            );
+        }
+        if let Some(end) = reminder::end(&job.phase).filter(|_| !self.quiet) {
+            note!("job {}: runs until {} at the latest; Enter ~ . detaches", self.job, local(end));
+        }
+        let escape = Some(EscapeKeys::default());
+        let reminder = reminder::reminder(job, self.daemon);
+        let mut interaction =
+            Interaction { escape, reminder, ..Interaction::new(link, self.signals, true, None) };
+        let raw = RawMode::enter()?;
+        let parted = interaction.run();
+        drop(raw);
+        self.printed = hello.base + hello.from + interaction.printed;
+        self.part(parted?, job.attempts)
+    }
+
+    /// Passes the input of the job on, and prints its output from the files.
+    fn at_input(&mut self, job: &JobView, mut link: Link) -> anyhow::Result<Outcome> {
+        let followers = Followers::start(job, self.daemon, self.owns)?;
+        let has_input = !stdin().is_terminal();
+        if !has_input && self.owns {
+            link.send(&ClientFrame::EndOfInput);
+        }
+        let mut interaction = Interaction::new(link, self.signals, has_input, Some(&followers.over));
+        let mut parting = interaction.run()?;
+        if parting == Parting::Cancel {
+            note!("job {}: cancelled", self.job);
+            self.cancel();
+            interaction.is_cancelled = true;
+            // The output up to the end. Another interrupt ends the command.
+            parting = interaction.run()?;
+        }
+        drop(interaction);
+        if parting == Parting::Ended {
+            followers.join()?;
+            self.has_followed = true;
+        }
+        self.part(parting, job.attempts)
+    }
+
+    fn part(&self, parting: Parting, attempt: u32) -> anyhow::Result<Outcome> {
+        let job = self.job;
+        let code = match parting {
+            Parting::Ended => return Ok(Outcome::Ended),
+            Parting::Lost => return self.lost(attempt),
+            Parting::Detached => {
+                note!("detached from job {job}, which continues; `miserly attach {job}` attaches again");
+                return Ok(Outcome::Leaves(ExitCode::SUCCESS));
+            }
+            Parting::Replaced => {
+                note!("another client has attached to job {job}");
+                UNKNOWN
+            }
+            Parting::Cancel => code(Signal::SIGINT),
+            Parting::Signal(signal) => {
+                note!("job {job} continues; `miserly attach {job}` attaches again");
+                code(signal)
+            }
+        };
+        Ok(Outcome::Leaves(ExitCode::from(code)))
+    }
+
+    /// Waits for the end of an attempt after the connection has ended without a reason.
+    fn lost(&self, attempt: u32) -> anyhow::Result<Outcome> {
+        for _ in 0..LOOKS {
+            if let Some(signal) = self.signals.next_end() {
+                return Ok(Outcome::Leaves(ExitCode::from(code(signal))));
+            }
+            match self.client.job(self.job) {
+                Ok(view) if !runs(&view.phase) || view.attempts != attempt => return Ok(Outcome::Ended),
+                Err(error) if !is_away(&error) => return Err(error.into()),
+                _ => thread::sleep(PAUSE),
+            }
+        }
+        note!(
+            "the connection to job {0} is lost, and the job continues; `miserly attach {0}` attaches again",
+            self.job
+        );
+        Ok(Outcome::Leaves(ExitCode::from(UNKNOWN)))
+    }
+
+    fn cancel(&self) {
+        if let Err(error) = self.client.cancel(self.job, false) {
+            print_failure(false, Some(self.job), &error.into());
+        }
+    }
+}
