@@ -87,7 +87,7 @@ impl Client {
         loop {
             let shown = String::from_utf8_lossy(&self.output).into_owned();
             if let Some(at) = shown.find(text) {
-                self.output = shown[at + text.len()..].as_bytes().to_owned();
+                shown[at + text.len()..].as_bytes().clone_into(&mut self.output);
                 return;
             }
             assert_eq!(self.step(), None, "{text:?} is not in {shown:?}");
@@ -172,12 +172,12 @@ fn a_client_that_does_not_read_holds_nothing_up_and_loses_nothing() {
         interactive(TERMINAL, &format!("stty -onlcr; seq {LINES}; echo done >done; read -r end"));
     let mut client = Client::attach(&test, Some(0));
     until(|| test.folder.path().join("done").exists().then_some(()));
-    let text: String = (1..=LINES).map(|line| format!("{line}\n")).collect();
-    client.expect(&text);
+    let lines: String = (1..=LINES).map(|line| format!("{line}\n")).collect();
+    client.expect(&lines);
     client.input("\n");
     client.rest();
     assert_eq!(ended(&shim).exit, Exit::Code(0));
-    assert!(test.out().starts_with(&text));
+    assert!(test.out().starts_with(&lines));
 }
 
 #[test]
