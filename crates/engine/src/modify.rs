@@ -96,7 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.check_changed_usage(before, &record)?;
         current.check_known_begins(at, std::slice::from_ref(&record))?;
         if let Some(other) = changes.before {
-            return self.in_place_of(at, caller, record, other).map(CheckedChange::Amended);
+            return self.in_place_of(at, caller, &record, other).map(CheckedChange::Amended);
         }
         let (Some(handle), Some(entry)) = (self.jobs.handle(job), self.entry(job)) else {
             return Ok(CheckedChange::Record(Box::new(record)));
@@ -136,7 +136,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &self,
         at: Time,
         caller: &Caller,
-        record: Record,
+        record: &Record,
         other: i64,
     ) -> Result<Vec<AmendedJob>, RequestError> {
         let refuse = |message: String| RequestError::from(Problem::new(ProblemCode::Conflict, message));

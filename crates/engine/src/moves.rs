@@ -164,14 +164,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn add_moved(&self, now: Now, moves: &mut Moves, trial: &Trial, changed: &[i64]) {
         let (present, copy) = (self.system.queues()[trial.queue].ledger(), trial.ledger());
         let starts = present.waiting().filter_map(|job| Some((job, latest_start(present, job)?)));
-        let mut moved = BTreeMap::new();
+        let mut differences = BTreeMap::new();
         for (job, before) in starts {
             let (number, after) = (self.number(job), latest_start(copy, job));
             if after != Some(before) && number != moves.job && !changed.contains(&number) {
-                moved.insert(number, (before, after));
+                differences.insert(number, (before, after));
             }
         }
-        for (number, (before, after)) in moved {
+        for (number, (before, after)) in differences {
             moves.add(number, now.wall_at(before), after.map(|after| now.wall_at(after)));
         }
     }

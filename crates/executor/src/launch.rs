@@ -180,6 +180,12 @@ pub(crate) fn until(wait: Duration) -> BootTime {
     BootTime::now().after(wait.min(LONGEST))
 }
 
+/// Returns the early signal of a submission for its shim.
+fn early_signal(signal: model::EarlySignal) -> EarlySignal {
+    let before = Duration::try_from_secs_f64(signal.before).unwrap_or_default();
+    EarlySignal { signal: signal.signal.number(), main_only: signal.main, before }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use miserly_launch::{ReservedWindow, usable_cpus};
@@ -283,10 +289,4 @@ pub(crate) mod tests {
         let names: Vec<_> = spec.env.iter().filter(|(_, value)| value == "7").map(|(name, _)| name).collect();
         assert_eq!(names, ["SLURM_TMPDIR"]);
     }
-}
-
-/// Returns the early signal of a submission for its shim.
-fn early_signal(signal: model::EarlySignal) -> EarlySignal {
-    let before = Duration::try_from_secs_f64(signal.before).unwrap_or_default();
-    EarlySignal { signal: signal.signal.number(), main_only: signal.main, before }
 }

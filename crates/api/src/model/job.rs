@@ -10,6 +10,7 @@ use super::{JobUsage, Mail};
 /// A job: its request, its state and its promise.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct JobView {
     /// The job number.
     pub number: i64,

@@ -54,10 +54,10 @@ fn promised(life: &mut Life, second: i64, job: i64) -> i64 {
 fn check(moves: &Moves, own: (i64, i64), others: &[(i64, i64, i64)]) {
     let start = |window: Option<miserly_api::model::Window>| Life::second(window.unwrap().start);
     assert_eq!((start(moves.before), start(moves.after)), own);
-    let moved = |one: &miserly_api::model::MovedPromise| {
+    let other = |one: &miserly_api::model::MovedPromise| {
         (one.job, Life::second(one.before), Life::second(one.after.unwrap()))
     };
-    assert_eq!(moves.moved.iter().map(moved).collect::<Vec<_>>(), others);
+    assert_eq!(moves.moved.iter().map(other).collect::<Vec<_>>(), others);
     assert_eq!(moves.count, others.len() as u64);
 }
 
@@ -99,8 +99,9 @@ fn a_larger_job_gets_another_promise_and_moves_no_other() {
     // At last it moves up itself.
     let history = life.job(2, second).promise.unwrap().history;
     let reasons: Vec<PromiseChangeReason> = history.iter().map(|change| change.why).collect();
-    use PromiseChangeReason::{Earlier, Modified, Submitted};
-    assert_eq!(reasons, [Submitted, Modified, Earlier]);
+    let expected =
+        [PromiseChangeReason::Submitted, PromiseChangeReason::Modified, PromiseChangeReason::Earlier];
+    assert_eq!(reasons, expected);
     assert_eq!(life.status(2).broken, 0);
 }
 
@@ -114,12 +115,12 @@ fn no_sequence_of_changes_breaks_a_promise() {
         let mut draw = |below: u64| draws.next().unwrap() % below;
         let mut life = Life::of_policy(policy, 4, 4);
         let mut jobs = vec![];
-        let mut changed = 0;
+        let mut count = 0;
         for second in 1..600 {
             for number in jobs.clone() {
                 let view = life.job(second, number);
                 let Some(start) = view.phase.started() else { continue };
-                if second - Life::second(start) >= view.time as i64 || draw(8) == 0 {
+                if (second - Life::second(start)) as f64 >= view.time || draw(8) == 0 {
                     life.end(second, number);
                     jobs.retain(|job| *job != number);
                 }
@@ -143,7 +144,7 @@ fn no_sequence_of_changes_breaks_a_promise() {
                     let found = modify(&mut life, second, number, changes);
                     assert_eq!(found, expected, "{policy}");
                     if let Ok(moves) = found {
-                        changed += 1;
+                        count += 1;
                         let window = life.job(second, number).promise.and_then(|promise| promise.now);
                         assert_eq!(window, moves.after.filter(|_| window.is_some()), "{policy}");
                     }
@@ -157,7 +158,7 @@ fn no_sequence_of_changes_breaks_a_promise() {
                 "{policy} at {second}"
             );
         }
-        assert!(changed > 20, "{policy}: {changed} changes");
+        assert!(count > 20, "{policy}: {count} changes");
     }
 }
 

@@ -96,7 +96,7 @@ impl Supervisor {
             }
             ShimCommand::SetRunLimit { limit } => self.timeline.set_run_limit(now, limit),
             ShimCommand::Signal { nth, signal, main_only } => {
-                self.signals_to_send.add(nth, signal, main_only)
+                self.signals_to_send.add(nth, signal, main_only);
             }
             ShimCommand::Kill { grace } => self.timeline.terminate(now, grace),
         }

@@ -87,7 +87,7 @@ impl Client {
         loop {
             let shown = String::from_utf8_lossy(&self.output).into_owned();
             if let Some(at) = shown.find(text) {
-                shown[at + text.len()..].as_bytes().clone_into(&mut self.output);
+                shown.as_bytes()[at + text.len()..].clone_into(&mut self.output);
                 return;
             }
             assert_eq!(self.step(), None, "{text:?} is not in {shown:?}");
@@ -172,7 +172,7 @@ fn a_client_that_does_not_read_holds_nothing_up_and_loses_nothing() {
         interactive(TERMINAL, &format!("stty -onlcr; seq {LINES}; echo done >done; read -r end"));
     let mut client = Client::attach(&test, Some(0));
     until(|| test.folder.path().join("done").exists().then_some(()));
-    let lines: String = (1..=LINES).map(|line| format!("{line}\n")).collect();
+    let lines: String = (1..=LINES).flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
     client.expect(&lines);
     client.input("\n");
     client.rest();

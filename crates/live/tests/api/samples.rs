@@ -7,7 +7,7 @@ use miserly_api::model::{
     Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn,
     PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport,
     ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
-    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -219,7 +219,12 @@ pub(crate) fn shadow() -> ShadowReport {
 pub(crate) fn pools() -> Pools {
     let slice = |minute, cpus_free| Slice { from: at(minute), cpus: 8, cpus_free, memory_free: 1 << 30 };
     Pools {
-        pools: vec![Pool { queue: "batch".to_owned(), cpus: 8, slices: vec![slice(0, 4), slice(10, 8)] }],
+        pools: vec![Pool {
+            queue: "batch".to_owned(),
+            cpus: 8,
+            usage: vec![UserUsage { user: "ada".to_owned(), uid: 1000, share: 0.25, cpu_hours: 1.5 }],
+            slices: vec![slice(0, 4), slice(10, 8)],
+        }],
     }
 }
 
