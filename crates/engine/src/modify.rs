@@ -45,8 +45,8 @@ pub(crate) enum CheckedChange {
     Moved {
         /// The record with its changes.
         record: Box<Record>,
-        /// The handle in the queue that it leaves.
-        handle: JobId,
+        /// The handle in the queue that it leaves, if it was in one.
+        handle: Option<JobId>,
     },
 }
 
@@ -64,8 +64,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let checked = self.checked_change(now, at, caller, job, changes)?;
         let trial = self.try_change(at, &checked)?;
         let moves = self.moves_of_change(now, job, &checked, trial.as_ref());
-        if moves.before.is_some_and(|before| moves.after.is_none_or(|after| after.end > before.end)) {
-            self.check_dependents(now, job, move_promises)?;
+        for number in self.moving_later(now, &checked, trial.as_ref()) {
+            self.check_dependents(now, number, move_promises)?;
         }
         match checked {
             CheckedChange::Record(record) => self.replace_record(now, at, *record)?,
@@ -90,22 +90,43 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 format!("job {job} has begun to run; only its time limit can change (miserly extend)");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
+        if self.entry(job).is_some_and(|entry| !is_untouched(entry)) {
+            let message =
+                format!("job {job} has run ahead of its window: hold it, change it, and release it");
+            return Err(Problem::new(ProblemCode::Conflict, message).into());
+        }
         let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
         let current = self.current();
         let record = current.modified(now, caller, before, changes, &check)?;
         self.check_changed_usage(before, &record)?;
         current.check_known_begins(at, std::slice::from_ref(&record))?;
         if let Some(other) = changes.before {
+            if self.jobs.handle(job).is_some() && !self.enters_at_once(&record, at) {
+                let message = "before: the queue takes such a job into account at its earliest start only";
+                return Err(Problem::with_field("before", message).into());
+            }
             return self.in_place_of(at, caller, &record, other).map(CheckedChange::Amended);
         }
         let (Some(handle), Some(entry)) = (self.jobs.handle(job), self.entry(job)) else {
-            return Ok(CheckedChange::Record(Box::new(record)));
+            let waits = before.state == JobState::Deferred;
+            if waits && changes.deadline.is_some() && record.array_limit().is_some() {
+                let message = format!("job {job} waits for a place in its array, so no end can be promised");
+                return Err(Problem::with_field("deadline", message).into());
+            }
+            let enters =
+                waits && self.enters_at_once(&record, at) && self.dependencies.has_place_for(&record);
+            let record = Box::new(record);
+            return Ok(if enters {
+                CheckedChange::Moved { record, handle: None }
+            } else {
+                CheckedChange::Record(record)
+            });
         };
         if before.requests_the_same(&record) {
             return Ok(CheckedChange::Record(Box::new(record)));
         }
         if record.queue != before.queue || !self.enters_at_once(&record, at) {
-            return Ok(CheckedChange::Moved { record: Box::new(record), handle });
+            return Ok(CheckedChange::Moved { record: Box::new(record), handle: Some(handle) });
         }
         let keeps_place = before.admits_place_of(&record);
         let submit = if keeps_place { entry.request.submit } else { at };
@@ -145,7 +166,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let waits = |of: &&Record| {
             (of.uid, &of.queue) == (record.uid, &record.queue)
                 && of.run.is_none()
-                && self.is_waiting(of.number)
+                && self.entry(of.number).is_some_and(is_untouched)
         };
         let place = |of: &Record| Some((self.entry(of.number)?.request.submit, of.number));
         let mut all: Vec<(Time, i64)> = self.jobs.records().filter(waits).filter_map(place).collect();
@@ -166,15 +187,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 from - to
             )));
         }
-        let places = all[to..=from].iter().map(|(submit, _)| *submit);
+        let mut places = all[to..=from].iter().map(|(submit, _)| *submit);
         let behind = all[to..from].iter().filter_map(|(_, number)| self.jobs.get(*number)).cloned();
         // Jobs of one instant have the order of their numbers, so each is a tick behind the one before.
         let mut last = Time::from_ticks(i64::MIN);
-        let amended = |(record, submit): (Record, Time)| {
-            last = submit.max(last + Span::TICK);
-            self.amended(at, record, last, |_| false)
-        };
-        Ok(std::iter::once(record.clone()).chain(behind).zip(places).filter_map(amended).collect())
+        let mut amended = vec![];
+        for moved in std::iter::once(record.clone()).chain(behind) {
+            last = places.next().unwrap_or(last).max(last + Span::TICK);
+            amended.extend(self.amended(at, moved, last, |_| false));
+        }
+        // Those behind them stay behind them.
+        for (submit, number) in &all[from + 1..] {
+            if *submit > last {
+                break;
+            }
+            last = last + Span::TICK;
+            let Some(next) = self.jobs.get(*number) else { continue };
+            amended.extend(self.amended(at, next.clone(), last, |_| true));
+        }
+        if amended.len() > MOST_PASSED + 1 {
+            let message =
+                format!("the places of {} jobs would change; the most is {MOST_PASSED}", amended.len());
+            return Err(refuse(message));
+        }
+        Ok(amended)
     }
 
     /// Plays a change on copies of the queues. Returns the copy of the queue in which the jobs are then.
@@ -199,9 +235,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 (queue, trial)
             }
             CheckedChange::Moved { record, handle } => {
-                if let Some(from) = self.system.queue_of(*handle) {
-                    self.try_round(from, at, Round { withdrawn: vec![*handle], ..Round::default() })?
-                        .check_kept()?;
+                let from = handle.and_then(|handle| Some((handle, self.system.queue_of(handle)?)));
+                if let Some((handle, from)) = from {
+                    let round = Round { withdrawn: vec![handle], ..Round::default() };
+                    self.try_round(from, at, round)?.check_kept()?;
                 }
                 let Some(queue) = self.setup.position(&record.queue) else { return Ok(None) };
                 let mut round = Round::default();
@@ -279,9 +316,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         now: Now,
         at: Time,
         mut record: Record,
-        handle: JobId,
+        handle: Option<JobId>,
     ) -> Result<(), RequestError> {
-        let mut round = Round { withdrawn: vec![handle], ..Round::default() };
+        let mut round = Round { withdrawn: handle.into_iter().collect(), ..Round::default() };
         self.dependencies.untrack(record.number);
         self.dependencies.leave_place(&record);
         self.jobs.handles_mut().detach(record.number);
@@ -311,6 +348,12 @@ impl AmendedJob {
             Change::Request { request: Box::new(self.request.clone()), keeps_promise: self.keeps_promise };
         Amendment { job: self.handle, change }
     }
+}
+
+/// Returns whether a job waits in its queue and has not run.
+fn is_untouched(entry: &Entry) -> bool {
+    let ran = entry.opportunistic.done > 0 || !entry.opportunistic.procs.is_zero();
+    entry.state == State::Waiting && !ran
 }
 
 /// Returns whether a promised start is within the bounds of a request.
@@ -366,6 +409,7 @@ impl Snapshot {
             name: name.into(),
             queue: queue.name.as_str().into(),
             submission: Arc::new(submission),
+            modified: true,
             ..before.clone()
         })
     }

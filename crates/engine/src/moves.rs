@@ -70,9 +70,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 let checked = self.checked_change(now, at, caller, job, changes)?;
                 let trial = self.try_change(at, &checked)?;
                 let mut moves = self.moves_of_change(now, job, &checked, trial.as_ref());
-                let later = |before: Window| moves.after.is_none_or(|after| after.end > before.end);
-                if moves.before.is_some_and(later) {
-                    self.add_dependents(now, &mut moves);
+                for number in self.moving_later(now, &checked, trial.as_ref()) {
+                    self.add_dependents(now, &mut moves, number);
                 }
                 moves
             }
@@ -89,7 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let trial = self.try_round(queue, at, round)?;
             self.add_moved(now, &mut moves, &trial, &[]);
         }
-        self.add_dependents(now, &mut moves);
+        self.add_dependents(now, &mut moves, job);
         Ok(moves)
     }
 
@@ -106,7 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             moves.after = trial.start_of(job).map(|start| record.window(now, start));
             self.add_moved(now, &mut moves, &trial, &[job]);
         }
-        self.add_dependents(now, &mut moves);
+        self.add_dependents(now, &mut moves, job);
         Ok(moves)
     }
 
@@ -122,7 +121,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let longer = extension(by)?;
         let before = self.present_window(now, record);
         let trial = self.tried_extension(at, record, by)?;
-        let longer = |window: Window| Window { end: window.end + jiff_span(longer), ..window };
+        let longer = |window: Window| Window {
+            end: window.end.checked_add(jiff_span(longer)).unwrap_or(jiff::Timestamp::MAX),
+            ..window
+        };
         let mut moves = Moves { job, before, after: before.map(longer), ..Moves::default() };
         if let Some(trial) = trial {
             self.add_moved(now, &mut moves, &trial, &[job]);
@@ -176,12 +178,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Adds the jobs with promises that wait for the end of the job, which is later or unknown then.
-    fn add_dependents(&self, now: Now, moves: &mut Moves) {
-        for number in self.dependents(moves.job) {
+    /// Returns the changed jobs whose promised ends are later on the copy, or unknown.
+    pub(crate) fn moving_later(&self, now: Now, checked: &CheckedChange, trial: Option<&Trial>) -> Vec<i64> {
+        let Some(trial) = trial else { return vec![] };
+        let is_later = |record: &&Record| {
+            let before = self.jobs.get(record.number).and_then(|before| self.present_window(now, before));
+            let after = trial.start_of(record.number).map(|start| record.window(now, start));
+            before.is_some_and(|before| after.is_none_or(|after| after.end > before.end))
+        };
+        checked.records().into_iter().filter(is_later).map(|record| record.number).collect()
+    }
+
+    /// Adds the jobs with promises that wait for the end of a job, which is later or unknown then.
+    fn add_dependents(&self, now: Now, moves: &mut Moves, job: i64) {
+        for number in self.dependents(job) {
             let promise = self.entry(number).and_then(|entry| entry.promise);
             if let Some(promise) = promise.filter(|promise| promise.best < Time::MAX) {
-                moves.moved.retain(|moved| moved.job != number);
                 moves.add(number, now.wall_at(promise.best), None);
             }
         }
@@ -218,12 +230,16 @@ trait AddMoved {
 
 impl AddMoved for Moves {
     fn add(&mut self, job: i64, before: jiff::Timestamp, after: Option<jiff::Timestamp>) {
-        if after == Some(before) {
+        if after == Some(before) || job == self.job {
             return;
         }
-        self.count += 1;
-        if self.moved.len() < Moves::SHOWN {
-            self.moved.push(MovedPromise { job, before, after });
+        match self.moved.binary_search_by_key(&job, |moved| moved.job) {
+            Ok(at) => self.moved[at].after = after,
+            Err(_) if self.moved.len() >= Moves::SHOWN => self.count += 1,
+            Err(at) => {
+                self.count += 1;
+                self.moved.insert(at, MovedPromise { job, before, after });
+            }
         }
     }
 }

@@ -84,6 +84,9 @@ pub struct Record {
     /// The resources that its ended attempts used; empty in the state of earlier versions.
     #[serde(default, skip_serializing_if = "UsageLog::is_empty")]
     pub usage: UsageLog,
+    /// Whether its request was changed after its submission.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modified: bool,
     /// The promises to the job.
     #[serde(flatten)]
     pub promise: PromiseLog,
@@ -305,6 +308,7 @@ impl Record {
             suspended_time: None,
             capacity_lost: None,
             usage: UsageLog::default(),
+            modified: false,
             promise: PromiseLog::default(),
             submission,
         }

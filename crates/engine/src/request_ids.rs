@@ -73,7 +73,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(Named { first, array }) = self.request_ids.jobs.get(&(caller.uid, id.clone())) else {
             return Ok(None);
         };
-        let before = self.jobs.get(*first).map(|record| Arc::clone(&record.submission));
+        // A changed job is not what was submitted any more.
+        let before = self.jobs.get(*first).filter(|record| !record.modified);
+        let before = before.map(|record| Arc::clone(&record.submission));
         if before.is_some_and(|before| *before != *submission) || *array != submission.array {
             let message = format!("request_id {id:?} was used for another submission, of job {first}");
             let problem = Problem::with_field("request_id", message);

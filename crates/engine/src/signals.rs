@@ -43,10 +43,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !problem.is_empty() {
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} {problem}")).into());
         }
+        let end = self.window_end(job);
         if let Some(run) = self.jobs.run_mut(job) {
             run.paused = on;
-            let action = if on || run.stopped { Action::Stop } else { Action::Continue };
-            self.batch.act(Attempt { job, nth: run.nth }, action);
+            let attempt = Attempt { job, nth: run.nth };
+            if on || run.stopped {
+                self.batch.act(attempt, Action::Stop);
+            } else {
+                // A stop lets other programs on its processors; the window keeps them off again.
+                let cpus = run.cpus.clone();
+                if let Some(end) = end {
+                    self.batch.act(attempt, Action::BeginWindow { cpus, end });
+                }
+                self.batch.act(attempt, Action::Continue);
+            }
             self.batch.touch(job);
         }
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))

@@ -349,3 +349,72 @@ fn previews_of_hold_requeue_and_extend_change_nothing() {
     assert_eq!(life.lines().len(), lines);
     assert_eq!((promised(&mut life, 2, second), promised(&mut life, 2, third)), (22, 33));
 }
+
+#[test]
+fn jobs_of_an_array_keep_their_order_behind_one_that_moves_forward() {
+    for policy in ["conservative", "easy"] {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let array = Some(miserly_api::model::Array::range(0, 5, 1));
+        let first = life.submit(1, Submission { array, ..job(1, 10) });
+        // The first runs. The fifth takes the place of the third.
+        modify(&mut life, 2, first + 4, before(first + 2)).unwrap();
+        let expected = [0, 1, 4, 2, 3, 5].map(|index| first + index);
+        for (nth, number) in (0..).zip(expected) {
+            assert!(life.job(2 + 10 * nth, number).phase.started().is_some(), "{policy}: {number}");
+            life.end(11 + 10 * nth, number);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_passed_keeps_the_promises_to_its_dependents() {
+    let mut life = Life::of_policy("conservative", 1, 1);
+    life.submit(1, job(1, 20));
+    let [passed, last] = [10, 10].map(|time| life.submit(1, job(1, time)));
+    let dependent = life.submit(1, Submission { after: vec![passed], ..job(1, 5) });
+    promised(&mut life, 1, dependent);
+    let problem = modify(&mut life, 2, last, before(passed)).unwrap_err();
+    assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(dependent)));
+    let moves = preview(&mut life, 2, last, JobChange::Modify(before(passed))).unwrap();
+    let jobs: Vec<i64> = moves.moved.iter().map(|moved| moved.job).collect();
+    assert_eq!((jobs, moves.count), (vec![passed, dependent], 2));
+    assert_eq!(life.status(2).broken, 0);
+}
+
+#[test]
+fn an_extension_beyond_the_calendar_is_shown_with_its_last_day() {
+    let mut life = Life::of_policy("easy", 1, 1);
+    let running = life.submit(1, job(1, 20));
+    let moves = preview(&mut life, 2, running, JobChange::Extend(3e11)).unwrap();
+    assert_eq!(moves.after.unwrap().end, jiff::Timestamp::MAX);
+}
+
+#[test]
+fn a_repeated_submission_finds_a_job_that_was_changed() {
+    let (mut life, _) = three();
+    let named = Submission { request_id: Some("once".to_owned()), ..job(1, 10) };
+    let number = life.submit(2, named.clone());
+    modify(&mut life, 3, number, time(5.0)).unwrap();
+    assert_eq!(life.submit(4, named), number);
+}
+
+#[test]
+fn a_deferred_job_that_enters_another_queue_is_tried_first() {
+    let mut life = Life::of_policy("easy", 2, 2);
+    let half = || miserly_core::Calendar::constant(miserly_core::Resources::cpus(1));
+    life.setup.queues[0].pool = half();
+    life.setup.queues.push(miserly_engine::Queue { pool: half(), ..queue("other", "conservative") });
+    life.reread(1);
+    let later = Submission { begin: Some(wall(50)), memory: Some(0), ..job(1, 10) };
+    let number = life.submit(1, later);
+    let changes = |deadline| Modification {
+        queue: Some("other".to_owned()),
+        deadline: Some(wall(deadline)),
+        ..Modification::default()
+    };
+    assert_eq!(modify(&mut life, 2, number, changes(55)).unwrap_err().code, ProblemCode::Refused);
+    let view = life.job(2, number);
+    assert!(view.phase.ended().is_none() && view.queue == "batch", "{view:?}");
+    assert!(modify(&mut life, 2, number, changes(100)).unwrap().after.is_some());
+    assert_eq!(promised(&mut life, 2, number), 50);
+}

@@ -25,7 +25,7 @@ use miserly_report::AtomicFile;
 use self::known::{Happened, Known};
 use super::client;
 use super::text::matches_pattern;
-use crate::args::HookArgs;
+use crate::args::{HookArgs, HookEvent};
 
 /// The time before a broken stream is opened again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -81,7 +81,18 @@ struct Hook<'a> {
 
 impl Hook<'_> {
     /// Takes an event of the stream, or a moment without one.
+    ///
+    /// If a mail cannot be sent because the daemon has gone away, the event counts as not taken.
     fn take(&mut self, event: Option<DaemonEvent>) -> anyhow::Result<()> {
+        let before = self.args.mail.then(|| self.known.clone());
+        let taken = self.taken(event);
+        if let (Err(_), Some(before)) = (&taken, before) {
+            self.known = before;
+        }
+        taken
+    }
+
+    fn taken(&mut self, event: Option<DaemonEvent>) -> anyhow::Result<()> {
         let is_news = matches!(event, Some(DaemonEvent::Snapshot(_) | DaemonEvent::Change(_)));
         let changed = match event {
             Some(DaemonEvent::Snapshot(all)) => self.snapshot(all)?,
@@ -95,7 +106,15 @@ impl Hook<'_> {
             }
             _ => vec![],
         };
+        let broken = |number| {
+            let breaks = |other: &Happened| other.event == HookEvent::Broken && other.job.number == number;
+            changed.iter().any(breaks)
+        };
         for happened in changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)) {
+            // A broken promise has moved, too, and is one mail.
+            if self.args.mail && happened.event == HookEvent::Moved && broken(happened.job.number) {
+                continue;
+            }
             if self.args.mail {
                 self.mail(happened)?;
             } else {
