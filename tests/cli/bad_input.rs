@@ -230,7 +230,7 @@ fn policies_that_there_are_not() {
     );
     refused(
         "fcfs(backfill=widest)",
-        "policy fcfs has no parameter \"backfill\"; it has order, weight, draw, seed",
+        "policy fcfs has no parameter \"backfill\"; it has order, weight, draw, seed, half_life",
     );
     refused(
         "easy(order=short)",

@@ -77,11 +77,11 @@ fn a_script_without_a_name_has_its_files() {
 #[test]
 fn a_warning_names_its_line() {
     let daemon = accepting();
-    daemon.lab.write("job.sh", "#!/bin/sh\n#SBATCH -t 1\n#SBATCH --gres=gpu:1\n");
+    daemon.lab.write("job.sh", "#!/bin/sh\n#SBATCH -t 1\n#SBATCH --constraint=fast\n");
     let run = daemon.run("submit job.sh");
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (Some(0), "warning: job.sh:3: nothing is made of #SBATCH --gres\n")
+        (Some(0), "warning: job.sh:3: nothing is made of #SBATCH --constraint\n")
     );
 }
 
@@ -169,7 +169,10 @@ fn the_command_line_has_the_options_of_a_script() {
     let help = daemon.stdout("submit --help");
     for (long, short) in miserly_api::submit::own_options() {
         let option = short.map_or_else(|| format!("    --{long}"), |short| format!("-{short}, --{long}"));
-        let lines = help.lines().filter(|line| line.trim_start().starts_with(option.trim_start()));
+        // Not a longer option that begins so.
+        let ends = |rest: &str| !rest.starts_with(|next: char| next == '-' || next.is_alphanumeric());
+        let of_option = |line: &&str| line.trim_start().strip_prefix(option.trim_start()).is_some_and(ends);
+        let lines = help.lines().filter(of_option);
         assert_eq!(lines.filter(|line| line.contains(&option)).count(), 1, "{option}\n{help}");
     }
 }
@@ -289,7 +292,8 @@ fn options_of_sbatch() {
         ("-N2", "in place of '-N' of sbatch, write nothing: a job runs on one machine"),
         ("--parsable", "write --quiet"),
         ("--test-only", "write --quote"),
-        ("--gres=gpu:1", "write nothing: there is no such option"),
+        ("--gres=gpu:1", "write --gpus, the number of GPUs"),
+        ("--constraint=fast", "write nothing: there is no such option"),
         ("--no-requeue", "write nothing: a job runs once"),
     ] {
         daemon.fails(&format!("submit -t 1s {option} true"), 2, own);
