@@ -323,7 +323,10 @@ impl Supervisor {
         }
         match (self.processes.living()?.is_empty(), children) {
             (true, false) => self.pending_end = Some(PendingEnd::new(self.end(now), now)),
-            (_, true) if had_main => self.timeline.terminate_leftovers(now),
+            (_, true) if had_main => {
+                let has_relay = self.attempt.spec.interaction.is_some();
+                self.timeline.terminate_leftovers(now, has_relay);
+            }
             (_, true) => {}
             // The exit of a process that is not a child is not signalled.
             (false, false) => self.scan_at = Some(now.after(RETRY_INTERVAL)),

@@ -8,7 +8,7 @@ use crate::time::BootTime;
 
 /// Time from `SIGTERM` to `SIGKILL` for processes that outlive the main process.
 ///
-/// The grace period of the specification applies if it is shorter.
+/// The grace period of the specification applies if it is shorter, unless the job has a relay.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// Delay after which the shim begins a window although a daemon is connected.
@@ -164,9 +164,12 @@ impl Timeline {
     }
 
     /// Terminates the remaining processes after the exit of the main process.
-    pub(super) fn terminate_leftovers(&mut self, now: BootTime) {
+    ///
+    /// A relay among them reads the rest of the output, also if the job has no grace.
+    pub(super) fn terminate_leftovers(&mut self, now: BootTime, has_relay: bool) {
         if self.ending.is_none() {
-            self.end_by(now.after(self.grace.min(LEFTOVER_GRACE)), None);
+            let grace = if has_relay { LEFTOVER_GRACE } else { self.grace.min(LEFTOVER_GRACE) };
+            self.end_by(now.after(grace), None);
         }
     }
 
@@ -348,9 +351,21 @@ mod tests {
     #[test]
     fn leftovers_of_a_main_process_have_a_second() {
         let mut timeline = timeline();
-        timeline.terminate_leftovers(at(50));
+        timeline.terminate_leftovers(at(50), false);
         check(&mut timeline, 50, &[DueAction::Term], Some(51));
         assert_eq!(timeline.ending().unwrap().cause, None);
+    }
+
+    #[test]
+    fn a_relay_has_a_second_without_a_grace_up_to_the_end_of_the_window() {
+        let leftovers = |end, has_relay| {
+            let mut timeline = Timeline::new(Some(end), Duration::ZERO, SECOND);
+            timeline.terminate_leftovers(at(50), has_relay);
+            timeline.ending().unwrap().kill_at
+        };
+        assert_eq!(leftovers(at(100), false), at(50));
+        assert_eq!(leftovers(at(100), true), at(51));
+        assert_eq!(leftovers(BootTime(50_500_000), true), BootTime(50_500_000));
     }
 
     #[test]
@@ -360,7 +375,7 @@ mod tests {
         check(&mut timeline, 50, &[DueAction::Term], Some(60));
         assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::Shutdown));
         let mut leftovers = self::timeline();
-        leftovers.terminate_leftovers(at(50));
+        leftovers.terminate_leftovers(at(50), false);
         leftovers.shut_down(at(50));
         check(&mut leftovers, 50, &[DueAction::Term], Some(51));
         assert_eq!(leftovers.ending().unwrap().cause, Some(EndCause::Shutdown));
