@@ -89,8 +89,11 @@ impl Connection {
         self.ends && self.sent == self.outgoing.len()
     }
 
+    /// Takes note of input that the job has taken. Before the first frame it is that of another client.
     pub(super) fn add_taken(&mut self, bytes: usize) {
-        self.taken += bytes;
+        if self.place.is_some() {
+            self.taken += bytes;
+        }
     }
 
     /// Reads once, and passes the whole frames to `handle`. Returns what that replied to the first frame.
