@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use miserly_launch::frame::{ClientFrame, Frame, FrameReader, LONGEST, RelayFrame, RelayHello, WINDOW};
 use miserly_launch::{Exit, Interaction, RelaySocket, Shim, ShimCommand};
@@ -138,12 +139,76 @@ fn a_job_has_a_terminal_whose_size_follows_its_client() {
 
 #[test]
 fn the_interrupt_character_interrupts() {
-    let (test, shim) = interactive(TERMINAL, "echo ready; sleep 60");
+    // A shell may lose a signal just before it becomes its last command.
+    let (test, shim) = interactive(TERMINAL, "echo ready; while :; do sleep 0.1; done");
     let mut client = Client::attach(&test, Some(0));
     client.expect("ready");
     client.input("\u{3}");
     assert_eq!(client.rest(), Some(RelayFrame::EndOfOutput));
     assert_eq!(ended(&shim).exit, Exit::Signal { signal: 2, core: false });
+}
+
+#[test]
+fn a_job_that_leaves_its_terminal_runs_on_and_may_come_back() {
+    let script = "stty -echo; own=$(tty); echo ready; exec >log 2>&1 </dev/null; sleep 0.7; \
+        exec 3<>\"$own\"; echo back >&3; read -r line <&3; echo \"got $line\" >&3; exec 3>&-; sleep 0.3; exit 5";
+    let (test, shim) = interactive(TERMINAL, script);
+    let mut client = Client::attach(&test, Some(0));
+    client.expect("ready\r\n");
+    until(|| test.folder.path().join("log").exists().then_some(()));
+    client.input("it\n");
+    client.expect("back\r\n");
+    client.expect("got it\r\n");
+    assert_eq!(client.rest(), Some(RelayFrame::EndOfOutput));
+    assert_eq!(ended(&shim).exit, Exit::Code(5));
+    assert_eq!(test.out(), "ready\r\nback\r\ngot it\r\n");
+}
+
+#[test]
+fn a_terminal_loses_no_output_without_a_grace() {
+    // The relay, the other child of the shim, cannot read before the exit.
+    let script = "for child in $(cat /proc/$PPID/task/*/children); do \
+        test $child = $$ || kill -STOP $child; done; echo last";
+    let mut test = Test::new(script);
+    test.spec.interaction = Some(TERMINAL);
+    test.spec.grace = Duration::ZERO;
+    let shim = test.launch();
+    assert_eq!(ended(&shim).exit, Exit::Code(0));
+    assert_eq!(test.out(), "last\r\n");
+}
+
+#[test]
+fn a_client_is_told_only_of_its_own_input() {
+    let script = "trap 'touch got' USR1; touch ready; until test -e go; do sleep 0.1; done; \
+        head -c 100000 >/dev/null; sleep 60";
+    let (test, mut shim) = interactive(Interaction::Stdin, script);
+    let mut first = Client::attach(&test, Some(0));
+    let has = |name| test.folder.path().join(name).exists().then_some(());
+    until(|| has("ready"));
+    // As much as the pipe holds, and more.
+    let mut sent = 0;
+    while sent < 64 << 10 {
+        first.input(&"x".repeat(LONGEST));
+        sent += LONGEST;
+    }
+    while first.taken < sent {
+        assert_eq!(first.step(), None);
+    }
+    first.input(&"x".repeat(LONGEST));
+    first.send(&ClientFrame::Signal(10));
+    until(|| has("got"));
+    let mut second = Client::connect(&test, UnixStream::pair().unwrap());
+    assert_eq!(first.rest(), Some(RelayFrame::Replaced));
+    fs::write(test.folder.path().join("go"), "").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    second.send(&ClientFrame::Open { from: Some(0) });
+    let Some(RelayFrame::Hello(hello)) = second.next() else { panic!("no greeting") };
+    second.input("y");
+    while second.taken < hello.queued as usize + 1 {
+        assert_eq!(second.step(), None);
+    }
+    assert_eq!((hello.queued, second.taken), (0, 1));
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
 }
 
 #[test]
@@ -214,7 +279,7 @@ fn a_client_that_sends_more_than_it_may_is_disconnected() {
     drop(client);
     let again = Client::attach(&test, Some(0));
     assert!(again.hello.queued as usize <= WINDOW && again.hello.queued > 0);
-    done(&mut shim, &ShimCommand::Kill { grace: std::time::Duration::ZERO });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
 }
 
 #[test]
@@ -260,7 +325,7 @@ fn the_relay_is_a_process_of_the_job() {
     assert!(is_stopped(main));
     done(&mut shim, &ShimCommand::Resume);
     client.input("\u{1a}");
-    done(&mut shim, &ShimCommand::Kill { grace: std::time::Duration::ZERO });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
     ended(&shim);
     client.rest();
     assert!(!alive(main));
@@ -304,5 +369,5 @@ fn a_connection_to_a_listening_socket_is_no_client() {
     let (accepted, _) = listener.accept().unwrap();
     let mut client = Client::connect(&test, (accepted, connecting));
     assert_eq!(client.next(), None);
-    done(&mut shim, &ShimCommand::Kill { grace: std::time::Duration::ZERO });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
 }

@@ -70,7 +70,8 @@ impl JobInput {
                     taken += written;
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return taken,
+                // The second one is that of a terminal that no process has open now.
+                Err(Errno::AGAIN | Errno::IO) => return taken,
                 // The job has closed its input.
                 Err(_) => {
                     taken += self.queue.len();

@@ -39,6 +39,9 @@ use crate::time::BootTime;
 /// Time for which the relay of an ended job still sends the rest of the output.
 const FLUSH_TIME: Duration = Duration::from_millis(500);
 
+/// Time between two reads of a terminal that no process has open.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
 
@@ -64,6 +67,8 @@ struct Relay {
 struct Terminal {
     master: OwnedFd,
     history: History,
+    /// The instant of the next read, while no process has the terminal open.
+    read_at: Option<BootTime>,
 }
 
 /// Relays until the job has ended.
@@ -85,7 +90,10 @@ impl Relay {
             ioctl_fionbio(fd, true)?;
         }
         let master = terminal.then(|| input.try_clone()).transpose()?;
-        let terminal = master.map(|master| Terminal { master, history: History::new(output.into(), base) });
+        let terminal = master.map(|master| {
+            let history = History::new(output.into(), base);
+            Terminal { master, history, read_at: None }
+        });
         let input = JobInput::new(takes_input.then_some(input));
         let until = exit.is_none().then(|| BootTime::now().after(FLUSH_TIME));
         Ok(Relay { socket, main, exit, input, terminal, client: None, until })
@@ -98,7 +106,7 @@ impl Relay {
             self.read_terminal();
             self.notice_exit();
             self.serve_client();
-            let taken = self.input.write();
+            let taken = if self.accepts_input() { self.input.write() } else { 0 };
             if let Some(client) = &mut self.client {
                 client.add_taken(taken);
             }
@@ -115,18 +123,26 @@ impl Relay {
     fn wait(&self) -> io::Result<()> {
         let mut polled = vec![PollFd::new(&self.socket, PollFlags::IN)];
         polled.extend(self.exit.as_ref().map(|exit| PollFd::new(exit, PollFlags::IN)));
-        if self.until.is_none() {
+        if self.accepts_input() {
             polled
                 .extend(self.terminal.as_ref().map(|terminal| PollFd::new(&terminal.master, PollFlags::IN)));
+            polled
+                .extend(self.input.waits_for().map(|input| PollFd::from_borrowed_fd(input, PollFlags::OUT)));
         }
-        polled.extend(self.input.waits_for().map(|input| PollFd::from_borrowed_fd(input, PollFlags::OUT)));
         let end = self.output_end();
         polled.extend(self.client.as_ref().map(|client| client.poll(end)));
-        let left = self.until.map(|until| BootTime(0).after(until.since(BootTime::now())).timespec());
+        let read_at = self.terminal.as_ref().and_then(|terminal| terminal.read_at);
+        let next = self.until.or(read_at);
+        let left = next.map(|next| BootTime(0).after(next.since(BootTime::now())).timespec());
         match poll(&mut polled, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns whether a process may read the input. A terminal that no process has open always reports an event.
+    fn accepts_input(&self) -> bool {
+        self.terminal.as_ref().is_none_or(|terminal| terminal.read_at.is_none() && self.until.is_none())
     }
 
     /// Returns the end of the output that clients get.
@@ -143,13 +159,21 @@ impl Relay {
         }
     }
 
-    /// Reads what the job printed on its terminal. The end of it is that of all processes on the terminal.
+    /// Reads what the job printed on its terminal. It ends when the main process has exited and no process has the terminal open.
+    ///
+    /// A main process that has closed its terminal may open it again, and a hangup would end it.
     fn read_terminal(&mut self) {
         let Some(terminal) = self.terminal.as_mut().filter(|_| self.until.is_none()) else { return };
+        let now = BootTime::now();
+        if terminal.read_at.is_some_and(|at| at > now) {
+            return;
+        }
+        terminal.read_at = None;
         let mut buffer = [0; PIECE];
         match rustix::io::read(&terminal.master, &mut buffer) {
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Ok(0) | Err(_) => self.until = Some(BootTime::now().after(FLUSH_TIME)),
+            Ok(0) | Err(_) if self.exit.is_some() => terminal.read_at = Some(now.after(RETRY_INTERVAL)),
+            Ok(0) | Err(_) => self.until = Some(now.after(FLUSH_TIME)),
             Ok(read) => terminal.history.append(&buffer[..read]),
         }
     }
@@ -160,8 +184,9 @@ impl Relay {
         let mut polled = [PollFd::new(exit, PollFlags::IN)];
         if poll(&mut polled, Some(&BootTime(0).timespec())).is_ok_and(|count| count > 0) {
             self.exit = None;
-            if self.terminal.is_none() {
-                self.until = Some(BootTime::now().after(FLUSH_TIME));
+            match &mut self.terminal {
+                Some(terminal) => terminal.read_at = None,
+                None => self.until = Some(BootTime::now().after(FLUSH_TIME)),
             }
         }
     }
