@@ -56,10 +56,10 @@ impl OutputFile {
     ///
     /// A file that this process may not read is read by the daemon.
     pub(super) fn pass_on(&mut self) -> anyhow::Result<bool> {
-        if let Some(client) = &self.through {
-            let (passed, exists) = self.pass_on_through(client)?;
-            self.passed = passed;
-            return Ok(exists);
+        if let Some(client) = self.through.take() {
+            let exists = self.pass_on_through(&client);
+            self.through = Some(client);
+            return exists;
         }
         let place = || format!("cannot read {}", self.path.display());
         let mut file = match File::open(&self.path) {
@@ -80,35 +80,35 @@ impl OutputFile {
     /// Lets the daemon read from now on. If it does not, the error is that of this process.
     fn read_through_daemon(&mut self, denied: io::Error) -> anyhow::Result<bool> {
         let client = client_of(&self.daemon)?;
-        let (passed, exists) = match self.pass_on_through(&client) {
+        let exists = match self.pass_on_through(&client) {
             Err(error) if is_refused(&error) => {
                 return Err(denied).with_context(|| format!("cannot read {}", self.path.display()));
             }
             other => other?,
         };
-        self.passed = passed;
         self.through = Some(client);
         Ok(exists)
     }
 
-    /// Returns the copied length, and whether the file exists.
-    fn pass_on_through(&self, client: &Client) -> anyhow::Result<(u64, bool)> {
-        let mut passed = self.passed;
+    /// Copies what the daemon reads. Returns whether the file exists.
+    fn pass_on_through(&mut self, client: &Client) -> anyhow::Result<bool> {
         loop {
-            let part = match client.output(self.job, &OutputRequest { from: passed, error: self.error }) {
+            let request = OutputRequest { from: self.passed, error: self.error };
+            let part = match client.output(self.job, &request) {
                 Err(ClientError::Refused(problem)) if problem.code == ProblemCode::NotFound => {
-                    return Ok((passed, false));
+                    return Ok(false);
                 }
                 other => other?,
             };
-            if part.length < passed {
-                passed = 0;
+            if part.length < self.passed {
+                self.passed = 0;
                 continue;
             }
             if part.bytes.is_empty() {
-                return Ok((passed, true));
+                return Ok(true);
             }
-            passed += self.copy(&mut &part.bytes[..])?;
+            // A later failure leaves no part to be copied again.
+            self.passed += self.copy(&mut &part.bytes[..])?;
         }
     }
 
