@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use miserly_api::model::{Exit, KilledBy, Phase, Submission};
 use rustix::process::{Pid, Signal, kill_process};
@@ -128,6 +129,62 @@ fn a_hangup_leaves_the_job_alone_and_an_interrupt_before_the_start_cancels_it() 
     assert_eq!(waiting.wait().expect("it ends").code(), Some(130));
     assert!(matches!(daemon.wait(job + 1).phase, Phase::Killed { by: KilledBy::User, .. }));
     assert!(matches!(daemon.job(job).phase, Phase::Running(_)));
+}
+
+/// The program that prepares the command waits for the other end of the pipe.
+#[test]
+fn a_signal_while_it_attaches_cancels_the_job() {
+    let daemon = Daemon::of_policy("miser");
+    let made = Command::new("mkfifo").arg(daemon.path("pipe")).status().expect("it starts");
+    assert!(made.success());
+    fs::write(daemon.path("old"), "old content\n").expect("a file");
+    for (job, signal) in [(1, Signal::INT), (2, Signal::TERM)] {
+        let arguments = ["run", "-q", "-t", "1min", "-i", "pipe", "-o", "old", "--", "cat"];
+        let run = command(&daemon, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        until("it starts", SOON, || {
+            let view = daemon.client().job(job).ok()?;
+            matches!(view.phase, Phase::Running(_)).then_some(())
+        });
+        // It attaches.
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&run), signal).expect("it runs");
+        let output = run.wait_with_output().expect("it ends");
+        assert_eq!((&text(&output.stdout)[..], output.status.code()), ("", Some(128 + signal.as_raw())));
+        assert!(matches!(daemon.wait(job).phase, Phase::Killed { by: KilledBy::User, .. }));
+    }
+}
+
+#[test]
+fn a_job_that_never_ran_has_no_output() {
+    let daemon = Daemon::of_policy("miser");
+    fs::write(daemon.path("old"), "old content\n").expect("a file");
+    let run = output(&daemon, &["run", "-q", "-t", "1min", "-o", "old", "-i", "in.%j", "--", "cat"]);
+    assert_eq!((&text(&run.stdout)[..], run.status.code()), ("", Some(126)), "{run:?}");
+    let arguments = ["run", "-q", "-t", "1min", "--hold", "-o", "old", "--", "true"];
+    let run = command(&daemon, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+    until("it is held", SOON, || daemon.client().job(2).ok());
+    daemon.client().cancel(2, false).expect("it is cancelled");
+    let ended = run.wait_with_output().expect("it ends");
+    assert_eq!((&text(&ended.stdout)[..], ended.status.code()), ("", Some(143)));
+}
+
+#[test]
+fn another_attempt_gets_the_end_of_the_input() {
+    let daemon = Daemon::of_policy("miser");
+    let script = "echo ready; cat; test -e again && exit 6; touch again; sleep 60";
+    let mut run = Running::new(&daemon, script);
+    let mut input = run.child.stdin.take().expect("a pipe");
+    input.write_all(b"text\n").expect("a pipe");
+    let mut line = String::new();
+    run.output.read_line(&mut line).expect("a line");
+    assert_eq!(line, "text\n");
+    fs::write(daemon.path("again"), "").expect("a file");
+    let requeued = output(&daemon, &["requeue", &run.job.to_string()]);
+    assert!(requeued.status.success(), "{requeued:?}");
+    let job = run.job;
+    let (code, rest) = run.end();
+    assert_eq!((code, daemon.job(job).attempts), (Some(6), 2), "{rest}");
+    drop(input);
 }
 
 #[test]

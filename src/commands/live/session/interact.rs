@@ -46,6 +46,10 @@ pub(super) struct Interaction<'a> {
     pub(super) has_input: bool,
     /// Readable, or closed, when the job has ended; for a job without a terminal.
     pub(super) over: Option<&'a OwnedFd>,
+    /// Whether it goes on until the end of the job after the connection has ended.
+    pub(super) outlives_link: bool,
+    /// The number of bytes of input that were read.
+    pub(super) read: u64,
     /// The number of bytes of output that were printed.
     pub(super) printed: u64,
     /// The message before the end of the window.
@@ -77,6 +81,8 @@ impl Interaction<'_> {
             escape: None,
             has_input,
             over,
+            outlives_link: false,
+            read: 0,
             printed: 0,
             reminder: None,
             interrupted: None,
@@ -94,7 +100,7 @@ impl Interaction<'_> {
             if let Some(parting) = self.handle_frames()?.or_else(|| self.handle_signals()) {
                 return Ok(parting);
             }
-            if self.link.is_over && self.over.is_none() {
+            if self.link.is_over && !self.outlives_link {
                 return Ok(Parting::Lost);
             }
             let ready = self.wait()?;
@@ -197,6 +203,7 @@ impl Interaction<'_> {
             self.link.send(&ClientFrame::EndOfInput);
             return Ok(self.escape.is_some().then_some(Parting::Detached));
         }
+        self.read += read as u64;
         let detaches = match &mut self.escape {
             Some(escape) => {
                 let (passed, detaches) = escape.filter(&bytes);

@@ -20,6 +20,8 @@ pub(super) struct Link {
     pub(super) hello: Option<RelayHello>,
     /// Whether one side has ended the connection.
     pub(super) is_over: bool,
+    /// Whether another client came before the first frame.
+    pub(super) is_replaced: bool,
 }
 
 impl Link {
@@ -28,7 +30,8 @@ impl Link {
         let mut reader = FrameReader::default();
         reader.push(&received);
         let (outgoing, hello) = (Vec::new(), None);
-        let mut link = Link { stream, reader, outgoing, on_the_way: 0, hello, is_over: false };
+        let (is_over, is_replaced) = (false, false);
+        let mut link = Link { stream, reader, outgoing, on_the_way: 0, hello, is_over, is_replaced };
         link.send(&ClientFrame::Open { from });
         link
     }
@@ -90,8 +93,7 @@ impl Link {
                     self.on_the_way += hello.queued as usize;
                     self.hello = Some(hello);
                 }
-                // Another client came before the first frame.
-                RelayFrame::Replaced => self.is_over = true,
+                RelayFrame::Replaced => (self.is_over, self.is_replaced) = (true, true),
                 _ => {}
             }
         }

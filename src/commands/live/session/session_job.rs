@@ -1,6 +1,7 @@
 //! A job with a client, from its submission to its end.
 
 use std::io::{IsTerminal, stdin};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(super) struct SessionJob<'a> {
     owns: bool,
     /// The number of bytes of the output file that were printed.
     printed: u64,
+    /// The attempt that printed them.
+    printed_attempt: u32,
     /// Whether all output was printed.
     has_followed: bool,
 }
@@ -64,8 +67,8 @@ impl<'a> SessionJob<'a> {
         signals: &'a Signals,
         quiet: bool,
     ) -> SessionJob<'a> {
-        let (owns, printed, has_followed) = (false, 0, false);
-        SessionJob { client, daemon, job, signals, quiet, owns, printed, has_followed }
+        let (owns, printed, printed_attempt, has_followed) = (false, 0, 0, false);
+        SessionJob { client, daemon, job, signals, quiet, owns, printed, printed_attempt, has_followed }
     }
 
     /// Waits for the start of the job and attaches to each of its attempts. A signal before the start cancels the job.
@@ -84,24 +87,12 @@ impl<'a> SessionJob<'a> {
     }
 
     fn serve(&mut self) -> anyhow::Result<ExitCode> {
-        let (mut last, job) = (0, self.job);
+        let mut last = 0;
         loop {
-            let quiet = self.quiet;
-            let shows = |promise: String| {
-                if !quiet {
-                    note!("job {job}: {promise}");
-                }
-            };
-            let view = match start::wait(&self.client, job, last, self.signals, shows)? {
+            let view = match self.next_start(last)? {
                 Started::Runs(view) => view,
                 Started::Ended(view) => return self.end(&view),
-                Started::Interrupted(signal) => {
-                    // Also after the start: an attempt that is about to end has no client.
-                    if self.owns {
-                        self.cancel();
-                    }
-                    return Ok(ExitCode::from(code(signal)));
-                }
+                Started::Interrupted(signal) => return Ok(self.interrupted(signal)),
             };
             last = view.attempts;
             match self.attempt(&view)? {
@@ -111,12 +102,37 @@ impl<'a> SessionJob<'a> {
         }
     }
 
+    /// Waits for an attempt after `last`, or for the end of the job.
+    fn next_start(&self, last: u32) -> anyhow::Result<Started> {
+        let (job, quiet) = (self.job, self.quiet);
+        let shows = |promise: String| {
+            if !quiet {
+                note!("job {job}: {promise}");
+            }
+        };
+        start::wait(&self.client, job, last, self.signals, shows)
+    }
+
+    /// Cancels a job of this command that has no client. That may be after its start. Returns the exit code.
+    fn interrupted(&self, signal: Signal) -> ExitCode {
+        if self.owns {
+            self.cancel();
+        }
+        ExitCode::from(code(signal))
+    }
+
     /// Prints the output that no connection has brought. Returns the exit code of the ended job.
     fn end(&self, job: &JobView) -> anyhow::Result<ExitCode> {
-        if self.owns && !self.has_followed {
+        // Before the first attempt the file may have other content.
+        let never_ran = matches!(job.phase, Phase::Failed { .. } | Phase::Killed { exit: None, .. });
+        let has_run = job.attempts > 0 && !never_ran;
+        if self.owns && !self.has_followed && has_run {
+            let was_printed = self.printed_attempt == job.attempts;
             for mut output in output_files(job, self.daemon) {
                 output.passed = self.printed;
-                if output.path.metadata().map_or(true, |found| found.is_file()) {
+                // A file of the same attempt that is shorter was truncated by another program.
+                let has_more = |length| length > self.printed || !was_printed;
+                if output.path.metadata().map_or(true, |found| found.is_file() && has_more(found.len())) {
                     output.pass_on()?;
                 }
             }
@@ -129,47 +145,69 @@ impl<'a> SessionJob<'a> {
 
     /// Attaches to an attempt that runs.
     fn attempt(&mut self, job: &JobView) -> anyhow::Result<Outcome> {
-        let Some(mut link) = self.attach(job.attempts)? else { return Ok(Outcome::Ended) };
-        let Some(hello) = self.greeting(&mut link)? else { return self.lost(job.attempts) };
-        if hello.terminal { self.at_terminal(job, link, hello) } else { self.at_input(job, link) }
+        match self.connect(job.attempts)? {
+            ControlFlow::Continue((link, hello)) if hello.terminal => self.at_terminal(job, link, hello),
+            ControlFlow::Continue((link, _)) => self.at_input(job, link),
+            ControlFlow::Break(outcome) => Ok(outcome),
+        }
     }
 
-    /// Returns a connection to the relay. `None` if the attempt has ended before.
-    fn attach(&self, attempt: u32) -> anyhow::Result<Option<Link>> {
+    /// Returns a connection to the relay of an attempt, with its first frame, or why there is none.
+    fn connect(&self, attempt: u32) -> anyhow::Result<ControlFlow<Outcome, (Link, RelayHello)>> {
+        match self.attach(attempt)? {
+            ControlFlow::Continue(link) => self.greeting(link, attempt),
+            ControlFlow::Break(outcome) => Ok(ControlFlow::Break(outcome)),
+        }
+    }
+
+    /// Returns a connection to the relay, unless the attempt has ended before.
+    fn attach(&self, attempt: u32) -> anyhow::Result<ControlFlow<Outcome, Link>> {
         loop {
             match self.client.attach(self.job) {
                 // The client that submitted the job sees all of its output, any other the last part.
-                Ok(attached) => return Ok(Some(Link::open(attached, self.owns.then_some(0)))),
+                Ok(attached) => {
+                    return Ok(ControlFlow::Continue(Link::open(attached, self.owns.then_some(0))));
+                }
                 Err(error) if is_away(&error) => thread::sleep(PAUSE),
                 Err(ClientError::Refused(problem)) if problem.code == ProblemCode::Conflict => {
                     let view = self.client.job(self.job)?;
                     if self.owns || !runs(&view.phase) || view.attempts != attempt {
-                        return Ok(None);
+                        return Ok(ControlFlow::Break(Outcome::Ended));
                     }
                     return Err(ClientError::Refused(problem).into());
                 }
                 Err(error) => return Err(error.into()),
             }
-            if !self.owns && self.signals.next_end().is_some() {
-                bail!("interrupted");
+            if let Some(signal) = self.signals.next_end() {
+                return Ok(ControlFlow::Break(Outcome::Leaves(self.interrupted(signal))));
             }
         }
     }
 
     /// Waits for the first frame of the relay.
-    fn greeting(&self, link: &mut Link) -> anyhow::Result<Option<RelayHello>> {
+    fn greeting(
+        &self,
+        mut link: Link,
+        attempt: u32,
+    ) -> anyhow::Result<ControlFlow<Outcome, (Link, RelayHello)>> {
         while link.hello.is_none() && !link.is_over {
             let mut polled = [link.poll(), PollFd::new(self.signals, PollFlags::IN)];
             // Interrupted, or ready.
             let _ = poll(&mut polled, None);
-            if !polled[1].revents().is_empty() && self.signals.next_end().is_some() {
-                return Ok(None);
+            if !polled[1].revents().is_empty()
+                && let Some(signal) = self.signals.next_end()
+            {
+                return Ok(ControlFlow::Break(Outcome::Leaves(self.interrupted(signal))));
             }
             link.flush();
             link.receive();
             link.greet()?;
         }
-        Ok(link.hello)
+        Ok(match link.hello {
+            Some(hello) => ControlFlow::Continue((link, hello)),
+            None if link.is_replaced => ControlFlow::Break(self.part(Parting::Replaced, attempt)?),
+            None => ControlFlow::Break(self.lost(attempt)?),
+        })
     }
 
     /// Passes the terminal of the job on, with this one in raw mode.
@@ -191,6 +229,7 @@ impl<'a> SessionJob<'a> {
         let parted = interaction.run();
         drop(raw);
         self.printed = hello.base + hello.from + interaction.printed;
+        self.printed_attempt = job.attempts;
         self.part(parted?, job.attempts)
     }
 
@@ -202,20 +241,72 @@ impl<'a> SessionJob<'a> {
             link.send(&ClientFrame::EndOfInput);
         }
         let mut interaction = Interaction::new(link, self.signals, has_input, Some(&followers.over));
-        let mut parting = interaction.run()?;
-        if parting == Parting::Cancel {
-            note!("job {}: cancelled", self.job);
-            self.cancel();
-            interaction.is_cancelled = true;
-            // The output up to the end. Another interrupt ends the command.
-            parting = interaction.run()?;
-        }
+        interaction.outlives_link = !self.owns;
+        let mut last = job.attempts;
+        let parting = loop {
+            match interaction.run()? {
+                Parting::Cancel if !interaction.is_cancelled => {
+                    note!("job {}: cancelled", self.job);
+                    self.cancel();
+                    // The output up to the end. Another interrupt ends the command.
+                    interaction.is_cancelled = true;
+                }
+                Parting::Lost => {
+                    if let Some(code) = self.next_attempt(&mut interaction, &mut last)? {
+                        return Ok(Outcome::Leaves(code));
+                    }
+                }
+                parting => break parting,
+            }
+        };
         drop(interaction);
         if parting == Parting::Ended {
             followers.join()?;
             self.has_followed = true;
         }
-        self.part(parting, job.attempts)
+        self.part(parting, last)
+    }
+
+    /// Attaches to the next attempt after `last`, or finds that there is none. Returns an exit code if the command ends before.
+    ///
+    /// Input that an attempt before has got is gone.
+    fn next_attempt(
+        &self,
+        interaction: &mut Interaction<'_>,
+        last: &mut u32,
+    ) -> anyhow::Result<Option<ExitCode>> {
+        loop {
+            let view = match self.next_start(*last)? {
+                Started::Runs(view) => view,
+                Started::Ended(_) => {
+                    interaction.outlives_link = true;
+                    return Ok(None);
+                }
+                Started::Interrupted(signal) if interaction.is_cancelled => {
+                    return Ok(Some(ExitCode::from(code(signal))));
+                }
+                Started::Interrupted(signal) => return Ok(Some(self.interrupted(signal))),
+            };
+            *last = view.attempts;
+            match self.connect(*last)? {
+                ControlFlow::Continue((link, _)) => {
+                    interaction.link = link;
+                    if interaction.read > 0 {
+                        note!(
+                            "job {}: attempt {last} gets no input, because one before it got some",
+                            self.job
+                        );
+                        interaction.has_input = false;
+                    }
+                    if !interaction.has_input {
+                        interaction.link.send(&ClientFrame::EndOfInput);
+                    }
+                    return Ok(None);
+                }
+                ControlFlow::Break(Outcome::Ended) => {}
+                ControlFlow::Break(Outcome::Leaves(code)) => return Ok(Some(code)),
+            }
+        }
     }
 
     fn part(&self, parting: Parting, attempt: u32) -> anyhow::Result<Outcome> {
