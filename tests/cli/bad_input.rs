@@ -235,7 +235,8 @@ fn policies_that_there_are_not() {
     refused(
         "easy(order=short)",
         "policy easy: order cannot be \"short\", did you mean \"shortest\"; it must be one of arrival, shortest, longest, \
-         narrowest, widest, smallest, largest, random, random/length, sjf, sqf, saf, lxf, wfp3, unicep, f1, f2, f3, f4; or a formula in quotes",
+         narrowest, widest, smallest, largest, random, random/length, sjf, sqf, saf, lxf, wfp3, unicep, f1, f2, f3, f4, \
+         fair-share; or a formula in quotes",
     );
     let form = "write it like easy or easy(backfill=shortest)";
     refused("easy(order=widest", &format!("policy \"easy(order=widest\": a bracket is not closed; {form}"));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use miserly_api::model::{JobView, MailEvent, Phase, is_address};
+use miserly_api::model::{Exit, JobView, MailEvent, Phase, is_address};
 use miserly_view::{plain, word};
 
 use super::program::feed;
@@ -42,13 +42,22 @@ pub(super) fn send(args: &HookArgs, event: HookEvent, job: &JobView) -> anyhow::
     feed(command, letter(to, event, job), args.limit, &what)
 }
 
+/// Returns the state of a job in words, with its exit code.
+fn outcome(job: &JobView) -> String {
+    match &job.phase {
+        Phase::Done { exit: Exit::Code(code @ 1..), .. } => format!("failed, exit code {code}"),
+        Phase::Done { exit: Exit::Signal(signal), .. } => format!("failed, signal {signal}"),
+        _ => word(job).to_owned(),
+    }
+}
+
 /// Returns the text of a mail with its headers. Text of users has no line breaks in it.
 fn letter(to: &str, event: HookEvent, job: &JobView) -> String {
     let happened = match event {
         HookEvent::Started => "has started".to_owned(),
         HookEvent::Moved => "has another promised start".to_owned(),
         HookEvent::Broken => "starts later than promised".to_owned(),
-        _ => format!("has ended: {}", word(job)),
+        _ => format!("has ended: {}", outcome(job)),
     };
     let name = plain(&job.name);
     let ascii: String = name.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
@@ -59,10 +68,7 @@ fn letter(to: &str, event: HookEvent, job: &JobView) -> String {
     let mut line = |key: &str, value: String| text.push_str(&format!("{key:<10} {value}\n"));
     line("job", format!("{}, {name}", job.number));
     line("queue", plain(&job.queue));
-    line("state", word(job).to_owned());
-    if let Phase::Done { exit, .. } = &job.phase {
-        line("exit", format!("{exit:?}"));
-    }
+    line("state", outcome(job));
     if let Some(window) = job.promise.as_ref().and_then(|promise| promise.now) {
         line("promised", format!("starts by {}, ends by {}", local(window.start), local(window.end)));
     }
