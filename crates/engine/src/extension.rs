@@ -5,7 +5,7 @@ use miserly_core::{Amendment, Change, JobId, Round, Span, Time};
 use miserly_units::duration;
 
 use crate::expected_ends::ExpectedEnds;
-use crate::moves::Trial;
+use crate::moves::TriedRound;
 use crate::requests::{Handled, RequestError, no_job};
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
@@ -23,7 +23,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let record = self.owned_job(caller, job)?;
         let longer = extension(by)?;
         let time = Span::from_ticks(record.time) + longer;
-        self.tried_extension(at, record, by)?;
+        self.tried_extension(at, record, longer)?;
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
             return Ok(self.view_of(now, job)?);
@@ -35,14 +35,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(self.view_of(now, job)?)
     }
 
-    /// Tries an extension by seconds. Returns the copy of the queue with it, if the job is in a queue.
+    /// Tries an extension. Returns the copy of the queue with it, if the job is in a queue.
     pub(crate) fn tried_extension(
         &self,
         at: Time,
         record: &Record,
-        by: f64,
-    ) -> Result<Option<Trial>, RequestError> {
-        let longer = extension(by)?;
+        longer: Span,
+    ) -> Result<Option<TriedRound>, RequestError> {
         match self.check_extension(at, record, longer) {
             Err(error) => Err(self.with_possible_extension(at, record, longer, error)?),
             tried => tried,
@@ -55,7 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         at: Time,
         record: &Record,
         longer: Span,
-    ) -> Result<Option<Trial>, RequestError> {
+    ) -> Result<Option<TriedRound>, RequestError> {
         self.check_limits(at, record, longer)?;
         let Some(handle) = self.jobs.handle(record.number) else { return Ok(None) };
         self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)
@@ -142,7 +141,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Plays an amendment on a copy of the queue. Returns a problem if a promise breaks.
-    fn try_amendment(&self, at: Time, job: i64, amendment: Amendment) -> Result<Option<Trial>, RequestError> {
+    fn try_amendment(
+        &self,
+        at: Time,
+        job: i64,
+        amendment: Amendment,
+    ) -> Result<Option<TriedRound>, RequestError> {
         let Some(queue) = self.system.queue_of(amendment.job) else { return Ok(None) };
         let round = Round { amended: vec![amendment], ..Round::default() };
         let trial = self.try_round(queue, at, round)?;

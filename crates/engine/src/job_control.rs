@@ -7,7 +7,7 @@ use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time}
 
 use crate::effects::refusal_message;
 use crate::expected_ends::ExpectedEnds;
-use crate::moves::Trial;
+use crate::moves::TriedRound;
 use crate::requests::{Handled, RequestError};
 use crate::{
     Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
@@ -143,7 +143,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Tries on a copy of its queue that a running job gets another window, after its grace period. Returns the copy.
-    pub(crate) fn try_again(&self, at: Time, job: i64) -> Result<Option<Trial>, RequestError> {
+    pub(crate) fn try_again(&self, at: Time, job: i64) -> Result<Option<TriedRound>, RequestError> {
         let (Some(record), Some(handle)) = (self.jobs.get(job), self.jobs.handle(job)) else {
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use miserly_api::model::{Modification, Problem, ProblemCode, Submission, TimeBou
 use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
 
 use crate::expected_ends::ExpectedEnds;
-use crate::moves::Trial;
+use crate::moves::TriedRound;
 use crate::requests::{Handled, RequestError};
 use crate::stopped_queue::stopped_problem;
 use crate::submission::refused;
@@ -90,7 +90,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 format!("job {job} has begun to run; only its time limit can change (miserly extend)");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
-        if self.entry(job).is_some_and(|entry| !is_untouched(entry)) {
+        if self.entry(job).is_some_and(|entry| !entry.is_untouched()) {
             let message =
                 format!("job {job} has run ahead of its window: hold it, change it, and release it");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
@@ -166,7 +166,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let waits = |of: &&Record| {
             (of.uid, &of.queue) == (record.uid, &record.queue)
                 && of.run.is_none()
-                && self.entry(of.number).is_some_and(is_untouched)
+                && self.entry(of.number).is_some_and(Entry::is_untouched)
         };
         let place = |of: &Record| Some((self.entry(of.number)?.request.submit, of.number));
         let mut all: Vec<(Time, i64)> = self.jobs.records().filter(waits).filter_map(place).collect();
@@ -221,16 +221,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &self,
         at: Time,
         checked: &CheckedChange,
-    ) -> Result<Option<Trial>, RequestError> {
+    ) -> Result<Option<TriedRound>, RequestError> {
         let (queue, trial) = match checked {
             CheckedChange::Record(_) => return Ok(None),
             CheckedChange::Amended(jobs) => {
                 let Some(queue) = jobs.first().and_then(|job| self.system.queue_of(job.handle)) else {
                     return Ok(None);
                 };
-                let round =
-                    Round { amended: jobs.iter().map(AmendedJob::amendment).collect(), ..Round::default() };
-                let mut trial = self.try_round(queue, at, round)?;
+                let mut trial = self.try_round(queue, at, amending(jobs))?;
                 trial.entered = jobs.iter().map(|job| (job.handle, job.record.number)).collect();
                 (queue, trial)
             }
@@ -281,7 +279,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces the requests of jobs in their queue.
     fn amend_all(&mut self, now: Now, at: Time, jobs: Vec<AmendedJob>) -> Result<(), RequestError> {
-        let round = Round { amended: jobs.iter().map(AmendedJob::amendment).collect(), ..Round::default() };
+        let round = amending(&jobs);
         let mut displaced = vec![];
         for AmendedJob { mut record, keeps_promise, .. } in jobs {
             if !keeps_promise {
@@ -342,18 +340,13 @@ impl CheckedChange {
     }
 }
 
-impl AmendedJob {
-    fn amendment(&self) -> Amendment {
-        let change =
-            Change::Request { request: Box::new(self.request.clone()), keeps_promise: self.keeps_promise };
-        Amendment { job: self.handle, change }
-    }
-}
-
-/// Returns whether a job waits in its queue and has not run.
-fn is_untouched(entry: &Entry) -> bool {
-    let ran = entry.opportunistic.done > 0 || !entry.opportunistic.procs.is_zero();
-    entry.state == State::Waiting && !ran
+/// Returns the round in which the requests of jobs are replaced.
+fn amending(jobs: &[AmendedJob]) -> Round {
+    let amendment = |job: &AmendedJob| {
+        let (request, keeps_promise) = (Box::new(job.request.clone()), job.keeps_promise);
+        Amendment { job: job.handle, change: Change::Request { request, keeps_promise } }
+    };
+    Round { amended: jobs.iter().map(amendment).collect(), ..Round::default() }
 }
 
 /// Returns whether a promised start is within the bounds of a request.

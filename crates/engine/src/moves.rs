@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
-use miserly_core::{Effect, JobId, Ledger, Round, Span, State, System, Time};
+use miserly_core::{Effect, JobId, Ledger, Round, State, System, Time};
 
 use crate::extension::extension;
 use crate::modify::CheckedChange;
 use crate::requests::{Handled, RequestError};
 use crate::{Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 
-/// A queue after rounds that were played on a copy.
-pub(crate) struct Trial {
+/// A queue after a round that was played on a copy.
+pub(crate) struct TriedRound {
     /// The position of the queue.
     queue: usize,
     system: System,
@@ -22,7 +23,7 @@ pub(crate) struct Trial {
     pub(crate) broken: Option<i64>,
 }
 
-impl Trial {
+impl TriedRound {
     /// Returns the copy of the ledger.
     pub(crate) fn ledger(&self) -> &Ledger {
         self.system.queues()[0].ledger()
@@ -82,7 +83,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn moves_of_hold(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
         let record = self.owned_job(caller, job)?;
         record.check_can_hold()?;
-        let mut moves = Moves { job, before: self.present_window(now, record), ..Moves::default() };
+        let mut moves = Moves { job, before: self.present_window(now, job), ..Moves::default() };
         if let Some((handle, queue)) = self.place_of(job) {
             let round = Round { withdrawn: vec![handle], ..Round::default() };
             let trial = self.try_round(queue, at, round)?;
@@ -95,7 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn moves_of_requeue(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
         let record = self.owned_job(caller, job)?;
         record.check_can_requeue()?;
-        let before = self.present_window(now, record);
+        let before = self.present_window(now, job);
         if self.is_waiting(job) {
             // It keeps its window.
             return Ok(Moves { job, before, after: before, ..Moves::default() });
@@ -119,13 +120,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<Moves, RequestError> {
         let record = self.owned_job(caller, job)?;
         let longer = extension(by)?;
-        let before = self.present_window(now, record);
-        let trial = self.tried_extension(at, record, by)?;
-        let longer = |window: Window| Window {
-            end: window.end.checked_add(jiff_span(longer)).unwrap_or(jiff::Timestamp::MAX),
+        let before = self.present_window(now, job);
+        let trial = self.tried_extension(at, record, longer)?;
+        let added = SignedDuration::from_micros(longer.ticks());
+        let extended = |window: Window| Window {
+            end: window.end.checked_add(added).unwrap_or(Timestamp::MAX),
             ..window
         };
-        let mut moves = Moves { job, before, after: before.map(longer), ..Moves::default() };
+        let mut moves = Moves { job, before, after: before.map(extended), ..Moves::default() };
         if let Some(trial) = trial {
             self.add_moved(now, &mut moves, &trial, &[job]);
         }
@@ -138,9 +140,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         now: Now,
         job: i64,
         checked: &CheckedChange,
-        trial: Option<&Trial>,
+        trial: Option<&TriedRound>,
     ) -> Moves {
-        let before = self.jobs.get(job).and_then(|record| self.present_window(now, record));
+        let before = self.present_window(now, job);
         let mut moves = Moves { job, before, ..Moves::default() };
         let Some(trial) = trial else {
             moves.after = before;
@@ -151,10 +153,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let start = trial.start_of(record.number);
             if record.number == job {
                 moves.after = start.map(|start| record.window(now, start));
-            } else if let Some(before) =
-                self.jobs.get(record.number).and_then(|of| self.present_window(now, of))
-            {
-                moves.add(record.number, before.start, start.map(|start| now.wall_at(start)));
+            } else if let Some(before) = self.present_window(now, record.number) {
+                add(&mut moves, record.number, before.start, start.map(|start| now.wall_at(start)));
             }
         }
         let changed: Vec<i64> = changed.iter().map(|record| record.number).collect();
@@ -163,7 +163,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Adds the promises to other jobs of a queue that differ on a copy of it.
-    fn add_moved(&self, now: Now, moves: &mut Moves, trial: &Trial, changed: &[i64]) {
+    fn add_moved(&self, now: Now, moves: &mut Moves, trial: &TriedRound, changed: &[i64]) {
         let (present, copy) = (self.system.queues()[trial.queue].ledger(), trial.ledger());
         let starts = present.waiting().filter_map(|job| Some((job, latest_start(present, job)?)));
         let mut differences = BTreeMap::new();
@@ -174,15 +174,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         for (number, (before, after)) in differences {
-            moves.add(number, now.wall_at(before), after.map(|after| now.wall_at(after)));
+            add(moves, number, now.wall_at(before), after.map(|after| now.wall_at(after)));
         }
     }
 
     /// Returns the changed jobs whose promised ends are later on the copy, or unknown.
-    pub(crate) fn moving_later(&self, now: Now, checked: &CheckedChange, trial: Option<&Trial>) -> Vec<i64> {
+    pub(crate) fn moving_later(
+        &self,
+        now: Now,
+        checked: &CheckedChange,
+        trial: Option<&TriedRound>,
+    ) -> Vec<i64> {
         let Some(trial) = trial else { return vec![] };
         let is_later = |record: &&Record| {
-            let before = self.jobs.get(record.number).and_then(|before| self.present_window(now, before));
+            let before = self.present_window(now, record.number);
             let after = trial.start_of(record.number).map(|start| record.window(now, start));
             before.is_some_and(|before| after.is_none_or(|after| after.end > before.end))
         };
@@ -194,16 +199,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for number in self.dependents(job) {
             let promise = self.entry(number).and_then(|entry| entry.promise);
             if let Some(promise) = promise.filter(|promise| promise.best < Time::MAX) {
-                moves.add(number, now.wall_at(promise.best), None);
+                add(moves, number, now.wall_at(promise.best), None);
             }
         }
     }
 
     /// Returns the window of a job that is promised now, or that has begun.
-    fn present_window(&self, now: Now, record: &Record) -> Option<Window> {
-        let (handle, queue) = self.place_of(record.number)?;
+    fn present_window(&self, now: Now, job: i64) -> Option<Window> {
+        let (handle, queue) = self.place_of(job)?;
         let start = latest_start(self.system.queues()[queue].ledger(), handle)?;
-        Some(record.window(now, start))
+        Some(self.jobs.get(job)?.window(now, start))
     }
 
     /// Returns the handle of a job, and the position of its queue.
@@ -213,37 +218,27 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Plays a round on a copy of a queue.
-    pub(crate) fn try_round(&self, queue: usize, at: Time, round: Round) -> Result<Trial, RequestError> {
+    pub(crate) fn try_round(&self, queue: usize, at: Time, round: Round) -> Result<TriedRound, RequestError> {
         let (system, effects) = self.play_trial(queue, at, round)?;
         let broken = effects.iter().find_map(|effect| match effect {
             Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
             _ => None,
         });
-        Ok(Trial { queue, system, effects, entered: vec![], broken })
+        Ok(TriedRound { queue, system, effects, entered: vec![], broken })
     }
 }
 
-/// Adds a moved promise to those of a reply.
-trait AddMoved {
-    fn add(&mut self, job: i64, before: jiff::Timestamp, after: Option<jiff::Timestamp>);
-}
-
-impl AddMoved for Moves {
-    fn add(&mut self, job: i64, before: jiff::Timestamp, after: Option<jiff::Timestamp>) {
-        if after == Some(before) || job == self.job {
-            return;
-        }
-        match self.moved.binary_search_by_key(&job, |moved| moved.job) {
-            Ok(at) => self.moved[at].after = after,
-            Err(_) if self.moved.len() >= Moves::SHOWN => self.count += 1,
-            Err(at) => {
-                self.count += 1;
-                self.moved.insert(at, MovedPromise { job, before, after });
-            }
+/// Adds a moved promise to those of a reply, or replaces it there.
+fn add(moves: &mut Moves, job: i64, before: Timestamp, after: Option<Timestamp>) {
+    if after == Some(before) || job == moves.job {
+        return;
+    }
+    match moves.moved.binary_search_by_key(&job, |moved| moved.job) {
+        Ok(at) => moves.moved[at].after = after,
+        Err(_) if moves.moved.len() >= Moves::SHOWN => moves.count += 1,
+        Err(at) => {
+            moves.count += 1;
+            moves.moved.insert(at, MovedPromise { job, before, after });
         }
     }
-}
-
-fn jiff_span(span: Span) -> jiff::SignedDuration {
-    jiff::SignedDuration::from_micros(span.ticks())
 }

@@ -29,18 +29,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let message = format!("queue {} lets no job pause", record.queue);
             return Err(Problem::new(ProblemCode::Refused, message).into());
         }
-        let takes_turns = self.is_gang(&record.queue);
         let run = record.run.as_ref();
-        let problem = if takes_turns {
-            "takes turns with others, so it cannot pause"
+        let problem = if self.is_gang(&record.queue) {
+            Some("takes turns with others, so it cannot pause")
         } else if run.is_some_and(|run| !run.in_window) {
-            "runs ahead of its window, where it cannot pause; `miserly requeue` ends it"
+            Some("runs ahead of its window, where it cannot pause; `miserly requeue` ends it")
         } else if run.is_some_and(|run| run.paused == on) {
-            if on { "is paused already" } else { "is not paused" }
+            Some(if on { "is paused already" } else { "is not paused" })
         } else {
-            ""
+            None
         };
-        if !problem.is_empty() {
+        if let Some(problem) = problem {
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} {problem}")).into());
         }
         let end = self.window_end(job);

@@ -58,30 +58,34 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Checks that a user with these further jobs is within the limits.
     pub(crate) fn check_user_limits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
         self.check_waits(caller, records)?;
+        if !self.has_limits(caller.uid) {
+            return Ok(());
+        }
         let mut usage = self.jobs.usage(caller.uid);
         for record in records {
             usage.add(record);
         }
-        self.check_usage(caller.uid, usage)
+        self.check_usage(usage)
     }
 
     /// Checks that the user of a job is within the limits with another record of it. A job that becomes smaller may exceed them.
     pub(crate) fn check_changed_usage(&self, before: &Record, after: &Record) -> Result<(), Problem> {
-        let [smaller, larger] = [after, before].map(Usage::of);
-        if smaller.cpu_time <= larger.cpu_time {
+        if !self.has_limits(before.uid) || Usage::of(after).cpu_time <= Usage::of(before).cpu_time {
             return Ok(());
         }
         let mut usage = self.jobs.usage(before.uid);
         usage.remove(before);
         usage.add(after);
-        self.check_usage(before.uid, usage)
+        self.check_usage(usage)
     }
 
-    fn check_usage(&self, uid: u32, usage: Usage) -> Result<(), Problem> {
+    /// Returns whether the jobs of a user are limited. Those of root are not.
+    fn has_limits(&self, uid: u32) -> bool {
+        uid != 0 && self.setup.user_limits != UserLimits::default()
+    }
+
+    fn check_usage(&self, usage: Usage) -> Result<(), Problem> {
         let limits = self.setup.user_limits;
-        if uid == 0 || limits == UserLimits::default() {
-            return Ok(());
-        }
         let exceeded = if let Some(most) = limits.jobs.filter(|most| usage.jobs > *most) {
             format!("{} unfinished jobs, and user-limits.jobs is {most}", usage.jobs)
         } else if let Some(most) = limits.bytes.filter(|most| usage.bytes > *most) {

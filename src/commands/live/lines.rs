@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use miserly_api::model::{Array, IndexRange};
+use miserly_view::ranges;
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -16,14 +17,10 @@ pub(super) fn array(file: &Path, limit: Option<u32>) -> anyhow::Result<Array> {
         bail!("--lines {shown}: it is larger than {LARGEST} bytes");
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("--lines {shown}: cannot read it"))?;
-    let mut ranges: Vec<IndexRange> = vec![];
     let commands = (1..).zip(text.lines()).filter(|(_, line)| is_command(line));
-    for (number, _) in commands {
-        match ranges.last_mut() {
-            Some(last) if last.last + 1 == number => last.last = number,
-            _ => ranges.push(IndexRange { first: number, last: number, step: 1 }),
-        }
-    }
+    let numbers: Vec<u32> = commands.map(|(number, _)| number).collect();
+    let range = |&(first, last): &(u32, u32)| IndexRange { first, last, step: 1 };
+    let ranges: Vec<IndexRange> = ranges(&numbers).iter().map(range).collect();
     let Some((first, more)) = ranges.split_first() else { bail!("--lines {shown}: it has no command line") };
     let array = Array::range(first.first, first.last, 1);
     Ok(Array { more: more.to_vec(), limit, ..array })

@@ -22,7 +22,7 @@ use crate::args::DaemonArgs;
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// The pause before another request to a daemon that is away.
-const AWAY: Duration = Duration::from_secs(1);
+pub(super) const AWAY: Duration = Duration::from_secs(1);
 
 /// A growing file, and the length that was copied.
 pub(super) struct OutputFile {

@@ -4,7 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_view::{Clock, ranges};
+use miserly_api::model::{Exit, JobView, Phase};
+use miserly_view::{Clock, ranges, word};
 pub(crate) use miserly_view::{counted, plain};
 
 /// Returns an instant in local time, ISO-like, to the second.
@@ -51,6 +52,15 @@ pub(super) fn numbers(cpus: &[u32]) -> String {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     ranges(cpus).iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the state of a job in words. That of a failed one has its exit code or its signal.
+pub(super) fn outcome(job: &JobView) -> String {
+    match &job.phase {
+        Phase::Done { exit: Exit::Code(code @ 1..), .. } => format!("failed, exit {code}"),
+        Phase::Done { exit: Exit::Signal(signal), .. } => format!("failed, signal {signal}"),
+        _ => word(job).to_owned(),
+    }
 }
 
 /// Returns the numbers of jobs, with commas between them.

@@ -4,7 +4,6 @@ use std::os::unix::net::UnixStream as BlockingStream;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
 use hyper::{Method, Request, StatusCode, header, upgrade};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
@@ -48,13 +47,7 @@ impl Client {
     }
 
     async fn upgraded(&self, request: Request<Full<Bytes>>) -> Reply<Attached> {
-        let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
-        let stream = UnixStream::connect(&self.socket).await.map_err(no_daemon)?;
-        self.check_server(&stream)?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.gone(&error))?;
-        tokio::spawn(connection.with_upgrades());
-        let reply = sender.send_request(request).await.map_err(|error| self.gone(&error))?;
+        let reply = self.begin(request).await?;
         let status = reply.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {
             let body = reply.into_body().collect().await.map_err(|error| self.gone(&error))?;
@@ -64,6 +57,7 @@ impl Client {
         let parts = upgraded
             .downcast::<TokioIo<UnixStream>>()
             .map_err(|_| self.unexpected("the connection is of another kind"))?;
+        let no_daemon = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
         let stream = parts.io.into_inner().into_std().map_err(no_daemon)?;
         Ok(Attached { stream, received: parts.read_buf.to_vec() })
     }

@@ -467,7 +467,7 @@ impl Client {
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.gone(&error))?;
         // It ends with the reply, which also reports its failure.
-        tokio::spawn(connection);
+        tokio::spawn(connection.with_upgrades());
         sender.send_request(request).await.map_err(|error| self.gone(&error))
     }
 

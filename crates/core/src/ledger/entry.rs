@@ -277,16 +277,19 @@ impl Entry {
             State::Running { placement, .. } | State::Suspended { placement, .. } => Some(placement),
         }
     }
-}
 
-impl Entry {
+    /// Returns whether the job waits and has never run, not even ahead of its start.
+    pub fn is_untouched(&self) -> bool {
+        let ran = !self.opportunistic.procs.is_zero() || self.opportunistic.done > 0;
+        self.state == State::Waiting && !ran
+    }
+
     /// Replaces the request of a job that waits and has not run.
     ///
     /// # Errors
     /// [`Rule::NotWaiting`] for any other job.
     pub(super) fn replace_request(&mut self, request: Request, keeps_promise: bool) -> Result<(), Rule> {
-        let ran = !self.opportunistic.procs.is_zero() || self.opportunistic.done > 0;
-        if self.state != State::Waiting || ran {
+        if !self.is_untouched() {
             return Err(Rule::NotWaiting);
         }
         self.request = request;

@@ -7,8 +7,8 @@ use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, disclosing, hosts_workload, in_order,
-    jobs_for, run, run_on, some_policies, workload,
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, Quad, SEED, Schedule, disclosing, hosts_workload,
+    in_order, jobs_for, run, run_on, some_policies, workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.
@@ -43,12 +43,7 @@ proptest! {
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
         for policy in policies {
-            let jobs = jobs_for(&policy, &quads);
-            for instants in BOTH {
-                let kept = run(procs, &jobs, &policy, instants).decisions();
-                let rebuilt = run_replacing(&Machine::plain(procs), &jobs, &policy, instants, &replace).decisions();
-                prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
-            }
+            on_processors(procs, &quads, &policy, &replace)?;
         }
     }
 
@@ -75,7 +70,24 @@ proptest! {
     }
 }
 
-fn on_machine<'a>(
+/// Checks a policy on a machine without hosts.
+pub(crate) fn on_processors(
+    procs: u64,
+    quads: &[Quad],
+    policy: &str,
+    replace: &[bool],
+) -> Result<(), TestCaseError> {
+    let jobs = jobs_for(policy, quads);
+    for instants in BOTH {
+        let kept = run(procs, &jobs, policy, instants).decisions();
+        let rebuilt = run_replacing(&Machine::plain(procs), &jobs, policy, instants, replace).decisions();
+        prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
+    }
+    Ok(())
+}
+
+/// Checks policies on a machine with hosts.
+pub(crate) fn on_machine<'a>(
     machine: &Machine,
     jobs: &[Job],
     policies: impl Iterator<Item = &'a &'a str>,

@@ -8,10 +8,9 @@ use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Simulation};
 use proptest::prelude::*;
 
-use crate::rebuild::run_replacing;
+use crate::rebuild::{on_machine, on_processors};
 use crate::support::{
-    BOTH, ON_SHARED_HOSTS, Quad, SEED, disclosing, hosts_workload, in_order, jobs, jobs_for, run, run_on,
-    workload,
+    BOTH, ON_SHARED_HOSTS, Quad, SEED, disclosing, hosts_workload, in_order, jobs, jobs_for, run, workload,
 };
 
 /// Orders by usage, as parameters of a policy.
@@ -134,13 +133,7 @@ proptest! {
         policy in 0..POLICIES.len(),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
-        let policy = with_order(POLICIES[policy], ORDERS[order]);
-        let jobs = jobs_for(&policy, &quads);
-        for instants in BOTH {
-            let kept = run(procs, &jobs, &policy, instants).decisions();
-            let rebuilt = run_replacing(&Machine::plain(procs), &jobs, &policy, instants, &replace).decisions();
-            prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
-        }
+        on_processors(procs, &quads, &with_order(POLICIES[policy], ORDERS[order]), &replace)?;
     }
 
     #[test]
@@ -148,17 +141,12 @@ proptest! {
         (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
-        for policy in [
+        let policies = [
             "immediate(policy='easy(order=fair-share, half_life=2s)', quantum=3, after=2)",
             "soon(policy='conservative(order=fair-share, half_life=1s)', quantum=2)",
             "easy(order='wait - 9 * usage_share', half_life=5s)",
-        ] {
-            for instants in BOTH {
-                let kept = run_on(&machine, &jobs, policy, instants).decisions();
-                let rebuilt = run_replacing(&machine, &jobs, policy, instants, &replace).decisions();
-                prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
-            }
-        }
+        ];
+        on_machine(&machine, &jobs, policies.iter(), &replace)?;
     }
 
     #[test]

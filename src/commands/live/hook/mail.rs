@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use miserly_api::model::{Exit, JobView, MailEvent, Phase, is_address};
-use miserly_view::{plain, word};
+use miserly_api::model::{JobView, MailEvent, is_address};
+use miserly_view::plain;
 
 use super::program::feed;
 use crate::args::{HookArgs, HookEvent};
-use crate::commands::live::text::local;
+use crate::commands::live::text::{local, outcome};
 
 /// The events on which a mail can be sent.
 pub(super) const EVENTS: [HookEvent; 5] =
@@ -40,15 +40,6 @@ pub(super) fn send(args: &HookArgs, event: HookEvent, job: &JobView) -> anyhow::
     command.args(["-i", "--", to]);
     let what = format!("{} for job {}", args.sendmail.display(), job.number);
     feed(command, letter(to, event, job), args.limit, &what)
-}
-
-/// Returns the state of a job in words, with its exit code.
-fn outcome(job: &JobView) -> String {
-    match &job.phase {
-        Phase::Done { exit: Exit::Code(code @ 1..), .. } => format!("failed, exit code {code}"),
-        Phase::Done { exit: Exit::Signal(signal), .. } => format!("failed, signal {signal}"),
-        _ => word(job).to_owned(),
-    }
 }
 
 /// Returns the text of a mail with its headers. Text of users has no line breaks in it.

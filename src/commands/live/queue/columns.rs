@@ -1,12 +1,12 @@
 //! The columns of the list.
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, JobView, Phase, Window};
+use miserly_api::model::{JobView, Phase, Window};
 use miserly_units::{duration, memory, span_of_seconds};
 use miserly_view::word;
 
 use super::super::show::is_time_sliced;
-use super::super::text::{Instants, plain, table};
+use super::super::text::{Instants, outcome, plain, table};
 use crate::args::Column;
 
 /// The columns if none are given. That of likely starts is left out if there are none.
@@ -135,11 +135,7 @@ pub(super) fn key(column: Column, now: Timestamp, job: &JobView) -> Key {
 fn state_in_queue(job: &JobView) -> String {
     match job.overdue {
         None if is_time_sliced(job) => in_turns(job),
-        _ => match &job.phase {
-            Phase::Done { exit: Exit::Code(code @ 1..), .. } => format!("failed, exit {code}"),
-            Phase::Done { exit: Exit::Signal(signal), .. } => format!("failed, signal {signal}"),
-            _ => word(job).to_owned(),
-        },
+        _ => outcome(job),
     }
 }
 

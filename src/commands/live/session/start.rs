@@ -2,18 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::thread;
-use std::time::Duration;
 
 use miserly_api::client::Client;
 use miserly_api::model::{DaemonEvent, JobView, Phase, Window};
 use nix::sys::signal::Signal;
 
 use super::signals::Signals;
-use crate::commands::live::output_file::is_away;
+use crate::commands::live::output_file::{AWAY, is_away};
 use crate::commands::live::submit::promised_text;
-
-/// The pause before another request to a daemon that is away.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// What happened first.
 pub(super) enum Started {
@@ -54,7 +50,7 @@ pub(super) fn wait(
         match looked {
             Ok(Some(started)) => return Ok(started),
             Ok(None) => {}
-            Err(error) if is_away(&error) => thread::sleep(PAUSE),
+            Err(error) if is_away(&error) => thread::sleep(AWAY),
             Err(error) => return Err(error.into()),
         }
     }
