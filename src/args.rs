@@ -44,9 +44,10 @@ pub(crate) use self::daemon::{
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
-    AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs, ExtendArgs,
-    HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, RunJobArgs, ShowArgs,
-    SignalArgs, SortKey, StateFilter, SubmitArgs, TakeBackArgs, TopArgs, UsageArgs, UsageBy,
+    AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs,
+    ExtendArgs, HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, RemoveArgs,
+    ReservationArgs, ReservationCommand, RunJobArgs, ShowArgs, SignalArgs, SortKey, StateFilter, SubmitArgs,
+    TakeBackArgs, TopArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -163,6 +164,8 @@ pub(crate) enum Command {
     Modify(Box<ModifyArgs>),
     /// Draws the free resources of each pool over time
     Pools(AskArgs),
+    /// Reserves resources for users or groups at some times
+    Reservation(ReservationArgs),
     /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month
     Usage(UsageArgs),
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jiff::{RoundMode, TimestampRound, Unit};
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use miserly_api::client::{ClientError, NoSocket};
 use miserly_api::model::{Possible, ProblemCode};
 use miserly_core::Span;
@@ -56,10 +56,10 @@ fn text(error: &anyhow::Error) -> String {
 fn instead(possible: Possible) -> String {
     match possible {
         Possible::Window(window) => {
-            // Up, to a whole second, so that it can be given as the deadline.
-            let second = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
-            let end = window.end.round(second).unwrap_or(window.end);
-            format!("; the earliest end that can be promised is {}", local(end))
+            format!("; the earliest end that can be promised is {}", local(up(window.end)))
+        }
+        Possible::Reservation(window) => {
+            format!("; it is possible from {} to {}", local(up(window.start)), local(up(window.end)))
         }
         Possible::Extension(0) => "; no shorter extension is possible".to_owned(),
         Possible::Extension(secs) => {
@@ -67,6 +67,12 @@ fn instead(possible: Possible) -> String {
             format!("; an extension by {} is possible", duration(span))
         }
     }
+}
+
+/// Returns the next whole second, so that it can be given in another request.
+fn up(at: Timestamp) -> Timestamp {
+    let second = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
+    at.round(second).unwrap_or(at)
 }
 
 /// Returns an error with its causes. A cause that the error ends with is not repeated.

@@ -38,6 +38,8 @@ mod requests;
 
 mod changes;
 
+mod reservations;
+
 mod top;
 
 mod rights;

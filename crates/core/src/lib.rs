@@ -77,7 +77,7 @@ mod system;
 
 mod draw;
 
-pub use calendar::Calendar;
+pub use calendar::{Calendar, Exception};
 pub use context::Context;
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};

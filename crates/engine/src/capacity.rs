@@ -1,8 +1,8 @@
 //! Changes of the machine's capacity under the jobs.
 
-use miserly_core::{Fault, Kind, Resources, Round};
+use miserly_core::{Calendar, Fault, Kind, Resources, Round, Time};
 
-use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now, Queue};
+use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Sets the processors that are online, before [`begin`](Engine::begin).
@@ -25,18 +25,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// queue on. When processors come back the pools grow again, up to their configured size.
     pub(crate) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
         let Some(there) = self.cpus.shared_online() else { return Ok(()) };
-        let has_none = |queue: &&Queue| !self.cpus.has_own(&queue.name);
-        let shared = self.setup.queues.iter().filter(has_none);
-        let pools: u64 = shared.map(|queue| queue.pool.most().cpus_count().get()).sum();
-        let mut missing = pools.saturating_sub(there);
         let mut memory = self.unrecorded.memory();
         let mut changes = vec![];
+        let lost = self.lost_cpus(there);
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
-            let loses = self.cpus.own_lost(&queue.name).unwrap_or(missing).min(whole.cpus_count().get());
-            if !self.cpus.has_own(&queue.name) {
-                missing -= loses;
-            }
+            let loses = self.cpus.own_lost(&queue.name).unwrap_or(lost[place]).min(whole.cpus_count().get());
             let lost_memory = memory.min(whole.get(Kind::Memory));
             memory -= lost_memory;
             let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory);
@@ -50,6 +44,36 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of processors that each pool loses from its most, if so many shared ones are online.
+    ///
+    /// Pools that change over time share processors, so the missing ones count at each time.
+    fn lost_cpus(&self, there: u64) -> Vec<u64> {
+        let mut lost = vec![0; self.setup.queues.len()];
+        if self.cpus.together_most() <= there {
+            return lost;
+        }
+        let shared = |place: &usize| !self.cpus.has_own(&self.setup.queues[*place].name);
+        let shared: Vec<usize> = (0..lost.len()).filter(shared).collect();
+        let pools: Vec<&Calendar> = shared.iter().map(|place| &self.setup.queues[*place].pool).collect();
+        for at in instants_of(&pools) {
+            let has = |pool: &Calendar| pool.at(at).cpus_count().get();
+            let kept = |place: usize, pool: &Calendar, lost: &[u64]| {
+                has(pool).min(pool.most().cpus_count().get().saturating_sub(lost[place]))
+            };
+            let all: u64 = shared.iter().zip(&pools).map(|(place, pool)| kept(*place, pool, &lost)).sum();
+            let mut missing = all.saturating_sub(there);
+            for (place, pool) in shared.iter().zip(&pools).rev() {
+                let kept = kept(*place, pool, &lost);
+                let loses = missing.min(kept);
+                if loses > 0 {
+                    lost[*place] = pool.most().cpus_count().get() - (kept - loses);
+                    missing -= loses;
+                }
+            }
+        }
+        lost
     }
 
     /// Moves running jobs off processors that are offline.
@@ -84,4 +108,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.touch(attempt.job);
         }
     }
+}
+
+/// Returns the instants at which any of the pools changes: once for each different state of all.
+pub(crate) fn instants_of(pools: &[&Calendar]) -> Vec<Time> {
+    let exceptions = pools.iter().flat_map(|pool| pool.exceptions());
+    let first = exceptions.map(|one| one.from).min();
+    let regular = pools.iter().map(|pool| pool.regular_from()).max().unwrap_or(Time::ZERO).max(Time::ZERO);
+    let period = pools.iter().filter(|pool| pool.repeats()).map(|pool| pool.period()).max();
+    let until = period.map_or(regular, |period| regular + period);
+    let begin = first.unwrap_or(Time::ZERO).min(Time::ZERO);
+    let mut instants = vec![begin];
+    for pool in pools {
+        let next = |at: &Time| pool.next(*at).map(|(at, _)| at);
+        instants.extend(std::iter::successors(next(&begin), next).take_while(|at| *at <= until));
+    }
+    instants.sort_unstable();
+    instants.dedup();
+    instants
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::PeSet;
+use miserly_core::{Calendar, PeSet, Time};
 
 use crate::Setup;
+use crate::capacity::instants_of;
 use crate::topology::CpuChoice;
 
 /// The processors for jobs, and the number of windows in which each is allocated.
@@ -18,6 +19,8 @@ pub(crate) struct CpuAllocator {
     choice: CpuChoice,
     /// The processors of each queue whose policy chooses processors. Its ledger tracks the free ones.
     own: BTreeMap<String, Vec<u32>>,
+    /// The most processors that the other queues have together at any time.
+    together: u64,
     /// The online processors, also those not for jobs; `None` means all.
     online: Option<BTreeSet<u32>>,
     /// Processors of attempts without a record. They count as offline.
@@ -35,6 +38,7 @@ impl CpuAllocator {
             all,
             held: BTreeMap::new(),
             choice: CpuChoice::new(&setup.topology, setup.whole_cores),
+            together: together(setup, &own),
             own,
             online: None,
             withheld: BTreeSet::new(),
@@ -189,9 +193,22 @@ impl CpuAllocator {
         self.knows_online().then(online)
     }
 
+    /// Returns the most processors that the queues without processors of their own have together at any time.
+    pub(crate) const fn together_most(&self) -> u64 {
+        self.together
+    }
+
     /// Returns the number of a queue's own processors that are offline.
     pub(crate) fn own_lost(&self, queue: &str) -> Option<u64> {
         let own = self.own.get(queue)?;
         Some(own.iter().filter(|cpu| !self.is_online(**cpu)).count() as u64)
     }
+}
+
+/// Returns the most processors that the queues without processors of their own have together at any time.
+fn together(setup: &Setup, own: &BTreeMap<String, Vec<u32>>) -> u64 {
+    let pools = setup.queues.iter().filter(|queue| !own.contains_key(&queue.name)).map(|queue| &queue.pool);
+    let pools: Vec<&Calendar> = pools.collect();
+    let at = |at: Time| pools.iter().map(|pool| pool.at(at).cpus_count().get()).sum();
+    instants_of(&pools).into_iter().map(at).max().unwrap_or_default()
 }

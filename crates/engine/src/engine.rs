@@ -103,7 +103,7 @@ pub enum EngineError {
 /// | `late_start` | begin windows late, with their jobs |
 /// | `conditions` | end jobs that wait for another end of a job |
 /// | `release` | submit jobs that waited for other jobs or for an instant |
-/// | `capacity`, `reconfiguration` | change processors, change the setup |
+/// | `capacity`, `reconfiguration`, `reservations` | change processors, change the setup, reserve parts of pools |
 /// | `planned_windows` | plan the windows of opportunistic jobs |
 /// | `gang` | pass the slots to the launcher |
 /// | `checkpoints` | write checkpoints into the journal |
@@ -113,6 +113,8 @@ pub enum EngineError {
 /// And others `impl Snapshot`: `views`, `unrecorded_views`, `pool_view`, `listing` and `quote`.
 pub struct Engine<L, J> {
     pub(crate) setup: Arc<Setup>,
+    /// The setup at the last commit, if this batch has replaced it.
+    pub(crate) durable_setup: Option<Arc<Setup>>,
     /// The configured setup, until the jobs of a new daemon are under it.
     pub(crate) configured: Option<Setup>,
     /// The reason why the configured setup does not apply.
@@ -250,6 +252,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.handle_request(now, &caller, *request, requester)?;
         }
         self.fit_pools(now)?;
+        self.remove_past_reservations(now)?;
         self.settle_dependencies(now, None)
     }
 
@@ -275,6 +278,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.since_checkpoint.after(self.batch.line_count(), checkpoint.as_ref().map(|_| now.ticks));
         self.journal.commit(JournalBatch { lines: self.batch.take_lines(), checkpoint, rows, values })?;
         self.since_checkpoint = since;
+        self.durable_setup = None;
         self.wake_ups = self.system.wake_ups();
         // Before the replies: a requester that has one finds its change.
         self.publish();
@@ -338,6 +342,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // A refusal stands: it changed nothing.
             let message = format!("state store is full; request rejected: {error}");
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
+        }
+        if let Some(setup) = self.durable_setup.take() {
+            self.setup = setup;
         }
         self.load()?;
         self.system.resume(self.values.last_instant, &self.wake_ups);

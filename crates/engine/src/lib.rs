@@ -123,6 +123,10 @@ mod capacity;
 
 mod reconfiguration;
 
+mod reservation;
+
+mod reservations;
+
 mod compatibility;
 
 mod planned_windows;
@@ -160,6 +164,7 @@ pub use quote::QueueCopy;
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
 pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
+pub use reservation::Reservation;
 pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use snapshot::{Snapshot, Snapshots};

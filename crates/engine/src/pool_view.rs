@@ -48,29 +48,16 @@ impl Snapshot {
 }
 
 /// The resources of a job from its start until before its end.
-struct Window {
-    start: Time,
-    end: Time,
-    amount: Resources,
+pub(crate) struct Window {
+    pub(crate) start: Time,
+    pub(crate) end: Time,
+    pub(crate) amount: Resources,
 }
 
 /// Returns the capacity of a pool minus the windows in it, over time.
-fn slices(now: Now, capacity: &Resources, mut windows: Vec<Window>, pool: &Calendar) -> Vec<Slice> {
+fn slices(now: Now, capacity: &Resources, windows: Vec<Window>, pool: &Calendar) -> Vec<Slice> {
     let points = points(now.ticks, &windows, pool);
-    windows.sort_unstable_by_key(|window| window.start);
-    let mut begin = windows.iter().peekable();
-    let mut by_end: Vec<&Window> = windows.iter().collect();
-    by_end.sort_unstable_by_key(|window| window.end);
-    let mut end = by_end.into_iter().peekable();
-    let mut held = Resources::NONE;
-    let slice = |at: Time| {
-        while let Some(window) = begin.next_if(|window| window.start <= at) {
-            held = held.plus(&window.amount);
-        }
-        // A window that ends by now has begun by now, so the difference is never negative.
-        while let Some(window) = end.next_if(|window| window.end <= at) {
-            held = held.less(&window.amount);
-        }
+    let slice = |(at, held): (Time, Resources)| {
         let has = pool.at(at).least(capacity);
         let free = has.less(&held);
         Slice {
@@ -80,13 +67,34 @@ fn slices(now: Now, capacity: &Resources, mut windows: Vec<Window>, pool: &Calen
             memory_free: free.get(Kind::Memory) * 1024,
         }
     };
-    let mut slices: Vec<Slice> = points.into_iter().map(slice).collect();
+    let mut slices: Vec<Slice> = held(points, windows).into_iter().map(slice).collect();
     slices.dedup_by(|next, one| Slice { from: one.from, ..*next } == *one);
     slices
 }
 
+/// Returns the instants, each with the resources that windows hold then. The instants rise.
+pub(crate) fn held(instants: Vec<Time>, mut windows: Vec<Window>) -> Vec<(Time, Resources)> {
+    windows.sort_unstable_by_key(|window| window.start);
+    let mut begin = windows.iter().peekable();
+    let mut by_end: Vec<&Window> = windows.iter().collect();
+    by_end.sort_unstable_by_key(|window| window.end);
+    let mut end = by_end.into_iter().peekable();
+    let mut held = Resources::NONE;
+    let at = |at: Time| {
+        while let Some(window) = begin.next_if(|window| window.start <= at) {
+            held = held.plus(&window.amount);
+        }
+        // A window that ends by now has begun by now, so the difference is never negative.
+        while let Some(window) = end.next_if(|window| window.end <= at) {
+            held = held.less(&window.amount);
+        }
+        (at, held)
+    };
+    instants.into_iter().map(at).collect()
+}
+
 /// Returns the window of a running job, or of a waiting one with a promise or a plan.
-fn window(now: Time, machine: &Machine, entry: &Entry) -> Option<Window> {
+pub(crate) fn window(now: Time, machine: &Machine, entry: &Entry) -> Option<Window> {
     match &entry.state {
         State::Running { placement, .. } => {
             // The end of an overdue job is unknown.

@@ -13,11 +13,21 @@ use crate::{
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Replaces the setup, if that affects no running job and breaks no promise. A trial on a copy decides.
+    /// Replaces the setup by that of a configuration, and commits it. Reservations stay.
+    ///
+    /// # Errors
+    /// As [`replace_setup`](Engine::replace_setup).
+    pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
+        let setup = setup.with_reservations(&self.setup.reservations)?;
+        self.replace_setup(now, setup)?;
+        self.commit_setup(now)
+    }
+
+    /// Replaces the setup in this batch, if that affects no running job and breaks no promise. A trial on a copy decides.
     ///
     /// # Errors
     /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
-    pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
+    pub(crate) fn replace_setup(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
         // Compatibility first: a trial needs it.
         self.check_compatibility(&setup)?;
         let trial = self.system_over(&setup)?;
@@ -31,6 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.take_these(&run.cpus);
         }
         let before = std::mem::replace(&mut self.setup, Arc::new(setup));
+        self.durable_setup.get_or_insert(before);
         self.batch.has_setup = true;
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.batch.line(&began);
@@ -38,7 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.play_now(now, round)?;
         self.fit_pools(now)?;
         self.add_planned_windows();
-        self.commit_setup(now, before)
+        Ok(())
     }
 
     /// Puts the jobs under the configured setup, after the start of a daemon.
@@ -59,7 +70,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
-    fn commit_setup(&mut self, now: Now, before: Arc<Setup>) -> Result<(), RequestError> {
+    fn commit_setup(&mut self, now: Now) -> Result<(), RequestError> {
         match self.commit(now) {
             Ok(()) => {
                 self.configuration_problem = None;
@@ -69,7 +80,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Ok(())
             }
             Err(error @ JournalError::Full(_)) => {
-                self.setup = before;
                 let facts = self.retry.take_facts();
                 self.rollback(now, &error, facts)?;
                 Err(Problem::new(ProblemCode::Storage, error.to_string()).into())

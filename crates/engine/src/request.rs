@@ -3,8 +3,8 @@
 use std::fmt;
 
 use miserly_api::model::{
-    Filter, JobChange, JobIds, JobView, Modification, Moves, Pools, Problem, Quote, ShadowFilter,
-    ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
+    Filter, JobChange, JobIds, JobView, Modification, Moves, Pools, Problem, Quote, Reservation,
+    ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -78,6 +78,12 @@ pub enum DaemonRequest {
         /// The change.
         change: Box<JobChange>,
     },
+    /// Reserve a part of a pool for some users, at some times.
+    Reserve(Box<Reservation>),
+    /// Remove a reservation, by name.
+    RemoveReservation(String),
+    /// List the reservations.
+    Reservations,
     /// Accept no new jobs, or accept jobs again. Promises are kept.
     Drain(bool),
     /// List jobs, by number.
@@ -95,8 +101,11 @@ pub enum DaemonRequest {
 impl DaemonRequest {
     /// Returns whether the request changes nothing and has no effect on the schedule.
     pub fn only_reads(&self) -> bool {
-        use DaemonRequest::{Job, Jobs, Pools, Quote, Shadow, Status, Wait, WhatIf};
-        matches!(self, Quote(_) | WhatIf(_) | Shadow(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Status)
+        use DaemonRequest::{Job, Jobs, Pools, Quote, Reservations, Shadow, Status, Wait, WhatIf};
+        matches!(
+            self,
+            Quote(_) | WhatIf(_) | Shadow(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Reservations | Status
+        )
     }
 }
 
@@ -119,6 +128,8 @@ pub enum DaemonReply {
     Job(Box<JobView>),
     /// To a list of jobs.
     Jobs(Vec<JobView>),
+    /// To a request for the reservations, and to a change of them.
+    Reservations(Vec<Reservation>),
     /// To a request for the pools.
     Pools(Pools),
     /// To a request for the state of the daemon.

@@ -91,6 +91,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.modify(now, caller, job, &changes, move_promises)
             }
             DaemonRequest::Preview { job, change } => self.preview(now, caller, job, &change),
+            DaemonRequest::Reserve(reservation) => self.reserve(now, caller, &reservation),
+            DaemonRequest::RemoveReservation(name) => self.remove_reservation(now, caller, &name),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
             DaemonRequest::Quote(_)
             | DaemonRequest::WhatIf(_)
@@ -99,6 +101,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             | DaemonRequest::Job(_)
             | DaemonRequest::Wait(_)
             | DaemonRequest::Pools
+            | DaemonRequest::Reservations
             | DaemonRequest::Status => Ok(self.answer(now, caller, &request)?),
         }
     }

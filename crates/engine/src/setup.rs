@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use miserly_core::{
     Calendar, Driver, Entry, EventOrder, Host, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span,
-    System, Time,
+    System,
 };
 use miserly_policies::{PolicySpec, Promises};
 
-use crate::{Amounts, QueueUsers, SavedLedgerState, Topology, UserLimits, amounts, resources};
+use crate::{Amounts, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources};
 
 /// The machine and its queues, from the configuration.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Setup {
     pub keep_history: Option<Span>,
     /// The limits for the unfinished jobs of each user.
     pub user_limits: UserLimits,
+    /// The reservations of operators. Their queues are the last ones.
+    pub reservations: Vec<Reservation>,
 }
 
 /// The stored state of a queue besides that of its jobs.
@@ -146,10 +148,10 @@ impl Queue {
 
 /// Returns a pool as a machine of one host.
 pub(crate) fn pool_machine(name: &str, pool: &Calendar) -> Machine {
-    match pool.next(Time::ZERO) {
-        Some(_) => Machine::pool(name.to_owned(), pool.clone()),
-        None => Machine::new(vec![Host { name: name.to_owned(), capacity: pool.most() }]),
+    if pool.varies() {
+        return Machine::pool(name.to_owned(), pool.clone());
     }
+    Machine::new(vec![Host { name: name.to_owned(), capacity: pool.most() }])
 }
 
 impl Setup {

@@ -155,6 +155,7 @@ impl Snapshot {
             )),
             DaemonRequest::Jobs(filter) => self.list_jobs(now, caller, filter, ended),
             DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),
+            DaemonRequest::Reservations => Ok(DaemonReply::Reservations(self.reservations(now))),
             DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
             DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
             _ => Err(Problem::new(ProblemCode::Internal, "a request that changes jobs reached a reader")),

@@ -49,6 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let (setup, info) = (Arc::new(setup), Arc::new(info));
         let snapshots = Snapshots::new(Snapshot::empty(&setup, &info));
         let mut engine = Engine {
+            durable_setup: None,
             setup,
             configured,
             configuration_problem: None,

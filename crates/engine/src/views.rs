@@ -1,13 +1,13 @@
 //! Jobs and the daemon, as clients see them.
 
 use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
-use miserly_core::{Entry, Expected, Kind, Pace, Span, State, Time};
+use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
 
 use crate::record::ArrayLimit;
 use crate::rounds::limit_end;
 use crate::rounds::overdue_since;
 use crate::snapshot::QueueSnapshot;
-use crate::{JobState, Now, Queue, Record, SavedEntry, Snapshot, output_path};
+use crate::{JobState, Now, Queue, Record, Reservation, SavedEntry, Snapshot, output_path};
 
 impl Snapshot {
     /// Returns a job as clients see it.
@@ -113,15 +113,24 @@ impl Snapshot {
             why.push(WaitReason::ArrayLimit { limit });
         }
         if let Some(entry) = entry.filter(|entry| why.is_empty() && entry.state == State::Waiting) {
-            why.extend(self.lacks(record, entry));
+            why.extend(self.lacks(now, record, entry));
         }
         why
     }
 
     /// Returns the resources that a waiting job lacks, or else that the free ones are reserved.
-    fn lacks(&self, record: &Record, entry: &Entry) -> Vec<WaitReason> {
-        let Some(queue) = self.queue_state(&record.queue) else { return vec![] };
-        let (demand, free) = (queue.machine.demand(&entry.request), queue.free);
+    fn lacks(&self, now: Now, record: &Record, entry: &Entry) -> Vec<WaitReason> {
+        let (Some(queue), Some(setup)) = (self.queue_state(&record.queue), self.setup.queue(&record.queue))
+        else {
+            return vec![];
+        };
+        let demand = queue.machine.demand(&entry.request);
+        let held = queue.machine.capacity().less(&queue.free);
+        let free = setup.pool.at(now.ticks).less(&held);
+        let free = free.least(&queue.free);
+        if let Some(reservation) = self.reserved(now, setup, entry, &demand, &held) {
+            return vec![reservation];
+        }
         // With time slices, occupied processors delay no job.
         let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || queue.slots.is_none();
         let lack = |(kind, name, scale): (Kind, &str, u64)| {
@@ -143,6 +152,35 @@ impl Snapshot {
             (true, None) => vec![WaitReason::Reserved],
             (true, Some(_)) => vec![WaitReason::Resources { kind: "slots".into(), requested: 1, free: 0 }],
         }
+    }
+
+    /// Returns the reservation without which a waiting job would start now, or which is its queue and has not begun.
+    fn reserved(
+        &self,
+        now: Now,
+        queue: &Queue,
+        entry: &Entry,
+        demand: &Resources,
+        held: &Resources,
+    ) -> Option<WaitReason> {
+        let end = now.ticks + entry.request.planned();
+        let is_own = |one: &&Reservation| one.name == queue.name;
+        let takes = |one: &&Reservation| one.of == queue.name;
+        let first = |one: &Reservation| one.times().find(|(_, to)| *to > now.ticks);
+        let reason = |(one, (from, to)): (&Reservation, (Time, Time))| WaitReason::Reservation {
+            name: one.name.clone(),
+            from: now.wall_at(from),
+            to: now.wall_at(to),
+        };
+        let all = &self.setup.reservations;
+        if let Some(own) = all.iter().find(is_own) {
+            return first(own).filter(|(from, _)| *from > now.ticks).map(|time| reason((own, time)));
+        }
+        let in_the_way = all.iter().filter(takes).filter_map(|one| Some((one, first(one)?)));
+        let in_the_way: Vec<_> = in_the_way.filter(|(_, (from, _))| *from < end).collect();
+        let whole = queue.pool.clone().without_exceptions();
+        let fits = demand.fits_in(&whole.at(now.ticks).less(held));
+        in_the_way.into_iter().min_by_key(|(_, (from, _))| *from).filter(|_| fits).map(reason)
     }
 
     /// Returns the state of the daemon.

@@ -128,6 +128,7 @@ fn setup() -> Result<Setup, Failure> {
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     })
 }
 

@@ -413,6 +413,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup
         opportunistic_cpus,
         keep_history: configuration.keep_history,
         user_limits: configuration.user_limits,
+        reservations: vec![],
     }
 }
 

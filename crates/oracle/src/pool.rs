@@ -16,6 +16,8 @@ pub struct NaivePool {
     pub steps: Vec<(i64, Resources)>,
     /// The length of a period.
     pub period: i64,
+    /// Other amounts, each from a time until before another one, once. They do not overlap.
+    pub once: Vec<(i64, i64, Resources)>,
     /// The horizon for the end of a window, or `None` for no limit.
     pub horizon: Option<i64>,
     /// The jobs.
@@ -60,6 +62,9 @@ pub fn windows(pool: &NaivePool, event_order: EventOrder) -> Vec<NaiveFate> {
 impl NaivePool {
     /// Returns the amount at that tick, limited by `capacity`.
     fn capacity_at(&self, at: i64, capacity: &Resources) -> Resources {
+        if let Some((_, _, amount)) = self.once.iter().find(|(from, to, _)| (*from..*to).contains(&at)) {
+            return amount.least(capacity);
+        }
         let offset = at.rem_euclid(self.period);
         let step = self.steps.iter().rev().find(|(from, _)| *from <= offset).expect("one from the beginning");
         step.1.least(capacity)
@@ -67,6 +72,13 @@ impl NaivePool {
 
     /// Returns the maximum of each kind over all time.
     fn most(&self) -> Resources {
-        self.steps.iter().fold(Resources::NONE, |most, (_, amount)| most.most(amount))
+        let once = self.once.iter().map(|(_, _, amount)| amount);
+        let all = self.steps.iter().map(|(_, amount)| amount).chain(once);
+        all.fold(Resources::NONE, |most, amount| most.most(amount))
+    }
+
+    /// Returns the time from which on every period is the same.
+    fn regular_from(&self) -> i64 {
+        self.once.iter().map(|(_, to, _)| *to).max().unwrap_or(i64::MIN)
     }
 }

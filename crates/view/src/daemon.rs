@@ -169,6 +169,9 @@ fn cause(reason: &WaitReason) -> Cause {
             }
         }
         WaitReason::Reserved => Cause::Reserved,
+        WaitReason::Reservation { name, from, to } => {
+            Cause::Reservation { name: name.clone(), from: from.as_millisecond(), to: to.as_millisecond() }
+        }
         WaitReason::MemoryShort => Cause::MemoryShort,
     }
 }

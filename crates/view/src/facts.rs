@@ -302,6 +302,15 @@ pub enum Cause {
     Slots,
     /// The free resources are reserved for other jobs.
     Reserved,
+    /// A reservation of an operator has the resources, or has not begun for its own job.
+    Reservation {
+        /// Its name.
+        name: String,
+        /// Its beginning.
+        from: i64,
+        /// Its end.
+        to: i64,
+    },
     /// The machine is short of memory.
     MemoryShort,
     /// Another scheduler gives a reason.

@@ -100,6 +100,10 @@ impl<'a> Sentences<'a> {
             Cause::Slots => "waits for a place in a slot".to_owned(),
             Cause::Reserved => self.reserved(job),
             Cause::Stated { by, reason } => format!("{by} gives the reason {reason}"),
+            Cause::Reservation { name, from, to } => {
+                let (from, to) = (self.text(*from), self.text(*to));
+                format!("reservation {name} is from {from} to {to}")
+            }
             Cause::MemoryShort => "stopped because the memory of the machine is short".to_owned(),
         }
     }

@@ -6,6 +6,8 @@ mod modify;
 
 mod queue;
 
+mod reservation;
+
 mod session;
 
 mod submit;
@@ -21,6 +23,7 @@ use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
+pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::{SubmitArgs, when};
 pub(crate) use self::usage::{UsageArgs, UsageBy};
@@ -229,6 +232,11 @@ impl Command {
             Command::Pools(args) | Command::Status(args) => args.json,
             Command::Top(args) => args.json,
             Command::Drain(args) => args.ask.json,
+            Command::Reservation(args) => match &args.command {
+                ReservationCommand::Add(args) => args.ask.json,
+                ReservationCommand::List(args) => args.json,
+                ReservationCommand::Remove(args) => args.ask.json,
+            },
             Command::Events(args) => args.ask.json,
             _ => false,
         }

@@ -91,6 +91,10 @@ pub(crate) struct OptionArgs {
     #[arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE")]
     pub(crate) queue: Option<String>,
 
+    /// The reservation, in place of a queue; miserly reservation list lists them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reservation: Option<String>,
+
     /// The job name [default: the name of the program]
     #[arg(long, short, visible_short_alias = 'J', visible_alias = "job-name", value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -189,6 +193,7 @@ impl OptionArgs {
             memory: self.memory.map(Memory::Job).or(per_cpu),
             time: self.time,
             queue: self.queue.clone(),
+            reservation: self.reservation.clone(),
             begin: self.begin,
             deadline: self.deadline,
             after: self.after.clone().map(|Conditions(conditions)| conditions),

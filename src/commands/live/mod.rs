@@ -51,6 +51,8 @@ mod wait;
 
 mod pools;
 
+mod reservation;
+
 mod status;
 
 mod usage;
@@ -86,6 +88,7 @@ pub(crate) use self::modify::run as modify;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
+pub(crate) use self::reservation::run as reservation;
 pub(crate) use self::session::{alloc, attach, run};
 pub(crate) use self::shadow::{run as shadow, shown as shadow_text};
 pub(crate) use self::show::run as show;

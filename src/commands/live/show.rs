@@ -414,6 +414,9 @@ fn why(why: &WaitReason, instants: Instants) -> String {
             format!("it requests {requested} {kind}; {free} are free")
         }
         WaitReason::Reserved => "the free resources are reserved for other jobs".to_owned(),
+        WaitReason::Reservation { name, from, to } => {
+            format!("reservation {} is from {} to {}", plain(name), instants.text(*from), instants.text(*to))
+        }
         WaitReason::MemoryShort => {
             "the memory of the machine is short; its window is not affected".to_owned()
         }

@@ -139,7 +139,7 @@ fn build(
         memory: memory.transpose()?,
         // At most 10^10, which a double holds exactly.
         time: time as f64,
-        queue: options.queue,
+        queue: options.reservation.or(options.queue),
         begin: options.begin,
         deadline: options.deadline,
         after,

@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
     CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, Modification,
-    ModifyRequest, Moves, Pools, Problem, Quote, ShadowFilter, ShadowReport, SignalRequest, Status,
-    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation, Reservation, ShadowFilter, ShadowReport,
+    SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -347,6 +347,30 @@ impl Client {
     /// As [`Client::submit`].
     pub fn pools(&self) -> Reply<Pools> {
         self.get("/v1/pools")
+    }
+
+    /// Reserves a part of a pool. Returns the reservation as it was made.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn reserve(&self, reservation: &Reservation) -> Reply<Vec<Reservation>> {
+        self.post("/v1/reservations", reservation)
+    }
+
+    /// Returns the reservations, by their next time.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn reservations(&self) -> Reply<Vec<Reservation>> {
+        self.get("/v1/reservations")
+    }
+
+    /// Removes a reservation without unfinished jobs. Returns it.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn remove_reservation(&self, name: &str) -> Reply<Vec<Reservation>> {
+        self.post("/v1/reservations/remove", &RemoveReservation { name: name.to_owned() })
     }
 
     /// Returns the state of the daemon.

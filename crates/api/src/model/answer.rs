@@ -77,6 +77,8 @@ pub enum Possible {
     Window(Window),
     /// An extension that breaks no promise, in seconds: the largest one that halving the request found. 0 if none was found.
     Extension(u64),
+    /// The next time at which a reservation breaks no promise.
+    Reservation(Window),
 }
 
 impl Problem {

@@ -483,6 +483,15 @@ pub enum WaitReason {
     },
     /// The free resources are reserved for other jobs.
     Reserved,
+    /// A reservation of an operator has the resources, or is the queue of the job and has not begun.
+    Reservation {
+        /// The name of the reservation.
+        name: String,
+        /// Its beginning.
+        from: Timestamp,
+        /// Its end.
+        to: Timestamp,
+    },
     /// An opportunistic job is parked because the memory of the machine is short. Its window is not affected.
     MemoryShort,
 }

@@ -25,6 +25,8 @@ mod mail;
 
 mod usage;
 
+mod reservation;
+
 mod what_if;
 
 pub use answer::{
@@ -44,6 +46,7 @@ pub use request::{
     ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
     OutputRequest, TakeBackRequest, listing,
 };
+pub use reservation::{RemoveReservation, Reservation, ReservedTime};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
 pub use signal::{EarlySignal, JobSignal, SignalRequest};
 pub use submission::{

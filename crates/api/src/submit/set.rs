@@ -45,6 +45,7 @@ impl OptionCollector {
             }
             Subject::Time => options.time = Some(time(value, dialect).map_err(text)?),
             Subject::Queue => options.queue = Some(value.to_owned()),
+            Subject::Reservation => options.reservation = Some(value.to_owned()),
             Subject::Begin => options.begin = Some(instant(value, now)?),
             Subject::Deadline => options.deadline = Some(instant(value, now)?),
             Subject::After | Subject::Dependency => options.after = Some(after(value)?),

@@ -23,6 +23,8 @@ pub struct SubmitOptions {
     pub time: Option<u64>,
     /// The queue.
     pub queue: Option<String>,
+    /// The reservation, which is a queue. It precedes the queue.
+    pub reservation: Option<String>,
     /// The earliest start.
     pub begin: Option<Timestamp>,
     /// The deadline of the end.
@@ -90,6 +92,7 @@ impl SubmitOptions {
             memory: self.memory.or(other.memory),
             time: self.time.or(other.time),
             queue: self.queue.or(other.queue),
+            reservation: self.reservation.or(other.reservation),
             begin: self.begin.or(other.begin),
             deadline: self.deadline.or(other.deadline),
             after: self.after.or(other.after),

@@ -1,8 +1,8 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Effect, EndHow, Fault, JobId, Machine, OpportunisticConfig, Refusal, Round,
-    Span, StartReason, Time,
+    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobId, Machine, OpportunisticConfig,
+    Refusal, Round, Span, StartReason, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,9 @@ pub struct QueueLine {
     pub pool: Vec<(i64, Amounts)>,
     /// The instant at which the pool repeats; none for a constant pool.
     pub again: Option<i64>,
+    /// Other amounts, each from an instant until before another one, once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<(i64, i64, Amounts)>,
 }
 
 /// The resources for opportunistic jobs.
@@ -259,17 +262,29 @@ impl QueueLine {
     pub fn new(queue: &Queue) -> QueueLine {
         let pool = queue.steps();
         let first = pool.first().map_or(0, |(at, _)| *at);
-        let again = queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
-        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again }
+        let again = queue.pool.repeats().then(|| first.saturating_add(queue.pool.period().ticks()));
+        let once = queue.pool.exceptions().iter();
+        let once = once.map(|once| (once.from.ticks(), once.to.ticks(), amounts(&once.amount))).collect();
+        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
     pub fn calendar(&self) -> Option<Calendar> {
         let [(first, constant), ..] = self.pool[..] else { return None };
-        let Some(again) = self.again else { return Some(Calendar::constant(resources(constant))) };
         let step = |(at, of): &(i64, Amounts)| (Span::from_ticks(at - first), resources(*of));
-        let steps = self.pool.iter().map(step).collect();
-        Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps)
+        let steps = || self.pool.iter().map(step).collect();
+        let regular = match self.again {
+            Some(again) => {
+                Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps())?
+            }
+            None => Calendar::constant(resources(constant)),
+        };
+        let once = |(from, to, amount): &(i64, i64, Amounts)| Exception {
+            from: Time::from_ticks(*from),
+            to: Time::from_ticks(*to),
+            amount: resources(*amount),
+        };
+        regular.with_exceptions(self.once.iter().map(once).collect())
     }
 
     /// Returns the pool as a machine.

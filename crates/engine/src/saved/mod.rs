@@ -240,6 +240,7 @@ mod tests {
                     policy: "easy".into(),
                     pool: vec![],
                     again: None,
+                    once: vec![],
                 },
                 stopped: false,
                 capacity: None,

@@ -4,7 +4,9 @@ use miserly_core::{OpportunisticConfig, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{OpportunisticLine, QueueLine};
-use crate::{AccountName, Journal, JournalError, Queue, QueueUsers, Setup, Topology, UserLimits};
+use crate::{
+    AccountName, Journal, JournalError, Queue, QueueUsers, Reservation, Setup, Topology, UserLimits,
+};
 
 /// The stored form of a [`Setup`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,6 +27,8 @@ pub(crate) struct SavedSetup {
     topology: Topology,
     #[serde(default)]
     whole_cores: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reservations: Vec<Reservation>,
 }
 
 /// The stored form of a [`Queue`].
@@ -72,6 +76,7 @@ impl SavedSetup {
             user_limits: setup.user_limits,
             topology: setup.topology.clone(),
             whole_cores: setup.whole_cores,
+            reservations: setup.reservations.clone(),
         }
     }
 
@@ -95,6 +100,7 @@ impl SavedSetup {
             user_limits: self.user_limits,
             topology: self.topology.clone(),
             whole_cores: self.whole_cores,
+            reservations: self.reservations.clone(),
         })
     }
 }

@@ -101,6 +101,7 @@ impl Life {
             whole_cores: false,
             gpus: 0,
             user_limits: miserly_engine::UserLimits::default(),
+            reservations: vec![],
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
         Life {

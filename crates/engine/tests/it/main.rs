@@ -35,6 +35,8 @@ mod retries;
 
 mod gpus;
 
+mod reservations;
+
 mod modify;
 
 mod signals;

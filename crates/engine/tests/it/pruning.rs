@@ -67,6 +67,7 @@ fn open(
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     };
     let mut engine = Engine::open(setup, DaemonInfo::default(), journal.clone(), hands, now).unwrap();
     engine.begin(now, &Absence::default()).unwrap();

@@ -249,6 +249,7 @@ pub(crate) fn setup() -> Setup {
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     }
 }
 

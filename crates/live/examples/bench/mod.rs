@@ -166,6 +166,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     })
 }
 

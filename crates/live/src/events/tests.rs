@@ -117,6 +117,7 @@ fn setup() -> Setup {
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     }
 }
 

@@ -73,6 +73,7 @@ impl IntoResponse for ReplyBody {
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),
+            DaemonReply::Reservations(reservations) => Json(reservations).into_response(),
             DaemonReply::Pools(pools) => Json(pools).into_response(),
             DaemonReply::Status(status) => Json(status).into_response(),
         }

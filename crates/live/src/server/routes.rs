@@ -7,8 +7,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
-    ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote, ShadowFilter,
-    ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote,
+    RemoveReservation, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
+    TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -38,6 +39,9 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_modify, _>(modify::<S>)
         .with::<__path_preview, _>(preview::<S>)
         .with::<__path_pools, _>(pools::<S>)
+        .with::<__path_reservations, _>(reservations::<S>)
+        .with::<__path_reserve, _>(reserve::<S>)
+        .with::<__path_remove_reservation, _>(remove_reservation::<S>)
         .with::<__path_status, _>(status::<S>)
         .with::<__path_attach, _>(attach::<S>)
         .with::<__path_output, _>(output::<S>)
@@ -232,6 +236,25 @@ operation! {
     /// Returns the free capacity of the pools from now on.
     pools() -> DaemonRequest::Pools;
     get "/v1/pools" () 200 "the pools" Pools
+}
+
+operation! {
+    /// Returns the reservations, by their next time.
+    reservations() -> DaemonRequest::Reservations;
+    get "/v1/reservations" () 200 "the reservations" [Reservation]
+}
+
+operation! {
+    /// Reserves a part of a pool for some users, at some times, unless a promise would break. For operators.
+    reserve(JsonBody(reservation) => JsonBody<Reservation>) -> DaemonRequest::Reserve(Box::new(reservation));
+    post "/v1/reservations" (request_body = Reservation,) 200 "the reservation" [Reservation]
+}
+
+operation! {
+    /// Removes a reservation without unfinished jobs. For operators.
+    remove_reservation(JsonBody(RemoveReservation { name }) => JsonBody<RemoveReservation>)
+    -> DaemonRequest::RemoveReservation(name);
+    post "/v1/reservations/remove" (request_body = RemoveReservation,) 200 "the removed one" [Reservation]
 }
 
 operation! {

@@ -118,6 +118,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         DaemonRequest::Job(_) | DaemonRequest::Wait(_) | DaemonRequest::Extend { .. } => {
             Ok(DaemonReply::Job(Box::new(samples::jobs().remove(0))))
         }
+        DaemonRequest::Reservations | DaemonRequest::Reserve(_) | DaemonRequest::RemoveReservation(_) => {
+            Ok(DaemonReply::Reservations(vec![samples::reservation()]))
+        }
         DaemonRequest::Pools => Ok(DaemonReply::Pools(samples::pools())),
         DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(samples::status()))),
     }

@@ -62,6 +62,9 @@ fn each_route_is_a_question() {
     assert_eq!(client.modify(8, &changes, true).unwrap(), samples::moves());
     assert_eq!(client.preview(9, &JobChange::Extend(1.5)).unwrap(), samples::moves());
     assert_eq!(client.pools().unwrap(), samples::pools());
+    assert_eq!(client.reservations().unwrap(), [samples::reservation()]);
+    assert_eq!(client.reserve(&samples::reservation()).unwrap(), [samples::reservation()]);
+    assert_eq!(client.remove_reservation("a b").unwrap(), [samples::reservation()]);
     assert_eq!(client.status().unwrap(), samples::status());
     assert_eq!(client.drain(true).unwrap(), handed(&[]));
 
@@ -86,6 +89,9 @@ fn each_route_is_a_question() {
         DaemonRequest::Modify { job: 8, changes: Box::new(changes), move_promises: true },
         DaemonRequest::Preview { job: 9, change: Box::new(JobChange::Extend(1.5)) },
         DaemonRequest::Pools,
+        DaemonRequest::Reservations,
+        DaemonRequest::Reserve(Box::new(samples::reservation())),
+        DaemonRequest::RemoveReservation("a b".to_owned()),
         DaemonRequest::Status,
         DaemonRequest::Drain(true),
     ];

@@ -5,9 +5,9 @@ use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
     ForecastsEvent, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy, LateStart, LostBy,
     Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn,
-    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, ShadowGroup, ShadowReport,
-    ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
-    UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation, ReservedTime,
+    ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced,
+    Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -93,6 +93,7 @@ fn job(number: i64, phase: Phase) -> JobView {
             WaitReason::ArrayLimit { limit: 4 },
             WaitReason::Resources { kind: "cpus".to_owned(), requested: 4, free: 2 },
             WaitReason::Reserved,
+            WaitReason::Reservation { name: "course".to_owned(), from: at(2), to: at(4) },
             WaitReason::MemoryShort,
         ],
         slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
@@ -214,6 +215,22 @@ pub(crate) fn shadow() -> ShadowReport {
         sizes: vec![group("2-4")],
     };
     ShadowReport { shadows: vec![shadow] }
+}
+
+pub(crate) fn reservation() -> Reservation {
+    Reservation {
+        name: "course".to_owned(),
+        queue: Some("batch".to_owned()),
+        cpus: 8,
+        memory: Some(1 << 30),
+        gpus: 1,
+        users: vec!["ada".to_owned()],
+        groups: vec!["students".to_owned()],
+        policy: Some("conservative".to_owned()),
+        times: vec![ReservedTime { from: at(2), to: at(4) }],
+        by: Some("root".to_owned()),
+        jobs: 3,
+    }
 }
 
 pub(crate) fn pools() -> Pools {

@@ -371,7 +371,7 @@ impl World<'_> {
         // Later no allocation is left, and the calendar repeats: a fit not found by then does not
         // exist.
         let ends = self.taken(true).iter().map(|taken| taken.to).max().unwrap_or(from);
-        let last = from.max(ends) + 2 * self.pool.period;
+        let last = from.max(ends).max(self.pool.regular_from()) + 2 * self.pool.period;
         (from..until.min(last)).find(|&at| {
             let mut taken = self.taken(true);
             taken.push(Taken { from: at, to: at + span, amount });
@@ -395,8 +395,9 @@ impl World<'_> {
             let there_is = self.pool.capacity_at(tick, &whole);
             amount.fits_in(&there_is)
         };
-        let starts = self.now..self.now + 2 * self.pool.period;
-        !starts.clone().any(|at| (at..at + span.min(2 * self.pool.period)).all(fits))
+        let first = self.begin(job);
+        let last = first.max(self.pool.regular_from()) + 2 * self.pool.period;
+        !(first..last).any(|at| (at..(at + span).min(at.max(last) + 2 * self.pool.period)).all(fits))
     }
 }
 
@@ -423,6 +424,7 @@ mod tests {
         let pool = NaivePool {
             steps: vec![(0, Resources::cpus(8)), (9, Resources::cpus(2))],
             period: 24,
+            once: vec![],
             horizon: None,
             jobs: [(1, 5), (2, 4), (3, 10)].map(job).into(),
             changes: vec![],

@@ -30,6 +30,19 @@ fn steps() -> impl Strategy<Value = (i64, Vec<(i64, Resources)>)> {
     })
 }
 
+/// No exception, or up to three.
+fn once() -> impl Strategy<Value = Vec<(i64, i64, Resources)>> {
+    prop::collection::vec((0i64..30, 1i64..30, resources()), 0..4).prop_map(|times| {
+        let mut end = 0;
+        let mut next = |(after, length, amount)| {
+            let from = end + after;
+            end = from + length;
+            (from, end, amount)
+        };
+        times.into_iter().map(&mut next).collect()
+    })
+}
+
 fn job(overruns: bool) -> impl Strategy<Value = NaiveJob> {
     let soon = || prop_oneof![2 => Just(None), 1 => (0i64..90).prop_map(Some)];
     (0i64..60, 0i64..16, 0i64..16, 1u64..8, 0u64..9, soon(), soon()).prop_map(
@@ -65,10 +78,12 @@ fn script(overruns: bool) -> impl Strategy<Value = NaivePool> {
     let horizon = prop_oneof![1 => Just(None), 1 => (20i64..90).prop_map(Some)];
     let jobs = prop::collection::vec(job(overruns), 1..JOBS);
     let changes = prop::collection::vec(((0i64..90).prop_map(Time::from_ticks), change()), 0..6);
-    (steps(), horizon, jobs, changes).prop_map(|((period, steps), horizon, mut jobs, changes)| {
-        (1..).zip(&mut jobs).for_each(|(number, job)| job.request.number = number);
-        NaivePool { steps, period, horizon, jobs, changes }
-    })
+    (steps(), once(), horizon, jobs, changes).prop_map(
+        |((period, steps), once, horizon, mut jobs, changes)| {
+            (1..).zip(&mut jobs).for_each(|(number, job)| job.request.number = number);
+            NaivePool { steps, period, once, horizon, jobs, changes }
+        },
+    )
 }
 
 /// Checks that the windows of waiting jobs, with running jobs, never exceed the capacity.
@@ -102,13 +117,18 @@ fn check_windows(now: Time, system: &System) {
 }
 
 /// A promise moves later only if it is recorded as broken, or the request has changed at that instant.
-fn check_promises(fate: &NaiveFate, requested: &[Time]) {
-    for pair in fate.promises.windows(2) {
-        let ((_, before, _), (at, after, broken)) = (pair[0], pair[1]);
-        assert!((after > before) == broken || (!broken && requested.contains(&at)), "{fate:?}");
-    }
-    if let (Some(start), Some((_, latest, _))) = (fate.start, fate.promises.last()) {
-        assert_eq!(start, *latest);
+fn check_promises(script: &NaivePool, fates: &[NaiveFate]) {
+    for (job, fate) in fates.iter().enumerate() {
+        let of_job = |change: &NaiveChange| matches!(change, NaiveChange::Request(of, ..) if *of == job);
+        let requested =
+            |at: Time| script.changes.iter().any(|(instant, change)| *instant == at && of_job(change));
+        for pair in fate.promises.windows(2) {
+            let ((_, before, _), (at, after, broken)) = (pair[0], pair[1]);
+            assert!((after > before) == broken || (!broken && requested(at)), "{fate:?}");
+        }
+        if let (Some(start), Some((_, latest, _))) = (fate.start, fate.promises.last()) {
+            assert_eq!(start, *latest);
+        }
     }
 }
 
@@ -118,11 +138,7 @@ fn agree(script: &NaivePool) -> Result<(), TestCaseError> {
         let policy = first_fit(&machine(script), horizon);
         let fates = Play::of(script, policy, instants).run(|now, system| check_windows(now, system));
         let ours: Vec<NaiveFate> = fates.into_iter().map(|fate| fate.naive).collect();
-        for (job, fate) in ours.iter().enumerate() {
-            let of_job = |change: &NaiveChange| matches!(change, NaiveChange::Request(of, ..) if *of == job);
-            let requested = script.changes.iter().filter(|(_, change)| of_job(change));
-            check_promises(fate, &requested.map(|(at, _)| *at).collect::<Vec<_>>());
-        }
+        check_promises(script, &ours);
         prop_assert_eq!(ours, windows(script, instants), "{}", instants);
     }
     Ok(())
@@ -199,7 +215,7 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
     };
     let steps = vec![(0, Resources::cpus(4))];
     let jobs = [(1, 10), (2, 4), (3, 10)].map(job).into();
-    let script = NaivePool { steps, period: 24, horizon: None, jobs, changes: vec![] };
+    let script = NaivePool { steps, period: 24, once: vec![], horizon: None, jobs, changes: vec![] };
     let config = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     for instants in BOTH {
         let policy = first_fit(&machine(&script), Span::MAX);
@@ -229,7 +245,7 @@ fn nobody_runs_ahead_of_its_earliest_start() {
     let begins = |changes: Vec<(Time, NaiveChange)>| {
         let jobs = [(1, None), (2, Some(5))].map(job).into();
         let steps = vec![(0, Resources::cpus(4))];
-        let script = NaivePool { steps, period: 24, horizon: None, jobs, changes };
+        let script = NaivePool { steps, period: 24, once: vec![], horizon: None, jobs, changes };
         let policy = first_fit(&machine(&script), Span::MAX);
         let fates = Play::of(&script, policy, BOTH[0]).with_opportunistic(config).run(|_, _| {});
         let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("OpportunisticProcs"));
@@ -263,6 +279,7 @@ fn a_head_that_comes_back_takes_no_promised_start() {
     let script = NaivePool {
         steps: vec![(0, amount(1, 0)), (2, amount(5, 4))],
         period: 19,
+        once: vec![],
         horizon: None,
         jobs: [(1, 10, 10, 4), (2, 28, 11, 1)].map(job).into(),
         changes: [(11, amount(1, 1)), (29, amount(1, 4))].map(capacity).into(),
@@ -297,9 +314,7 @@ proptest! {
                 }
                 check_opportunistic(now, system, config);
             });
-            for fate in &fates {
-                check_promises(&fate.naive, &[]);
-            }
+            check_promises(&script, &fates.into_iter().map(|fate| fate.naive).collect::<Vec<_>>());
         }
     }
 
@@ -322,6 +337,7 @@ proptest! {
         for policy in IN_POOLS.iter().skip(turn).step_by(3) {
             if policy.starts_with("immediate") {
                 script.steps.truncate(1);
+                script.once.clear();
             }
             let kept = run_replacing(&script, policy, &[false]);
             prop_assert_eq!(kept, run_replacing(&script, policy, &replace), "{}", policy);

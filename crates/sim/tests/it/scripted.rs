@@ -2,9 +2,9 @@
 //! from outside.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Expected, Fault, JobId,
-    Ledger, Machine, OpportunisticConfig, Policy, Procs, Resources, Round, Span, State, Submission, System,
-    Time, work,
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Exception, Expected,
+    Fault, JobId, Ledger, Machine, OpportunisticConfig, Policy, Procs, Resources, Round, Span, State,
+    Submission, System, Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -19,6 +19,12 @@ pub(crate) struct Fate {
 pub(crate) fn machine(pool: &NaivePool) -> Machine {
     let steps = pool.steps.iter().map(|&(from, amount)| (Span::from_ticks(from), amount)).collect();
     let calendar = Calendar::repeating(Time::ZERO, Span::from_ticks(pool.period), steps).unwrap();
+    let exception = |&(from, to, amount): &(i64, i64, Resources)| Exception {
+        from: Time::from_ticks(from),
+        to: Time::from_ticks(to),
+        amount,
+    };
+    let calendar = calendar.with_exceptions(pool.once.iter().map(exception).collect()).unwrap();
     Machine::pool("pool".into(), calendar)
 }
 

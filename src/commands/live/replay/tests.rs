@@ -15,7 +15,7 @@ fn began(policy: &str) -> Began {
     let amounts = [8, 0, 0, 0];
     let (name, policy) = ("batch".to_owned(), policy.to_owned());
     Began {
-        queues: vec![QueueLine { name, policy, pool: vec![(0, amounts)], again: None }],
+        queues: vec![QueueLine { name, policy, pool: vec![(0, amounts)], again: None, once: vec![] }],
         opportunistic: None,
     }
 }

@@ -36,6 +36,7 @@ fn own_directives() {
         memory: Some(Memory::Job(8 << 30)),
         time: Some(5_400),
         queue: Some("night".to_owned()),
+        reservation: None,
         after: after("3,4").ok(),
         restartable: Some(true),
         retry: Some(Retry { limit: 3, codes: vec![75] }),

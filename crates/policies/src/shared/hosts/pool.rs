@@ -27,11 +27,11 @@ impl Pool<'_> {
     ///
     /// It is `from`, or an instant at which the timeline or the calendar changes. O(number of
     /// changes of both that are passed). In a long stretch without a change of the timeline, only
-    /// two periods of the calendar count.
+    /// two periods of the calendar after its exceptions count.
     pub(super) fn earliest(&self, from: Time, until: Time, span: Span, need: &Resources) -> Option<Time> {
         let mut search = Search { start: from, at: from };
         for (end, stretch) in self.line.stretches(from) {
-            let mut lap = Lap { entered: search.at, over: false };
+            let mut lap = Lap { entered: search.at.max(self.calendar.regular_from()), over: false };
             while search.at < end {
                 let step = self.calendar.next(search.at).map_or(end, |(next, _)| next.min(end));
                 if !stretch.has_beside(need, &self.lacking(search.at)) {

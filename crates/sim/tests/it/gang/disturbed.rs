@@ -35,7 +35,7 @@ fn script(machine: &Machine, jobs: &[Job], losses: &[(i64, u64, u64)]) -> NaiveP
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(|job| job.request.submit);
     let jobs = jobs.into_iter().map(|job| NaiveJob { request: job.request, runtime: job.runtime });
-    NaivePool { steps: vec![], period: 1, horizon: None, jobs: jobs.collect(), changes }
+    NaivePool { steps: vec![], period: 1, once: vec![], horizon: None, jobs: jobs.collect(), changes }
 }
 
 /// The scheduler with another limit of slots.

@@ -35,7 +35,7 @@ fn script(machine: &Machine, jobs: &[Job], losses: &[(i64, u64, u64)]) -> NaiveP
         request: Request { number, ..job.request.clone() },
         runtime: job.runtime,
     });
-    NaivePool { steps: vec![], period: 1, horizon: None, jobs: jobs.collect(), changes }
+    NaivePool { steps: vec![], period: 1, once: vec![], horizon: None, jobs: jobs.collect(), changes }
 }
 
 /// Checks that the numbers of the free processors match their count and are unique.

@@ -149,6 +149,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         whole_cores: false,
         gpus: 0,
         user_limits: miserly_engine::UserLimits::default(),
+        reservations: vec![],
     }
 }
 
