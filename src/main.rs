@@ -13,6 +13,8 @@ mod run_options;
 
 mod failure;
 
+mod hints;
+
 mod progress;
 
 mod warnings;
@@ -24,16 +26,13 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
 
 fn main() -> ExitCode {
-    let cli = parsed().unwrap_or_else(|error| {
-        with_sbatch_hint(with_nested_commands(without_hidden_commands(error))).exit()
-    });
+    let cli = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
     cli.color.apply();
     // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
     let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
@@ -58,61 +57,6 @@ fn parsed() -> Result<Cli, clap::Error> {
     let mut command = Cli::command().color(colour.of_clap());
     Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
         .map_err(|error| error.format(&mut command))
-}
-
-/// Removes the hidden commands from the suggestions of an error in the command line.
-fn without_hidden_commands(mut error: clap::Error) -> clap::Error {
-    let suggested = ContextKind::SuggestedSubcommand;
-    if let Some(ContextValue::Strings(names)) = error.get(suggested) {
-        let hidden: Vec<String> = Cli::command()
-            .get_subcommands()
-            .filter(|command| command.is_hide_set())
-            .map(|command| command.get_name().to_owned())
-            .collect();
-        let shown = names.iter().filter(|name| !hidden.contains(name)).cloned().collect();
-        error.insert(suggested, ContextValue::Strings(shown));
-    }
-    error
-}
-
-/// Suggests `workload import` where the unknown command is `import`.
-fn with_nested_commands(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
-        let nested = paths_to(&Cli::command(), name);
-        if !nested.is_empty() {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nested));
-        }
-    }
-    error
-}
-
-/// Names the option to write in place of one of sbatch, where `submit` has no such option.
-fn with_sbatch_hint(mut error: clap::Error) -> clap::Error {
-    let submits = std::env::args_os()
-        .any(|argument| ["submit", "run", "alloc"].iter().any(|command| argument == *command));
-    if error.kind() != ErrorKind::UnknownArgument || !submits {
-        return error;
-    }
-    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && let Some(own) = miserly_api::submit::hint(option)
-    {
-        let tip =
-            format!("in place of '{}' of sbatch, write {own}", option.split('=').next().unwrap_or(option));
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    error
-}
-
-/// Returns the commands below `command` that have this name, each as typed after the program.
-fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
-    let below = |child: &clap::Command| {
-        if child.get_name() == name {
-            return vec![name.to_owned()];
-        }
-        paths_to(child, name).iter().map(|path| format!("{} {path}", child.get_name())).collect()
-    };
-    command.get_subcommands().filter(|child| !child.is_hide_set()).flat_map(below).collect()
 }
 
 /// Installs a handler that removes unfinished files and ends the processes of a measurement at an interrupt.

@@ -32,6 +32,8 @@ pub struct Request {
     pub demand: Resources,
     /// The user, or `None` if unknown.
     pub user: Option<u32>,
+    /// The group of the user, or `None` if unknown.
+    pub group: Option<u32>,
     /// The queue of the submission, or `None` if unknown.
     pub queue: Option<u32>,
     /// The other constraints of the user.
@@ -69,6 +71,7 @@ impl Request {
             estimate,
             demand,
             user: None,
+            group: None,
             queue: None,
             constraints: Constraints::NONE,
             known_runtime: None,

@@ -47,7 +47,7 @@ impl Credential {
 pub struct Account {
     /// The name.
     pub name: String,
-    /// The groups of the user, also the first one.
+    /// The groups of the user, beginning with the group of its entry.
     pub groups: Vec<Group>,
 }
 
@@ -85,6 +85,11 @@ impl Caller {
     /// Returns a user whose account was not looked up.
     pub fn new(uid: u32) -> Caller {
         Caller { uid, account: None, credential: None }
+    }
+
+    /// Returns the first group of the user by number, if the account was looked up.
+    pub fn first_group(&self) -> Option<u32> {
+        Some(self.account.as_deref()?.groups.first()?.number)
     }
 }
 

@@ -4,14 +4,14 @@ use miserly_api::model::Unenforced;
 
 use crate::{ClockMark, QueueUsers};
 
-/// A lookup of user names by number.
+/// A lookup of the names of users, or of groups, by number.
 #[derive(Clone, Copy, Debug)]
-pub struct UserNames(pub fn(u32) -> String);
+pub struct AccountNames(pub fn(u32) -> String);
 
-impl Default for UserNames {
-    /// Returns a lookup that names users by their numbers.
-    fn default() -> UserNames {
-        UserNames(|uid| uid.to_string())
+impl Default for AccountNames {
+    /// Returns a lookup that names them by their numbers.
+    fn default() -> AccountNames {
+        AccountNames(|number| number.to_string())
     }
 }
 
@@ -33,7 +33,9 @@ pub struct DaemonInfo {
     /// The user that stands for all users without a number in this user namespace.
     pub overflow_uid: Option<u32>,
     /// The names of users.
-    pub users: UserNames,
+    pub users: AccountNames,
+    /// The names of groups.
+    pub groups: AccountNames,
     /// The guarantees that cannot be enforced.
     pub unenforced: Vec<Unenforced>,
     /// The highest known job number, from [`highest`](crate::highest) and the folders of attempts.

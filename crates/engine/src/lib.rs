@@ -148,7 +148,7 @@ mod unrecorded_views;
 pub use account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
 pub use amounts::{Amounts, amounts, resources};
 pub use changes::JobChanges;
-pub use daemon_info::{DaemonInfo, UserNames};
+pub use daemon_info::{AccountNames, DaemonInfo};
 pub use earlier_promises::jobs_of_promises;
 pub use engine::{Engine, EngineError, Input};
 pub use journal::{

@@ -1,6 +1,6 @@
 //! The free capacity of the pools from now on.
 
-use miserly_api::model::{Pool, Pools, Slice, UserUsage};
+use miserly_api::model::{GroupUsage, Pool, Pools, Slice, UserUsage};
 use miserly_core::{Calendar, Entry, Kind, Machine, Resources, Span, State, Time, Usage};
 
 use crate::rounds::limit_end;
@@ -25,6 +25,7 @@ impl Snapshot {
                 cpus: setup.pool.most().cpus_count().get(),
                 slices: slices(now, &queue.machine.capacity(), windows, &setup.pool),
                 usage: self.usage(now.ticks, queue),
+                group_usage: self.group_usage(now.ticks, queue),
             }
         };
         Pools { pools: self.queues.iter().zip(&self.setup.queues).map(pool).collect() }
@@ -44,6 +45,20 @@ impl Snapshot {
         let mut users: Vec<UserUsage> = usage.users().flatten().map(of_user).collect();
         users.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.uid.cmp(&other.uid)));
         users
+    }
+
+    /// Returns the decayed usage of the groups of a queue, the largest share first.
+    fn group_usage(&self, now: Time, queue: &QueueSnapshot) -> Vec<GroupUsage> {
+        let usage: Usage = queue.state.state.state().policy.get();
+        let of_group = |gid: u32| GroupUsage {
+            group: (self.info.groups.0)(gid),
+            gid,
+            share: f64::from(usage.group_share(Some(gid), now)) / f64::from(Usage::PARTS),
+            cpu_hours: usage.group_processor_seconds(Some(gid), now) as f64 / 3600.0,
+        };
+        let mut groups: Vec<GroupUsage> = usage.groups().flatten().map(of_group).collect();
+        groups.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.gid.cmp(&other.gid)));
+        groups
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Record {
     pub array: Option<ArrayMember>,
     /// The user, by number.
     pub uid: u32,
+    /// The first group of the user at the submission, by number, if it was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// The proof of the submission for the launcher, if it needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<Credential>,
@@ -285,6 +288,7 @@ impl Record {
             number,
             array: None,
             uid: 0,
+            group: None,
             credential: None,
             name: Arc::default(),
             queue: Arc::default(),
@@ -417,6 +421,7 @@ impl Record {
         let queue = u32::try_from(queue).ok();
         Request {
             user,
+            group: self.group,
             queue,
             constraints,
             ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)

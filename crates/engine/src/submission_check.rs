@@ -49,6 +49,7 @@ impl Snapshot {
             Ok(Record {
                 array: index.map(|index| ArrayMember { first, index }),
                 uid: caller.uid,
+                group: caller.first_group(),
                 credential: caller.credential.clone(),
                 name: Arc::clone(&name),
                 queue: Arc::clone(&in_queue),
@@ -183,7 +184,12 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let time = match (requested, queue.default_time) {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {
-            return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h"));
+            let message = format!(
+                "the time limit is missing, and queue {} has no default; give --time, such as --time 2h, or a line \
+                 `#MISERLY --time 2h` in the script",
+                queue.name
+            );
+            return Err(Problem::with_field("time", message));
         }
         (requested, _) => requested,
     };

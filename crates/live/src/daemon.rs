@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, UserNames,
+    AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup,
 };
 use miserly_launch::BootTime;
 use miserly_machine_file::monday;
@@ -298,7 +298,8 @@ async fn engine(
         operators: options.configuration.operators.clone(),
         runs_as_users,
         overflow_uid: Some(miserly_executor::overflow_user()),
-        users: UserNames(users::name),
+        users: AccountNames(users::name),
+        groups: AccountNames(users::group_name),
         unenforced: groups.unenforced(runs_as_users),
         mark: Some(clock.mark(boot.to_owned())),
     };

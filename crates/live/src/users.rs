@@ -14,23 +14,37 @@ use nix::unistd::{self, Gid, Uid};
 /// The time for which a name is remembered for display.
 const REMEMBERED: Duration = Duration::from_mins(1);
 
-/// The names that were looked up for display, and when. No permission depends on them.
-static NAMES: LazyLock<Mutex<BTreeMap<u32, (Instant, String)>>> = LazyLock::new(Mutex::default);
+/// Names that were looked up for display, by number, and when. No permission depends on them.
+type Names = LazyLock<Mutex<BTreeMap<u32, (Instant, String)>>>;
+
+/// The names of users.
+static USERS: Names = LazyLock::new(Mutex::default);
+
+/// The names of groups.
+static GROUPS: Names = LazyLock::new(Mutex::default);
 
 /// Returns the user's name for display, or the number if it has none.
-#[allow(clippy::disallowed_methods, reason = "the age of a name has no effect on jobs")]
 pub(crate) fn name(uid: u32) -> String {
+    remembered(&USERS, uid, || Some(unistd::User::from_uid(Uid::from_raw(uid)).ok().flatten()?.name))
+}
+
+/// Returns the group's name for display, or the number if it has none.
+pub(crate) fn group_name(gid: u32) -> String {
+    remembered(&GROUPS, gid, || Some(unistd::Group::from_gid(Gid::from_raw(gid)).ok().flatten()?.name))
+}
+
+#[allow(clippy::disallowed_methods, reason = "the age of a name has no effect on jobs")]
+fn remembered(names: &Names, number: u32, find: impl FnOnce() -> Option<String>) -> String {
     let now = Instant::now();
     let known = |names: &BTreeMap<u32, (Instant, String)>| {
-        let (at, name) = names.get(&uid)?;
+        let (at, name) = names.get(&number)?;
         (now.duration_since(*at) < REMEMBERED).then(|| name.clone())
     };
-    if let Some(name) = known(&NAMES.lock().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(name) = known(&names.lock().unwrap_or_else(PoisonError::into_inner)) {
         return name;
     }
-    let found = unistd::User::from_uid(Uid::from_raw(uid)).ok().flatten();
-    let name = found.map_or_else(|| uid.to_string(), |user| user.name);
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, (now, name.clone()));
+    let name = find().unwrap_or_else(|| number.to_string());
+    names.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (now, name.clone()));
     name
 }
 

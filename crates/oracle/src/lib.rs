@@ -109,7 +109,7 @@ pub enum NaiveOrder {
     /// Largest `value - weight * submit` first, compared exactly. NaN comes last.
     Exact {
         /// The value of a job, before the weight.
-        value: fn(ExactFacts) -> Ratio,
+        value: fn(&ExactFacts) -> Ratio,
         /// The increase per second of delay.
         weight: Ratio,
         /// The decay of usage, if the value depends on it.
@@ -129,6 +129,8 @@ pub struct ExactFacts {
     pub bypassed: Ratio,
     pub usage_share: Ratio,
     pub usage: Ratio,
+    pub group_usage_share: Ratio,
+    pub group_usage: Ratio,
 }
 
 /// The inputs of the value of a job.

@@ -27,7 +27,11 @@ pub(crate) fn sorted_by_usage(
         NaiveDecay::Never => None,
         NaiveDecay::HalfLife(half_life) => Some(half_life),
     };
-    let used: Vec<Used> = jobs.iter().map(|job| Used::of(job.request.user, runs, now, half_life)).collect();
+    let of_job = |job: &NaiveJob| {
+        let of_user = Used::of(|run| run.user == job.request.user, runs, now, half_life);
+        [of_user, Used::of(|run| run.group == job.request.group, runs, now, half_life)]
+    };
+    let used: Vec<[Used; 2]> = jobs.iter().map(of_job).collect();
     sorted_with(positions, jobs, order, now, &vec![0; jobs.len()], &used)
 }
 
@@ -39,7 +43,7 @@ pub(crate) fn sorted_counting(
     now: Time,
     bypassed: &[u32],
 ) -> Vec<usize> {
-    sorted_with(positions, jobs, order, now, bypassed, &vec![Used::nothing(); jobs.len()])
+    sorted_with(positions, jobs, order, now, bypassed, &vec![[Used::nothing(); 2]; jobs.len()])
 }
 
 fn sorted_with(
@@ -48,7 +52,7 @@ fn sorted_with(
     order: NaiveOrder,
     now: Time,
     bypassed: &[u32],
-    used: &[Used],
+    used: &[[Used; 2]],
 ) -> Vec<usize> {
     positions.sort_by_key(|&position| arrival(position, jobs));
     let request = |position: usize| &jobs[position].request;
@@ -63,7 +67,7 @@ fn sorted_with(
         NaiveOrder::Exact { value, weight, .. } => positions.sort_by(|&one, &other| {
             let aged = |position: usize| {
                 let submit = Ratio::new(request(position).submit.ticks().into(), 1_000_000);
-                value(exact_facts(request(position), now, bypassed[position], used[position]))
+                value(&exact_facts(request(position), now, bypassed[position], used[position]))
                     - weight * submit
             };
             aged(one).falling(aged(other))
@@ -104,7 +108,7 @@ fn facts(request: &Request, draws: NaiveDraws, now: Time, bypassed: u32) -> Naiv
     }
 }
 
-fn exact_facts(request: &Request, now: Time, bypassed: u32, used: Used) -> ExactFacts {
+fn exact_facts(request: &Request, now: Time, bypassed: u32, [used, of_group]: [Used; 2]) -> ExactFacts {
     let seconds = |ticks: i64| Ratio::new(ticks.into(), 1_000_000);
     ExactFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
@@ -115,6 +119,8 @@ fn exact_facts(request: &Request, now: Time, bypassed: u32, used: Used) -> Exact
         bypassed: i64::from(bypassed).into(),
         usage_share: used.share,
         usage: used.hours,
+        group_usage_share: of_group.share,
+        group_usage: of_group.hours,
     }
 }
 

@@ -1,20 +1,21 @@
-//! The decayed usage of users, from the history of all runs.
+//! The decayed usage of users and groups, from the history of all runs.
 
 use libm::exp2;
 use miserly_core::{Span, Time};
 
 use crate::Ratio;
 
-/// A run of a job: its user, its processors, its start and its end so far.
+/// A run of a job: its user, its group, its processors, its start and its end so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) user: Option<u32>,
+    pub(crate) group: Option<u32>,
     pub(crate) procs: u64,
     pub(crate) start: Time,
     pub(crate) end: Time,
 }
 
-/// The usage of a user, as formulas read it.
+/// The usage of a user or a group, as formulas read it.
 #[derive(Clone, Copy)]
 pub(crate) struct Used {
     /// The part in the usage of all, rounded to billionths.
@@ -28,18 +29,17 @@ impl Used {
         Used { share: 0.into(), hours: 0.into() }
     }
 
-    /// Returns the usage of a user at `now`. `half_life`: none, if usage does not decay.
-    pub(crate) fn of(user: Option<u32>, runs: &[Run], now: Time, half_life: Option<Span>) -> Used {
-        let mine = |run: &&Run| run.user == user;
+    /// Returns the usage of the runs that are `mine` at `now`. `half_life`: none, if usage does not decay.
+    pub(crate) fn of(mine: impl Fn(&&Run) -> bool, runs: &[Run], now: Time, half_life: Option<Span>) -> Used {
         match half_life {
             None => {
                 let sum = |runs: &mut dyn Iterator<Item = &Run>| runs.map(work).sum();
-                Used::exact(sum(&mut runs.iter().filter(mine)), sum(&mut runs.iter()))
+                Used::exact(sum(&mut runs.iter().filter(&mine)), sum(&mut runs.iter()))
             }
             Some(half_life) => {
                 let decayed = |run: &Run| decayed(run, now, half_life);
                 let sum = |runs: &mut dyn Iterator<Item = &Run>| runs.map(decayed).sum();
-                Used::rounded(sum(&mut runs.iter().filter(mine)), sum(&mut runs.iter()))
+                Used::rounded(sum(&mut runs.iter().filter(&mine)), sum(&mut runs.iter()))
             }
         }
     }

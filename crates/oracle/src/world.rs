@@ -69,7 +69,8 @@ impl World<'_> {
             let job = &self.requested[position];
             let start = (*start)?;
             let end = (start + job.runtime.0).min(self.now);
-            Some(Run { user: job.request.user, procs: job.request.procs().get(), start, end })
+            let (user, group) = (job.request.user, job.request.group);
+            Some(Run { user, group, procs: job.request.procs().get(), start, end })
         };
         self.starts.iter().enumerate().filter_map(run).collect()
     }

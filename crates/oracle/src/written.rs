@@ -120,7 +120,7 @@ fn usual_order(name: &str) -> &'static str {
 
 /// Returns the queue order of a policy with a fixed one, or `None` for other policies.
 fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
-    let value: fn(ExactFacts) -> Ratio = match (name, given.word("w_bypass")) {
+    let value: fn(&ExactFacts) -> Ratio = match (name, given.word("w_bypass")) {
         ("fcfs-backfill", _) => return Some(NaiveOrder::ARRIVAL),
         ("sjf-backfill", _) => return Some(NaiveOrder::SHORTEST),
         ("lxf-backfill", _) => xfactor,
@@ -132,12 +132,12 @@ fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
     Some(NaiveOrder::Exact { value, weight: 0.into(), usage: None })
 }
 
-fn xfactor(job: ExactFacts) -> Ratio {
+fn xfactor(job: &ExactFacts) -> Ratio {
     (job.wait + job.estimate) / job.estimate
 }
 
 /// Returns the value of Priority-bf of Chiang and Vernon, as a sum of products.
-fn table_3(job: ExactFacts) -> Ratio {
+fn table_3(job: &ExactFacts) -> Ratio {
     job.wait / 3600.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
 }
 
@@ -255,7 +255,7 @@ fn value(word: &str) -> Option<fn(NaiveFacts) -> f64> {
 
 /// Returns the exact value for the orders of the literature and for a few formulas with rational
 /// values.
-fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
+fn exact_value(word: &str) -> Option<fn(&ExactFacts) -> Ratio> {
     Some(match word {
         "sjf" => |job| -job.estimate,
         "sqf" => |job| -job.procs,
@@ -274,6 +274,8 @@ fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
         "'memory / (user + 1) - procs'" => |job| job.memory / (job.user + 1.into()) - job.procs,
         "'2 * bypassed - procs'" => |job| ratio(2, 1) * job.bypassed - job.procs,
         "fair-share" => |job| job.wait / 604_800.into() - job.usage_share,
+        "'-group_usage_share - usage / 9'" => |job| -job.group_usage_share - job.usage * ratio(1, 9),
+        "'wait / 3 - 9 * group_usage'" => |job| job.wait / 3.into() - ratio(9, 1) * job.group_usage,
         "'-usage_share'" => |job| -job.usage_share,
         "'wait / 3 - 2 * usage_share'" => |job| job.wait / 3.into() - ratio(2, 1) * job.usage_share,
         "'procs * (1 - usage_share)'" => |job| job.procs * (ratio(1, 1) - job.usage_share),

@@ -337,6 +337,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         estimate,
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
         user,
+        group: small(record, Field::Group),
         queue,
         constraints: Constraints::NONE,
         known_runtime: None,

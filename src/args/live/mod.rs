@@ -105,13 +105,61 @@ pub(crate) struct TakeBackArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("filter").multiple(true))]
 pub(crate) struct CancelArgs {
-    #[command(flatten)]
-    pub(crate) jobs: JobsArgs,
+    /// The job numbers, and ranges such as 10-20; numbers without an unfinished job in a range are skipped
+    #[arg(value_name = "JOB", required_unless_present = "filter", conflicts_with = "filter", value_parser = job_list)]
+    pub(crate) jobs: Vec<JobList>,
 
     /// Takes the numbers as arrays and cancels all their jobs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "filter")]
     pub(crate) array: bool,
+
+    /// Cancels all your unfinished jobs, or those of them that the other filters admit
+    #[arg(long, visible_alias = "me", group = "filter", help_heading = "Filters")]
+    pub(crate) mine: bool,
+
+    /// Cancels the unfinished jobs of a user, by name or number; for operators, if it is another user
+    #[arg(
+        long,
+        short,
+        value_name = "USER",
+        conflicts_with = "mine",
+        group = "filter",
+        help_heading = "Filters"
+    )]
+    pub(crate) user: Option<String>,
+
+    /// Limits the jobs to a queue; yours, without --user
+    #[arg(
+        long,
+        visible_short_alias = 'p',
+        visible_alias = "partition",
+        value_name = "QUEUE",
+        group = "filter",
+        help_heading = "Filters"
+    )]
+    pub(crate) queue: Option<String>,
+
+    /// Limits the jobs to these states, separated by commas; yours, without --user
+    #[arg(
+        long,
+        visible_short_alias = 't',
+        value_name = "STATE",
+        value_enum,
+        ignore_case = true,
+        value_delimiter = ',',
+        group = "filter",
+        help_heading = "Filters"
+    )]
+    pub(crate) state: Vec<StateFilter>,
+
+    /// Limits the jobs to this name, in which * is any text and ? any character; yours, without --user
+    #[arg(long, short, value_name = "NAME", group = "filter", help_heading = "Filters")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
 }
 
 #[derive(Debug, Args)]
@@ -228,7 +276,7 @@ impl Command {
             }
             Command::Signal(args) => args.jobs.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
-            Command::Cancel(args) => args.jobs.json,
+            Command::Cancel(args) => args.ask.json,
             Command::Pools(args) | Command::Status(args) => args.json,
             Command::Top(args) => args.json,
             Command::Drain(args) => args.ask.json,

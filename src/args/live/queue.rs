@@ -14,7 +14,7 @@ pub(crate) struct QueueArgs {
     pub(crate) all: bool,
 
     /// Limits the list to your jobs
-    #[arg(long, short, help_heading = FILTERS)]
+    #[arg(long, short, visible_alias = "me", help_heading = FILTERS)]
     pub(crate) mine: bool,
 
     /// Limits the list to the jobs of a user, by name or number
@@ -22,7 +22,7 @@ pub(crate) struct QueueArgs {
     pub(crate) user: Option<String>,
 
     /// Limits the list to a queue
-    #[arg(long, value_name = "QUEUE", help_heading = FILTERS)]
+    #[arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE", help_heading = FILTERS)]
     pub(crate) queue: Option<String>,
 
     /// Limits the list to an array
@@ -30,7 +30,17 @@ pub(crate) struct QueueArgs {
     pub(crate) array: Option<i64>,
 
     /// Limits the list to states, separated by commas; a state of finished jobs includes these
-    #[arg(long, short, value_name = "STATE", value_enum, value_delimiter = ',', help_heading = FILTERS)]
+    #[arg(
+        long,
+        short,
+        visible_short_alias = 't',
+        visible_alias = "states",
+        value_name = "STATE",
+        value_enum,
+        ignore_case = true,
+        value_delimiter = ',',
+        help_heading = FILTERS
+    )]
     pub(crate) state: Vec<StateFilter>,
 
     /// Limits the list to jobs with this name, in which * is any text and ? any character
@@ -162,10 +172,12 @@ impl std::str::FromStr for SortKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StateFilter {
     /// Not started, and not held
+    #[value(aliases = ["pending", "pd", "queued"])]
     Waiting,
     /// Held until its release
     Held,
     /// Runs, in its window or on idle resources
+    #[value(alias = "r")]
     Running,
     /// On idle resources, before its window
     Opportunistic,
@@ -174,6 +186,7 @@ pub(crate) enum StateFilter {
     /// Ended in any way
     Ended,
     /// Ended with exit code 0
+    #[value(aliases = ["completed", "cd"])]
     Done,
     /// Ended otherwise
     Failed,

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{JobChange, JobIds, SignalRequest};
+use miserly_api::model::{JobChange, JobIds, Problem, ProblemCode, SignalRequest};
 
 use super::job_lists::{self, Scope};
 use super::modify;
+use super::queue::{self, Wanted};
 use super::text::jobs;
 use super::{client, print_answer};
 use crate::args::{CancelArgs, JobList, JobsArgs, SignalArgs, TakeBackArgs};
@@ -14,7 +15,19 @@ use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
     // From the highest number: a job that waits behind others does not start while these are cancelled.
-    requests(&args.jobs, "cancelled", Order::Descending, |client, job| client.cancel(job, args.array))
+    let client = client(&args.ask.daemon)?;
+    let mut numbers = if args.jobs.is_empty() {
+        let found = queue::jobs(&client, &Wanted::cancelled(args))?;
+        if found.is_empty() {
+            let problem = Problem::new(ProblemCode::NotFound, "no unfinished job is selected");
+            return Err(ClientError::from(problem).into());
+        }
+        found.iter().map(|job| job.number).collect()
+    } else {
+        job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.ask.json)?
+    };
+    numbers.reverse();
+    send(&client, &numbers, args.ask.json, "cancelled", |client, job| client.cancel(job, args.array))
 }
 
 pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
@@ -78,16 +91,27 @@ fn requests(
     if order == Order::Descending {
         numbers.reverse();
     }
+    send(&client, &numbers, args.json, done, request)
+}
+
+/// Sends the request for each job in this order, and prints the jobs of all answers.
+fn send(
+    client: &Client,
+    numbers: &[i64],
+    json: bool,
+    done: &str,
+    request: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
+) -> anyhow::Result<ExitCode> {
     let mut handed = Vec::new();
-    let code = each(&numbers, args.json, |job| {
-        handed.extend(request(&client, job)?.jobs);
+    let code = each(numbers, json, |job| {
+        handed.extend(request(client, job)?.jobs);
         Ok(())
     })?;
     handed.sort_unstable();
-    if args.json || !handed.is_empty() {
+    if json || !handed.is_empty() {
         let word = if handed.len() == 1 { "job" } else { "jobs" };
         let shown = format!("{word} {}: {done}\n", jobs(&handed));
-        print_answer(args.json, &JobIds { jobs: handed }, || shown)?;
+        print_answer(json, &JobIds { jobs: handed }, || shown)?;
     }
     Ok(code)
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_api::model::{Pool, Slice, UserUsage};
+use miserly_api::model::{Pool, Slice};
 use miserly_report::decimals;
 use miserly_units::memory;
 
@@ -33,18 +33,21 @@ fn draw(pool: &Pool) -> String {
             memory(slice.memory_free)
         )
     };
-    pool.slices.iter().map(line).fold(head, |text, line| text + &line) + &usage(&pool.usage)
+    let users = pool.usage.iter().map(|user| (&user.user, user.share, user.cpu_hours));
+    let groups = pool.group_usage.iter().map(|group| (&group.group, group.share, group.cpu_hours));
+    let usage = usage("USER", users.collect()) + &usage("GROUP", groups.collect());
+    pool.slices.iter().map(line).fold(head, |text, line| text + &line) + &usage
 }
 
 /// Returns a table of the decayed usage, if the order of the queue depends on it.
-fn usage(users: &[UserUsage]) -> String {
-    if users.is_empty() {
+fn usage(of: &str, shares: Vec<(&String, f64, f64)>) -> String {
+    if shares.is_empty() {
         return String::new();
     }
     let row =
-        |user: &UserUsage| vec![plain(&user.user), decimals(user.share, 3), decimals(user.cpu_hours, 2)];
-    let header = ["USER", "USAGE SHARE", "CPU HOURS"];
-    let table = table(&header, &header[1..], users.iter().map(row));
+        |(name, share, hours): (&String, f64, f64)| vec![plain(name), decimals(share, 3), decimals(hours, 2)];
+    let header = [of, "USAGE SHARE", "CPU HOURS"];
+    let table = table(&header, &header[1..], shares.into_iter().map(row));
     table.lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 

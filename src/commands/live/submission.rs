@@ -104,17 +104,12 @@ fn build(
     script: Option<String>,
     name: Option<String>,
 ) -> anyhow::Result<Submission> {
-    let Some(time) = options.time else {
-        if let Some(misplaced) = misplaced_time(&command) {
-            bail!(
-                "the time limit is missing: {misplaced} stands after the program, so it is an argument of the program; \
-                 write the options of submit before the program"
-            );
-        }
+    if let (None, Some(misplaced)) = (options.time, misplaced_time(&command)) {
         bail!(
-            "the time limit is missing; give --time, such as --time 2h, or a line `#MISERLY --time 2h` in the script"
+            "the time limit is missing: {misplaced} stands after the program, so it is an argument of the program; \
+             write the options of submit before the program"
         );
-    };
+    }
     let cpus = options.cpus.unwrap_or(1);
     let memory =
         options.memory.map(|memory| memory.of_job(cpus).context("the memory exceeds the largest number"));
@@ -137,8 +132,8 @@ fn build(
         // With fewer processors than tasks, the tasks of the script are not those of the job.
         tasks: options.tasks.filter(|tasks| *tasks <= cpus),
         memory: memory.transpose()?,
-        // At most 10^10, which a double holds exactly.
-        time: time as f64,
+        // At most 10^10, which a double holds exactly. Without a limit, the queue has one or refuses the job.
+        time: options.time.unwrap_or(0) as f64,
         queue: options.reservation.or(options.queue),
         begin: options.begin,
         deadline: options.deadline,

@@ -41,11 +41,13 @@ pub(super) fn accepted_text(jobs: &[Accepted]) -> String {
     match jobs {
         [one] => format!("job {}: {}\n", one.number, prospect_text(one)),
         [first, .., last] => format!(
-            "{}, {} to {}\n  the first {}\n  the last {}\n",
+            "{}, {} to {}\n  job {}: {}\n  job {}: {}\n",
             counted(jobs.len() as u64, "job"),
             first.number,
             last.number,
+            first.number,
             prospect_text(first),
+            last.number,
             prospect_text(last)
         ),
         [] => "no job\n".to_owned(),

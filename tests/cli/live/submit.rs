@@ -103,6 +103,15 @@ fn answers() {
     assert_eq!(document["jobs"][0]["number"], 12);
 }
 
+/// Its queue has a default, or refuses it.
+#[test]
+fn a_job_without_a_time_limit_is_submitted_without_one() {
+    let daemon = accepting();
+    daemon.stdout("submit --reservation course -p batch true");
+    let (_, asked) = daemon.requests().pop().expect("a submission");
+    assert_eq!((&asked["time"], &asked["queue"]), (&0.0.into(), &"course".into()));
+}
+
 #[test]
 fn waiting_for_it_exits_as_it_does() {
     let run = accepting().run("submit --wait -t 1s true");
@@ -114,7 +123,6 @@ fn what_makes_no_sense_is_not_submitted() {
     let daemon = accepting();
     daemon.lab.write("wrong.sh", "#!/bin/sh\n\n#MISERLY --cpu 4\n");
     daemon.lab.write("binary.sh", b"#!\xff\n");
-    daemon.fails("submit true", 2, "#MISERLY --time");
     daemon.fails("submit -t 1:30 true", 2, "\"1:30\" is ambiguous");
     daemon.fails("submit -t 1s -m 4096 true", 2, "4096MiB");
     daemon.fails("submit -t 1s -c 0 true", 2, "0 is not in");
@@ -216,7 +224,6 @@ fn submissions_that_cannot_be_meant() {
     check(&daemon, "submit sleep 5 --time 10s", "--time stands after the program");
     check(&daemon, "submit sleep 5 --time=10s", "--time=10s stands after the program");
     check(&daemon, "submit sleep 5 -t 10s", "-t stands after the program");
-    check(&daemon, "submit sleep 5", "give --time");
     daemon.lab.write("dos.sh", "#!/bin/sh\r\ntrue\r\n");
     check(&daemon, "submit -t 5s dos.sh", "the line ends of DOS");
     for time in ["500ms", "0.5s", "10000000d"] {

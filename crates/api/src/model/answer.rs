@@ -331,6 +331,23 @@ pub struct Pool {
     /// The decayed usage of each user, the largest share first. Empty if the order of the queue does not depend on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<UserUsage>,
+    /// The decayed usage of each group, the largest share first, as that of users. A job counts for the first group of its user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_usage: Vec<GroupUsage>,
+}
+
+/// The decayed usage of a group in a queue.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GroupUsage {
+    /// The group.
+    pub group: String,
+    /// The group, by number.
+    pub gid: u32,
+    /// The part in the usage of all groups: `group_usage_share` in order formulas.
+    pub share: f64,
+    /// The processor-hours: `group_usage` in order formulas.
+    pub cpu_hours: f64,
 }
 
 /// The decayed usage of a user in a queue.

@@ -30,9 +30,9 @@ mod reservation;
 mod what_if;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, ForecastRecord, JobIds, Pool, Pools, Possible, Pressure, PressureOn, Problem,
-    ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced,
-    UserUsage,
+    Accepted, AdoptedAttempt, ForecastRecord, GroupUsage, JobIds, Pool, Pools, Possible, Pressure,
+    PressureOn, Problem, ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status,
+    Submitted, Unenforced, UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

@@ -17,6 +17,8 @@ mod slots;
 
 mod usage;
 
+mod charges;
+
 pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
@@ -65,7 +67,7 @@ pub struct Ledger {
     host_states: Vec<PolicyState>,
     /// The state that policies store for each user.
     user_states: BTreeMap<u32, PolicyState>,
-    /// The decayed usage of each user, if the policy needs it.
+    /// The decayed usage of users and groups, if the policy needs it.
     usage: Option<Box<Usage>>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,

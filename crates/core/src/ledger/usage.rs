@@ -1,17 +1,18 @@
-//! The decayed usage of each user, for orders that share a machine fairly.
+//! The decayed usage of users and groups, for orders that share a machine fairly.
 
 use std::collections::BTreeMap;
+use std::num::TryFromIntError;
 
-use super::Ledger;
-use crate::{Entry, JobId, Persistent, Procs, Span, State, Time};
+use crate::{Persistent, Request, Span, Time};
 
-/// The decayed usage of every user of a ledger.
+/// The decayed usage of every user and every group of a ledger.
 ///
 /// Usage is allocated processors x time. A processor-tick of the age `a` counts `2^(-a / half_life)`.
 /// The usage of a running job counts at once, because a record has the processors that are allocated
-/// now. All jobs without a user count as those of one more user.
+/// now. All jobs without a user count as those of one more user, and all jobs without a group as those
+/// of one more group.
 ///
-/// A change of an allocation and a reading are O(log u) in the number u of users. Nothing is done
+/// A change of an allocation and a reading are O(log u) in the number u of users and groups. Nothing is done
 /// between them. A record is three numbers, and it is kept for ever.
 ///
 /// # Arithmetic
@@ -31,12 +32,26 @@ use crate::{Entry, JobId, Persistent, Procs, Span, State, Time};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     half_life: HalfLife,
-    all: Account,
-    users: BTreeMap<User, Account>,
+    pub(super) all: Account,
+    pub(super) users: Accounts,
+    pub(super) groups: Accounts,
 }
 
-/// A user, or `None` for all jobs without one.
-type User = Option<u32>;
+/// The accounts of users or of groups; `None` for all jobs without one.
+type Accounts = BTreeMap<Option<u32>, Account>;
+
+/// The user and the group of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Owner {
+    pub(super) user: Option<u32>,
+    pub(super) group: Option<u32>,
+}
+
+impl Owner {
+    pub(super) const fn of(request: &Request) -> Owner {
+        Owner { user: request.user, group: request.group }
+    }
+}
 
 /// The half-life of usage; [`Span::MAX`]: usage does not decay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +63,14 @@ impl Default for HalfLife {
     }
 }
 
-/// The usage of a user, or of all.
+/// The usage of a user, of a group, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Account {
+pub(super) struct Account {
     /// The decayed processor-ticks at the instant `at`.
     amount: f64,
     at: Time,
     /// The processors that are allocated since then.
-    procs: u64,
+    pub(super) procs: u64,
 }
 
 impl HalfLife {
@@ -98,17 +113,44 @@ impl Usage {
     /// Returns the part of a user in the usage of all at an instant, in [`Usage::PARTS`] parts of the
     /// whole. It is 0 if there is less than one processor-tick of usage.
     pub fn share(&self, user: Option<u32>, now: Time) -> u32 {
+        self.part(self.users.get(&user), now)
+    }
+
+    /// Returns the part of a group in the usage of all at an instant, as [`share`](Usage::share).
+    pub fn group_share(&self, group: Option<u32>, now: Time) -> u32 {
+        self.part(self.groups.get(&group), now)
+    }
+
+    /// Returns the decayed usage of a user at an instant, in processor-seconds, rounded.
+    pub fn processor_seconds(&self, user: Option<u32>, now: Time) -> u64 {
+        self.seconds(self.users.get(&user), now)
+    }
+
+    /// Returns the decayed usage of a group at an instant, in processor-seconds, rounded.
+    pub fn group_processor_seconds(&self, group: Option<u32>, now: Time) -> u64 {
+        self.seconds(self.groups.get(&group), now)
+    }
+
+    fn part(&self, account: Option<&Account>, now: Time) -> u32 {
         let all = self.all.amount(now, self.half_life);
-        let Some(account) = self.users.get(&user).filter(|_| all >= 1.0) else { return 0 };
+        let Some(account) = account.filter(|_| all >= 1.0) else { return 0 };
         // Errors of rounding must not make a part larger than the whole.
         let part = (account.amount(now, self.half_life) / all).clamp(0.0, 1.0);
         rounded(part * f64::from(Usage::PARTS))
     }
 
-    /// Returns the decayed usage of a user at an instant, in processor-seconds, rounded.
-    pub fn processor_seconds(&self, user: Option<u32>, now: Time) -> u64 {
+    fn seconds(&self, account: Option<&Account>, now: Time) -> u64 {
         const SECOND: f64 = 1e6;
-        self.users.get(&user).map_or(0, |account| whole(account.amount(now, self.half_life) / SECOND))
+        account.map_or(0, |account| whole(account.amount(now, self.half_life) / SECOND))
+    }
+
+    /// Returns no usage, with this half-life.
+    pub(super) fn none(half_life: Span) -> Usage {
+        Usage { half_life: HalfLife(half_life), ..Usage::default() }
+    }
+
+    pub(super) fn set_half_life(&mut self, half_life: Span) {
+        self.half_life = HalfLife(half_life);
     }
 
     /// Returns the half-life; `Span::MAX`: usage does not decay.
@@ -121,21 +163,41 @@ impl Usage {
         self.users.keys().copied()
     }
 
-    /// Sets the processors that each user has since the last change. A restored ledger may have
-    /// lost jobs.
-    fn set_procs(&mut self, procs: &BTreeMap<User, u64>) {
+    /// Returns the groups with any usage so far, in order. Jobs without a group come first.
+    pub fn groups(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.groups.keys().copied()
+    }
+
+    /// Sets the processors that the jobs of each user and group have since the last change. A restored
+    /// ledger may have lost jobs.
+    pub(super) fn set_procs(&mut self, procs: &BTreeMap<Owner, u64>) {
         self.all.procs = procs.values().sum();
-        for user in procs.keys() {
-            self.users.entry(*user).or_insert(Account { at: self.all.at, ..Account::default() });
+        let at = self.all.at;
+        for accounts in [&mut self.users, &mut self.groups] {
+            for account in accounts.values_mut() {
+                account.procs = 0;
+            }
         }
-        for (user, account) in &mut self.users {
-            account.procs = procs.get(user).copied().unwrap_or(0);
+        for (owner, procs) in procs {
+            for account in self.accounts_of(*owner, at) {
+                account.procs += procs;
+            }
         }
     }
 
-    fn change(&mut self, now: Time, user: User, less: u64, more: u64) {
-        self.all.change(now, self.half_life, less, more);
-        self.users.entry(user).or_default().change(now, self.half_life, less, more);
+    pub(super) fn change(&mut self, now: Time, owner: Owner, less: u64, more: u64) {
+        let half_life = self.half_life;
+        self.all.change(now, half_life, less, more);
+        for account in self.accounts_of(owner, Time::ZERO) {
+            account.change(now, half_life, less, more);
+        }
+    }
+
+    /// Returns the accounts of a user and of a group, which begin at an instant if they are new.
+    fn accounts_of(&mut self, owner: Owner, at: Time) -> [&mut Account; 2] {
+        let new = || Account { at, ..Account::default() };
+        let user = self.users.entry(owner.user).or_insert_with(new);
+        [user, self.groups.entry(owner.group).or_insert_with(new)]
     }
 }
 
@@ -149,151 +211,56 @@ fn whole(seconds: f64) -> u64 {
     seconds.round() as u64
 }
 
-/// The user and the allocated processors of a job, before a change.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Charge {
-    user: User,
-    procs: u64,
-}
-
-impl Ledger {
-    /// Returns the decayed usage of each user, if the policy needs it.
-    pub fn usage(&self) -> Option<&Usage> {
-        self.usage.as_deref()
-    }
-
-    /// Counts the usage of each user with this half-life from now on, or does not count it.
-    ///
-    /// Usage that was counted before is kept, and decays with the new half-life from the last change
-    /// of each record. Without it, the current runs of running jobs are counted. `Span::MAX`: usage
-    /// does not decay.
-    pub fn count_usage(&mut self, half_life: Option<Span>) {
-        let Some(half_life) = half_life else {
-            self.usage = None;
-            return;
-        };
-        let mut usage = match self.usage.take() {
-            Some(usage) => usage,
-            None => Box::new(self.usage_of_runs(half_life)),
-        };
-        usage.half_life = HalfLife(half_life);
-        usage.set_procs(&self.procs_of_users());
-        self.usage = Some(usage);
-    }
-
-    /// Returns the processors that the jobs of each user hold.
-    fn procs_of_users(&self) -> BTreeMap<User, u64> {
-        let mut found: BTreeMap<User, u64> = BTreeMap::new();
-        for entry in self.jobs.iter().flatten().filter(|entry| !entry.allocated().is_zero()) {
-            *found.entry(entry.request.user).or_default() += entry.allocated().get();
-        }
-        found
-    }
-
-    /// Returns the usage of the jobs that hold processors now, since the beginning of their present runs.
-    fn usage_of_runs(&self, half_life: Span) -> Usage {
-        let mut usage = Usage { half_life: HalfLife(half_life), ..Usage::default() };
-        let held = |job: JobId| {
-            let entry = self.entry(job);
-            let since = match &entry.state {
-                State::Running { since, .. } => *since,
-                _ => entry.progress.at,
-            };
-            (since, entry.admitted, job)
-        };
-        let mut runs: Vec<_> = self.running().chain(self.suspended()).map(held).collect();
-        runs.sort_unstable();
-        for (since, _, job) in runs {
-            let entry = self.entry(job);
-            if !entry.allocated().is_zero() {
-                usage.change(since, entry.request.user, 0, entry.allocated().get());
-            }
-        }
-        usage
-    }
-
-    /// Returns the holdings of a job before a change, if usage is counted.
-    pub(super) fn charge(&self, job: JobId) -> Option<Charge> {
-        self.usage.as_ref()?;
-        let entry = self.get(job)?;
-        Some(Charge { user: entry.request.user, procs: entry.allocated().get() })
-    }
-
-    /// Counts the usage of a job up to `now`, and continues with its holdings after a change.
-    pub(super) fn recharge(&mut self, job: JobId, now: Time, before: Option<Charge>) {
-        let Some(Charge { user, procs }) = before else { return };
-        let after = self.get(job).map_or(0, |entry| entry.allocated().get());
-        if let Some(usage) = self.usage.as_mut().filter(|_| after != procs) {
-            usage.change(now, user, procs, after);
-        }
-    }
-
-    /// Asserts that the allocated processors of each user follow from the jobs.
-    pub(super) fn check_usage(&self, now: Time) {
-        let Some(usage) = &self.usage else { return };
-        let found = self.procs_of_users();
-        let kept = usage.users.iter().filter(|(_, account)| account.procs > 0);
-        let kept: BTreeMap<User, u64> = kept.map(|(user, account)| (*user, account.procs)).collect();
-        assert_eq!(found, kept, "the processors of each user follow from the jobs at {now}");
-        assert_eq!(usage.all.procs, found.values().sum::<u64>(), "and so does their sum");
-    }
-}
-
-impl Entry {
-    /// Returns the number of processors that the job holds now. Processors that it uses ahead of its
-    /// start do not count.
-    pub fn allocated(&self) -> Procs {
-        match &self.state {
-            State::Waiting | State::Running { released: true, .. } => Procs::ZERO,
-            State::Running { placement, .. } => placement.total().cpus_count(),
-            State::Suspended { placement, holds, .. } if holds.part().has_cpus() => {
-                placement.total().cpus_count()
-            }
-            State::Suspended { .. } => Procs::ZERO,
-        }
-    }
-}
-
-/// The usage as the ledger stores it: the half-life, the sum of all and each user. A user has four
-/// numbers: itself, the bits of its amount, the instant and the processors. So has the sum.
+/// The usage as the ledger stores it: the half-life, the number of users, the sum of all, each user and
+/// each group. A user has four numbers: itself, the bits of its amount, the instant and the processors.
+/// So have a group and the sum. Version 1 has neither groups nor the number of users.
 impl Persistent for Usage {
     const NAME: &'static str = "ledger/usage";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.push(self.half_life.0.ticks().cast_unsigned());
-        let accounts = self.users.iter().map(|(user, account)| (code(*user), account));
-        for (user, account) in std::iter::once((0, &self.all)).chain(accounts) {
-            words.extend([user, account.amount.to_bits(), account.at.ticks().cast_unsigned(), account.procs]);
+        words.extend([self.half_life.0.ticks().cast_unsigned(), self.users.len() as u64]);
+        let accounts = self.users.iter().chain(&self.groups).map(|(owner, account)| (code(*owner), account));
+        for (owner, account) in std::iter::once((0, &self.all)).chain(accounts) {
+            words.extend([
+                owner,
+                account.amount.to_bits(),
+                account.at.ticks().cast_unsigned(),
+                account.procs,
+            ]);
         }
     }
 
-    fn decode(_version: u32, words: &[u64]) -> Option<Usage> {
-        let (half_life, accounts) = words.split_first()?;
+    fn decode(version: u32, words: &[u64]) -> Option<Usage> {
+        let (half_life, words) = words.split_first()?;
+        let (users, words) = match version {
+            1 => (usize::MAX, words),
+            _ => {
+                words.split_first().and_then(|(users, words)| Some((usize::try_from(*users).ok()?, words)))?
+            }
+        };
         let half_life = Span::from_ticks(half_life.cast_signed()).max(Span::TICK);
-        let mut accounts = accounts.chunks(4).map(|chunk| {
-            let [user, amount, at, procs] = *chunk else { return None };
+        let mut accounts = words.chunks(4).map(|chunk| {
+            let [owner, amount, at, procs] = *chunk else { return None };
             let amount =
                 Some(f64::from_bits(amount)).filter(|amount| amount.is_finite() && *amount >= 0.0)?;
-            Some((user, Account { amount, at: Time::from_ticks(at.cast_signed()), procs }))
+            Some((decoded(owner).ok()?, Account { amount, at: Time::from_ticks(at.cast_signed()), procs }))
         });
         let (_, all) = accounts.next()??;
-        let user = |(user, account)| Some((decoded(user)?, account));
-        let users = accounts.map(|account| account.and_then(user)).collect::<Option<_>>()?;
-        Some(Usage { half_life: HalfLife(half_life), all, users })
+        let read: Vec<(Option<u32>, Account)> = accounts.collect::<Option<_>>()?;
+        let (users, groups) = read.split_at_checked(users).unwrap_or((&read, &[]));
+        let table = |of: &[(Option<u32>, Account)]| of.iter().copied().collect();
+        Some(Usage { half_life: HalfLife(half_life), all, users: table(users), groups: table(groups) })
     }
 }
 
-/// Returns a user as a number.
-fn code(user: User) -> u64 {
+/// Returns a user or a group as a number.
+fn code(user: Option<u32>) -> u64 {
     user.map_or(0, |user| u64::from(user) + 1)
 }
 
-fn decoded(code: u64) -> Option<User> {
-    match code.checked_sub(1) {
-        None => Some(None),
-        Some(user) => u32::try_from(user).ok().map(Some),
-    }
+fn decoded(code: u64) -> Result<Option<u32>, TryFromIntError> {
+    code.checked_sub(1).map(u32::try_from).transpose()
 }
 
 #[cfg(test)]
@@ -307,12 +274,17 @@ mod tests {
         Time::ZERO + Span::from_ticks(HOUR.ticks() * hours)
     }
 
+    /// Users 1 and 2 are of group 7.
+    fn owner(user: Option<u32>) -> Owner {
+        Owner { user, group: user.map(|_| 7) }
+    }
+
     fn usage() -> Usage {
-        let mut usage = Usage { half_life: HalfLife(HOUR), ..Usage::default() };
-        usage.change(at(0), Some(1), 0, 4);
-        usage.change(at(1), Some(1), 4, 0);
-        usage.change(at(1), Some(2), 0, 4);
-        usage.change(at(2), None, 0, 1);
+        let mut usage = Usage::none(HOUR);
+        usage.change(at(0), owner(Some(1)), 0, 4);
+        usage.change(at(1), owner(Some(1)), 4, 0);
+        usage.change(at(1), owner(Some(2)), 0, 4);
+        usage.change(at(2), owner(None), 0, 1);
         usage
     }
 
@@ -328,13 +300,17 @@ mod tests {
         assert_eq!(usage.processor_seconds(Some(2), at(2)), whole(seconds));
         assert_eq!(usage.processor_seconds(Some(1), at(2)), whole(seconds / 2.0));
         assert_eq!(usage.processor_seconds(Some(3), at(2)), 0);
+        // The group has that of both.
+        assert_eq!(usage.group_processor_seconds(Some(7), at(2)), whole(seconds * 1.5));
+        assert_eq!([Some(7), Some(8)].map(|group| usage.group_share(group, at(2))), [Usage::PARTS, 0]);
+        assert_eq!(usage.groups().collect::<Vec<_>>(), [None, Some(7)]);
     }
 
     #[test]
     fn old_usage_is_no_usage() {
         let mut usage = usage();
-        usage.change(at(3), Some(2), 4, 0);
-        usage.change(at(3), None, 1, 0);
+        usage.change(at(3), owner(Some(2)), 4, 0);
+        usage.change(at(3), owner(None), 1, 0);
         assert_eq!([3, 30].map(|hour| usage.share(Some(2), at(hour))), [750_000_000; 2]);
         assert_eq!(usage.share(Some(2), at(1_000_000)), 0);
     }
@@ -349,6 +325,20 @@ mod tests {
         for words in [vec![], vec![9], vec![9, 0, 1, 2], vec![9, 0, f64::NAN.to_bits(), 0, 0], vec![9; 7]] {
             assert_eq!(Usage::decode(1, &words), None);
         }
+        for words in [vec![9], vec![9, 1], vec![9, 1, 0, f64::NAN.to_bits(), 0, 0], vec![9; 7]] {
+            assert_eq!(Usage::decode(2, &words), None);
+        }
+    }
+
+    #[test]
+    fn the_usage_of_users_is_read_from_the_state_before_groups() {
+        let usage = usage();
+        let mut words = vec![];
+        usage.encode(&mut words);
+        words.remove(1);
+        words.truncate(1 + 4 * (1 + usage.users.len()));
+        let read = Usage::decode(1, &words).unwrap();
+        assert_eq!(read, Usage { groups: BTreeMap::new(), ..usage });
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct SavedRequest {
     pub other: u64,
     /// The user, by number.
     pub user: Option<u32>,
+    /// The group of the user, by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// The position of the queue.
     pub queue: Option<u32>,
     /// The earliest start, in ticks.
@@ -53,6 +56,7 @@ impl SavedRequest {
             gpus: request.demand.get(Kind::Gpus),
             other: request.demand.get(Kind::Other),
             user: request.user,
+            group: request.group,
             queue: request.queue,
             begin: begin.map(Time::ticks),
             deadline: deadline.map(Time::ticks),
@@ -76,6 +80,7 @@ impl SavedRequest {
         };
         Request {
             user: self.user,
+            group: self.group,
             queue: self.queue,
             constraints,
             ..Request::new(self.number, submit, estimate, demand)

@@ -1,7 +1,9 @@
 //! Orders by the usage of users: a restart keeps it, and the pools show it.
 
+use std::sync::Arc;
+
 use miserly_api::model::{Phase, Pool, UserUsage};
-use miserly_engine::{Absence, DaemonInfo, DaemonReply, DaemonRequest};
+use miserly_engine::{Absence, Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Group};
 
 use super::life::{Life, job};
 use super::rights::user;
@@ -74,6 +76,32 @@ fn the_usage_is_the_same_to_the_bit() {
     };
     assert_eq!(usage(false), usage(true));
     assert_eq!(usage(false).len(), 2);
+}
+
+#[test]
+fn the_members_of_a_group_share_its_usage() {
+    let mut life = of_policy("easy(order='-group_usage_share', half_life=1h)", 1);
+    let member = |uid: u32, gid| {
+        let groups = vec![Group { number: gid, name: None }];
+        let account = Account { name: uid.to_string(), groups };
+        Caller { account: Some(Arc::new(account)), ..Caller::new(uid) }
+    };
+    let submit = |life: &mut Life, second, caller| match life
+        .ask_as(caller, second, DaemonRequest::Submit(job(1, 200)))
+        .unwrap()
+    {
+        DaemonReply::Submitted(submitted) => submitted.jobs[0].number,
+        other => panic!("{other:?}"),
+    };
+    let first = submit(&mut life, 0, member(7, 50));
+    let same_group = submit(&mut life, 1, member(8, 50));
+    let other_group = submit(&mut life, 2, member(9, 60));
+    life.begin(3, &Absence::default());
+    life.end(100, first);
+    assert!(runs(&mut life, 101, other_group) && !runs(&mut life, 101, same_group));
+    let shown = pool(&mut life, 101).group_usage;
+    assert_eq!(shown.iter().map(|group| group.gid).collect::<Vec<_>>(), [50, 60]);
+    assert_eq!(shown[0].group, "50");
 }
 
 #[test]

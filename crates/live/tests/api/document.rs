@@ -32,6 +32,10 @@ fn body(path: &str) -> &'static str {
         "/v1/jobs/{n}/signal" => r#"{"signal": "USR1"}"#,
         "/v1/jobs/{n}/modify" => r#"{"changes": {"cpus": 2}}"#,
         "/v1/jobs/{n}/preview" => r#""hold""#,
+        "/v1/reservations" => {
+            r#"{"name": "course", "cpus": 1, "times": [{"from": "2026-01-01T08:00:00Z", "to": "2026-01-01T09:00:00Z"}]}"#
+        }
+        "/v1/reservations/remove" => r#"{"name": "course"}"#,
         "/v1/drain" => r#"{"on": true}"#,
         _ => "",
     }
@@ -68,7 +72,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 25);
+    assert_eq!(operations.len(), 28);
     for (method, path, operation) in operations {
         if path.ends_with("/attach") {
             // Its response is no document: `attach` has its tests.

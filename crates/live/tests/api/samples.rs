@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
-    ForecastsEvent, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy, LateStart, LostBy,
-    Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn,
-    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation, ReservedTime,
-    ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced,
-    Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy,
+    LateStart, LostBy, Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools,
+    Pressure, PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation,
+    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage,
+    Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob,
+    Window,
 };
 
 /// Returns an instant, by minutes.
@@ -239,6 +240,7 @@ pub(crate) fn pools() -> Pools {
         pools: vec![Pool {
             queue: "batch".to_owned(),
             cpus: 8,
+            group_usage: vec![GroupUsage { group: "lab".to_owned(), gid: 100, share: 0.5, cpu_hours: 3.0 }],
             usage: vec![UserUsage { user: "ada".to_owned(), uid: 1000, share: 0.25, cpu_hours: 1.5 }],
             slices: vec![slice(0, 4), slice(10, 8)],
         }],

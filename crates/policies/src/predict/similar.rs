@@ -122,6 +122,7 @@ mod tests {
             estimate: Span::from_secs(estimate).unwrap(),
             demand: Resources::cpus(Procs::new(procs)),
             user: Some(1),
+            group: None,
             queue: None,
             constraints: Constraints::NONE,
             known_runtime: None,

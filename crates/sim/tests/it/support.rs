@@ -36,6 +36,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             estimate: Span::from_ticks(estimate * ticks),
             demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
+            group: u32::try_from(number % 3).ok().filter(|&group| group > 0),
             queue: None,
             constraints: miserly_core::Constraints::NONE,
             known_runtime: None,
@@ -114,7 +115,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Even
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 44] = [
+pub(crate) const ORDERS: [&str; 45] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
@@ -159,6 +160,7 @@ pub(crate) const ORDERS: [&str; 44] = [
     "order='procs * (1 - usage_share)', half_life=5s",
     "order='wait / 3 - 2 * usage_share', half_life=none",
     "order='-usage', half_life=none",
+    "order='wait / 3 - 9 * group_usage', half_life=2s",
 ];
 
 /// Policies that predict runtimes.

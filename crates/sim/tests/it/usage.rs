@@ -1,4 +1,4 @@
-//! The decayed usage of users, by which orders share a machine.
+//! The decayed usage of users and groups, by which orders share a machine.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// Orders by usage, as parameters of a policy.
-const ORDERS: [&str; 8] = [
+const ORDERS: [&str; 10] = [
     "order=fair-share",
     "order='-usage_share', half_life=2s",
     "order=fair-share, half_life=1s",
@@ -23,6 +23,8 @@ const ORDERS: [&str; 8] = [
     "order='wait / 3 - 2 * usage_share', half_life=none",
     "order='procs * (1 - usage_share)', half_life=4s",
     "order='-usage', half_life=none",
+    "order='-group_usage_share - usage / 9', half_life=none",
+    "order='wait / 3 - 9 * group_usage', half_life=2s",
 ];
 
 const POLICIES: [&str; 8] = [
@@ -43,27 +45,31 @@ fn with_order(policy: &str, order: &str) -> String {
     }
 }
 
-/// The allocations of a run by linear scans: the processors of each user between two rounds.
+/// A user and a group.
+type Owner = (Option<u32>, Option<u32>);
+
+/// The allocations of a run by linear scans: the processors of each user and group between two rounds.
 #[derive(Default)]
-struct History(Vec<(Time, BTreeMap<Option<u32>, u64>)>);
+struct History(Vec<(Time, BTreeMap<Owner, u64>)>);
 
 impl History {
     fn note(&mut self, now: Time, ledger: &Ledger) {
         let mut procs = BTreeMap::new();
         for job in ledger.running().chain(ledger.suspended()) {
             let entry = ledger.entry(job);
-            *procs.entry(entry.request.user).or_default() += entry.allocated().get();
+            let owner = (entry.request.user, entry.request.group);
+            *procs.entry(owner).or_default() += entry.allocated().get();
         }
         self.0.push((now, procs));
     }
 
-    /// The decayed processor-ticks of users for whom `counts` holds.
-    fn amount(&self, now: Time, half_life: Span, counts: impl Fn(Option<u32>) -> bool) -> f64 {
+    /// The decayed processor-ticks of users and groups for whom `counts` holds.
+    fn amount(&self, now: Time, half_life: Span, counts: impl Fn(Owner) -> bool) -> f64 {
         let half_life = half_life.ticks() as f64;
         let weight = |at: Time| (-((now - at).ticks() as f64) / half_life).exp2();
         let ends = self.0[1..].iter().map(|(at, _)| *at).chain([now]);
-        let interval = |((from, procs), to): (&(Time, BTreeMap<Option<u32>, u64>), Time)| {
-            let procs: u64 = procs.iter().filter(|(user, _)| counts(**user)).map(|(_, procs)| procs).sum();
+        let interval = |((from, procs), to): (&(Time, BTreeMap<Owner, u64>), Time)| {
+            let procs: u64 = procs.iter().filter(|(owner, _)| counts(**owner)).map(|(_, procs)| procs).sum();
             procs as f64 * half_life / std::f64::consts::LN_2 * (weight(to) - weight(*from))
         };
         self.0.iter().zip(ends).map(interval).sum()
@@ -100,13 +106,18 @@ fn restored(machine: &Machine, ledger: &Ledger, half_life: Span) -> Ledger {
 
 fn compare(usage: &Usage, history: &History, now: Time, half_life: Span) -> Result<(), TestCaseError> {
     let all = history.amount(now, half_life, |_| true);
-    for user in [None, Some(1), Some(2), Some(3), Some(4)] {
-        let mine = history.amount(now, half_life, |other| other == user);
+    let check = |mine: f64, parts: u32, seconds: u64| {
         let share = if all < 1.0 { 0.0 } else { mine / all };
-        let found = f64::from(usage.share(user, now)) / f64::from(Usage::PARTS);
-        prop_assert!((found - share).abs() <= 1.5e-9, "{:?}: {} is not {}", user, found, share);
-        let seconds = usage.processor_seconds(user, now) as f64;
-        prop_assert!((seconds - mine / 1e6).abs() <= 0.501, "{:?}: {} is not {}", user, seconds, mine);
+        let found = f64::from(parts) / f64::from(Usage::PARTS);
+        prop_assert!((found - share).abs() <= 1.5e-9, "{} is not {}", found, share);
+        prop_assert!((seconds as f64 - mine / 1e6).abs() <= 0.501, "{} is not {}", seconds, mine);
+        Ok(())
+    };
+    for one in [None, Some(1), Some(2), Some(3), Some(4)] {
+        let of_user = history.amount(now, half_life, |(user, _)| user == one);
+        check(of_user, usage.share(one, now), usage.processor_seconds(one, now))?;
+        let of_group = history.amount(now, half_life, |(_, group)| group == one);
+        check(of_group, usage.group_share(one, now), usage.group_processor_seconds(one, now))?;
     }
     Ok(())
 }

@@ -1,55 +1,76 @@
-//! The jobs of the list.
+//! The jobs of the list, and those that a command selects.
 
 use std::ops::ControlFlow;
 
-use miserly_api::client::Client;
+use jiff::Timestamp;
+use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{Filter, JobView, KilledBy, Phase};
 
 use super::super::text::matches_pattern;
-use crate::args::{QueueArgs, StateFilter};
+use crate::args::{CancelArgs, QueueArgs, StateFilter};
 
 /// The conditions of the list: the daemon checks the filter, and this program the rest.
-pub(super) struct Wanted<'a> {
+pub(in super::super) struct Wanted<'a> {
     filter: Filter,
-    args: &'a QueueArgs,
     /// The name of the user, if it is no number.
     user: Option<&'a str>,
+    states: &'a [StateFilter],
+    name: Option<&'a str>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
 }
 
 impl Wanted<'_> {
     pub(super) fn of(args: &QueueArgs) -> Wanted<'_> {
-        let number = args.user.as_deref().and_then(|user| user.parse().ok());
+        let (uid, user) = user(args.user.as_deref(), args.mine);
         let filter = Filter {
             all: args.all || args.since.is_some() || args.state.iter().any(|state| state.is_of_ended()),
-            uid: if args.mine { Some(rustix::process::geteuid().as_raw()) } else { number },
+            uid,
             queue: args.queue.clone(),
             array: args.array,
             limit: args.limit,
             after: args.after,
             details: args.json && args.details,
         };
-        Wanted { filter, args, user: args.user.as_deref().filter(|_| number.is_none()) }
+        let QueueArgs { state, name, since, until, .. } = args;
+        Wanted { filter, user, states: state, name: name.as_deref(), since: *since, until: *until }
+    }
+
+    /// Returns the unfinished jobs that `cancel` selects: those of the caller, if the arguments name no user.
+    pub(in super::super) fn cancelled(args: &CancelArgs) -> Wanted<'_> {
+        let (uid, user) = user(args.user.as_deref(), args.user.is_none());
+        let filter = Filter { uid, queue: args.queue.clone(), ..Filter::default() };
+        Wanted { filter, user, states: &args.state, name: args.name.as_deref(), since: None, until: None }
     }
 
     fn is_checked_here(&self) -> bool {
-        let QueueArgs { state, name, since, until, .. } = self.args;
-        !state.is_empty() || name.is_some() || since.is_some() || until.is_some() || self.user.is_some()
+        !self.states.is_empty()
+            || self.name.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+            || self.user.is_some()
     }
 
     fn admits(&self, job: &JobView) -> bool {
-        let QueueArgs { state, name, since, until, .. } = self.args;
-        (state.is_empty() || state.iter().any(|state| is_in(job, *state)))
-            && name.as_ref().is_none_or(|name| matches_pattern(name, &job.name))
-            && since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
-            && until.is_none_or(|until| job.submitted <= until)
+        (self.states.is_empty() || self.states.iter().any(|state| is_in(job, *state)))
+            && self.name.is_none_or(|name| matches_pattern(name, &job.name))
+            && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
+            && self.until.is_none_or(|until| job.submitted <= until)
             && self.user.is_none_or(|user| job.user == user)
     }
 }
 
+/// Returns the number of a user, or else the name.
+fn user(given: Option<&str>, mine: bool) -> (Option<u32>, Option<&str>) {
+    let number = given.and_then(|user| user.parse().ok());
+    let uid = if mine { Some(rustix::process::geteuid().as_raw()) } else { number };
+    (uid, given.filter(|_| number.is_none()))
+}
+
 /// Returns the jobs that are wanted, by number.
-pub(super) fn jobs(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<JobView>> {
+pub(in super::super) fn jobs(client: &Client, wanted: &Wanted<'_>) -> Result<Vec<JobView>, ClientError> {
     if !wanted.is_checked_here() {
-        return Ok(client.all_jobs(&wanted.filter)?);
+        return client.all_jobs(&wanted.filter);
     }
     if !wanted.filter.all && wanted.filter.limit.is_none() {
         let mut all = client.all_jobs(&wanted.filter)?;

@@ -14,7 +14,7 @@ use miserly_api::client::Client;
 use miserly_api::model::JobView;
 
 use self::columns::{key, shown};
-use self::filter::{Wanted, jobs};
+pub(super) use self::filter::{Wanted, jobs};
 use super::text::{Instants, local};
 use super::{client, print_answer};
 use crate::args::{QueueArgs, SortKey};

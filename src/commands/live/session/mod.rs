@@ -100,10 +100,7 @@ fn block_signals() -> anyhow::Result<Signals> {
 
 fn check_terminal(what: &str) -> anyhow::Result<()> {
     let has_terminal = stdin().is_terminal() && stdout().is_terminal();
-    ensure!(
-        has_terminal,
-        "{what}: standard input and output are no terminal; leave out --pty, or use `submit`"
-    );
+    ensure!(has_terminal, "{what}: standard input and output are no terminal; use `run`, or `submit`");
     Ok(())
 }
 

@@ -124,7 +124,10 @@ fn cells(part: &Sums) -> Vec<String> {
         decimals(part.cpu_hours, 2),
         percent(part.cpu_share()),
         percent(part.memory_share()),
-        part.mean_wait().map_or_else(|| "-".to_owned(), |wait| duration_rounded(span_of_seconds(wait))),
+        part.mean_wait().map_or_else(
+            || "-".to_owned(),
+            |wait| duration_rounded(span_of_seconds((wait * 10.0).round() / 10.0)),
+        ),
         percent(kept),
     ]
 }

@@ -192,8 +192,7 @@ impl Order {
     /// For many jobs of an instant, [`Keys`] is faster.
     pub fn key(&self, now: Time, entry: &Entry, ledger: &Ledger) -> Key {
         // Only an order that depends on it pays for the search.
-        let used =
-            if self.uses_usage() { Used::of(entry.request.user, now, ledger) } else { Used::default() };
+        let used = if self.uses_usage() { Used::of(&entry.request, now, ledger) } else { Used::default() };
         self.key_with(now, entry, used)
     }
 

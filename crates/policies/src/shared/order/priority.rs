@@ -44,9 +44,15 @@ const USAGE_SHARE: usize = 8;
 /// The index of the usage of the user in [`Priority::NAMES`].
 const USAGE: usize = 9;
 
+/// The index of the share of the group in [`Priority::NAMES`].
+const GROUP_USAGE_SHARE: usize = 10;
+
+/// The index of the usage of the group in [`Priority::NAMES`].
+const GROUP_USAGE: usize = 11;
+
 impl Priority {
     /// The names that a formula may use, with the unit of each.
-    pub const NAMES: [(&'static str, &'static str); 10] = [
+    pub const NAMES: [(&'static str, &'static str); 12] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1; the prediction if the policy predicts"),
         ("procs", "requested processors"),
@@ -57,6 +63,8 @@ impl Priority {
         ("bypassed", "jobs that sort behind it and started before it; 0 if the policy does not count them"),
         ("usage_share", "part of its user in the decayed usage of all users, from 0 to 1"),
         ("usage", "decayed usage of its user, in processor-hours"),
+        ("group_usage_share", "part of its group in the decayed usage of all groups, from 0 to 1"),
+        ("group_usage", "decayed usage of its group, in processor-hours"),
     ];
 
     /// Returns the order with the largest value of this formula first.
@@ -77,7 +85,8 @@ impl Priority {
     fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
         let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
         let counts_bypasses = formula.uses(BYPASSED);
-        let uses_usage = formula.uses(USAGE_SHARE) || formula.uses(USAGE);
+        let of_usage = [USAGE_SHARE, USAGE, GROUP_USAGE_SHARE, GROUP_USAGE];
+        let uses_usage = of_usage.into_iter().any(|name| formula.uses(name));
         let is_linear = !uses_usage && formula.is_linear_in(WAIT);
         Ok(Priority { formula, first, counts_bypasses, uses_usage, is_linear })
     }
@@ -164,8 +173,12 @@ impl Priority {
         facts[WAIT] = (now - entry.request.submit).as_secs_f64();
         facts[BYPASSED] = f64::from(self.bypassed(entry));
         if self.uses_usage {
-            facts[USAGE_SHARE] = f64::from(used.parts) / f64::from(Usage::PARTS);
-            facts[USAGE] = used.seconds as f64 / f64::from(HOUR);
+            let part = |parts: u32| f64::from(parts) / f64::from(Usage::PARTS);
+            let hours = |seconds: u64| seconds as f64 / f64::from(HOUR);
+            facts[USAGE_SHARE] = part(used.parts);
+            facts[USAGE] = hours(used.seconds);
+            facts[GROUP_USAGE_SHARE] = part(used.group_parts);
+            facts[GROUP_USAGE] = hours(used.group_seconds);
         }
         facts
     }
@@ -187,6 +200,8 @@ impl Priority {
             Fraction::from(i64::from(self.bypassed(entry))),
             part(used.parts.into(), Usage::PARTS),
             part(used.seconds, HOUR),
+            part(used.group_parts.into(), Usage::PARTS),
+            part(used.group_seconds, HOUR),
         ]
     }
 }
@@ -203,6 +218,8 @@ pub(super) fn constant_facts(entry: &Entry) -> [f64; Priority::NAMES.len()] {
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
         known(request.queue),
+        0.0,
+        0.0,
         0.0,
         0.0,
         0.0,
@@ -253,14 +270,18 @@ mod tests {
         let order = Priority::largest("wait + usage").unwrap();
         assert_eq!(
             order
-                .facts(now, &Entry::waiting(known, 0), Used { parts: 250_000_000, seconds: 1800 })
+                .facts(
+                    now,
+                    &Entry::waiting(known, 0),
+                    Used { parts: 250_000_000, seconds: 1800, group_parts: 500_000_000, group_seconds: 5400 }
+                )
                 .map(f64::to_bits),
-            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0, 0.25, 0.5].map(f64::to_bits)
+            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0, 0.25, 0.5, 0.5, 1.5].map(f64::to_bits)
         );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
         assert_eq!(
             order.facts(now, &Entry::waiting(unknown, 0), Used::default()).map(f64::to_bits),
-            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0, 0.0, 0.0].map(f64::to_bits)
+            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0].map(f64::to_bits)
         );
     }
 }

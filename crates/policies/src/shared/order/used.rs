@@ -1,25 +1,32 @@
-//! The usage of users at an instant, for orders that depend on it.
+//! The usage of users and groups at an instant, for orders that depend on it.
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Ledger, Time, Usage};
+use miserly_core::{Entry, Ledger, Request, Time, Usage};
 
 use super::{Key, Order};
 
-/// The usage of the user of a job.
+/// The usage of the user of a job, and that of the group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
-    /// The share, in [`Usage::PARTS`].
+    /// The share of the user, in [`Usage::PARTS`].
     pub(super) parts: u32,
-    /// The processor-seconds.
+    /// The processor-seconds of the user.
     pub(super) seconds: u64,
+    /// The share of the group, in [`Usage::PARTS`].
+    pub(super) group_parts: u32,
+    /// The processor-seconds of the group.
+    pub(super) group_seconds: u64,
 }
 
 impl Used {
-    pub(super) fn of(user: Option<u32>, now: Time, ledger: &Ledger) -> Used {
+    pub(super) fn of(request: &Request, now: Time, ledger: &Ledger) -> Used {
+        let Request { user, group, .. } = *request;
         let read = |usage: &Usage| Used {
             parts: usage.share(user, now),
             seconds: usage.processor_seconds(user, now),
+            group_parts: usage.group_share(group, now),
+            group_seconds: usage.group_processor_seconds(group, now),
         };
         ledger.usage().map_or_else(Used::default, read)
     }
@@ -27,13 +34,13 @@ impl Used {
 
 /// The positions of the jobs of a queue in an order at an instant.
 ///
-/// The usage of a user is computed once. It does not depend on the decisions of this instant.
+/// The usage of a user and a group is computed once. It does not depend on the decisions of this instant.
 #[derive(Debug)]
 pub struct Keys<'a> {
     order: &'a Order,
     now: Time,
     ledger: &'a Ledger,
-    used: BTreeMap<Option<u32>, Used>,
+    used: BTreeMap<[Option<u32>; 2], Used>,
 }
 
 impl<'a> Keys<'a> {
@@ -46,8 +53,8 @@ impl<'a> Keys<'a> {
     pub fn key(&mut self, entry: &Entry) -> Key {
         let Keys { now, ledger, .. } = *self;
         let used = if self.order.uses_usage() {
-            let of_user = self.used.entry(entry.request.user);
-            *of_user.or_insert_with_key(|user| Used::of(*user, now, ledger))
+            let of_owner = self.used.entry([entry.request.user, entry.request.group]);
+            *of_owner.or_insert_with(|| Used::of(&entry.request, now, ledger))
         } else {
             Used::default()
         };

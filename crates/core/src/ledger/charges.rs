@@ -1,0 +1,111 @@
+//! Changes of the decayed usage where the allocations of jobs change.
+
+use std::collections::BTreeMap;
+
+use super::Ledger;
+use super::usage::{Owner, Usage};
+use crate::{Entry, JobId, Procs, Span, State, Time};
+
+/// The owner and the allocated processors of a job, before a change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Charge {
+    owner: Owner,
+    procs: u64,
+}
+
+impl Ledger {
+    /// Returns the decayed usage of each user, if the policy needs it.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_deref()
+    }
+
+    /// Counts the usage of each user with this half-life from now on, or does not count it.
+    ///
+    /// Usage that was counted before is kept, and decays with the new half-life from the last change
+    /// of each record. Without it, the current runs of running jobs are counted. `Span::MAX`: usage
+    /// does not decay.
+    pub fn count_usage(&mut self, half_life: Option<Span>) {
+        let Some(half_life) = half_life else {
+            self.usage = None;
+            return;
+        };
+        let mut usage = match self.usage.take() {
+            Some(usage) => usage,
+            None => Box::new(self.usage_of_runs(half_life)),
+        };
+        usage.set_half_life(half_life);
+        usage.set_procs(&self.procs_of_owners());
+        self.usage = Some(usage);
+    }
+
+    /// Returns the processors that the jobs of each user and group hold.
+    fn procs_of_owners(&self) -> BTreeMap<Owner, u64> {
+        let mut found: BTreeMap<Owner, u64> = BTreeMap::new();
+        for entry in self.jobs.iter().flatten().filter(|entry| !entry.allocated().is_zero()) {
+            *found.entry(Owner::of(&entry.request)).or_default() += entry.allocated().get();
+        }
+        found
+    }
+
+    /// Returns the usage of the jobs that hold processors now, since the beginning of their present runs.
+    fn usage_of_runs(&self, half_life: Span) -> Usage {
+        let mut usage = Usage::none(half_life);
+        let held = |job: JobId| {
+            let entry = self.entry(job);
+            let since = match &entry.state {
+                State::Running { since, .. } => *since,
+                _ => entry.progress.at,
+            };
+            (since, entry.admitted, job)
+        };
+        let mut runs: Vec<_> = self.running().chain(self.suspended()).map(held).collect();
+        runs.sort_unstable();
+        for (since, _, job) in runs {
+            let entry = self.entry(job);
+            if !entry.allocated().is_zero() {
+                usage.change(since, Owner::of(&entry.request), 0, entry.allocated().get());
+            }
+        }
+        usage
+    }
+
+    /// Returns the holdings of a job before a change, if usage is counted.
+    pub(super) fn charge(&self, job: JobId) -> Option<Charge> {
+        self.usage.as_ref()?;
+        let entry = self.get(job)?;
+        Some(Charge { owner: Owner::of(&entry.request), procs: entry.allocated().get() })
+    }
+
+    /// Counts the usage of a job up to `now`, and continues with its holdings after a change.
+    pub(super) fn recharge(&mut self, job: JobId, now: Time, before: Option<Charge>) {
+        let Some(Charge { owner, procs }) = before else { return };
+        let after = self.get(job).map_or(0, |entry| entry.allocated().get());
+        if let Some(usage) = self.usage.as_mut().filter(|_| after != procs) {
+            usage.change(now, owner, procs, after);
+        }
+    }
+
+    /// Asserts that the allocated processors of each user and group follow from the jobs.
+    pub(super) fn check_usage(&self, now: Time) {
+        let Some(usage) = &self.usage else { return };
+        let mut found = (**usage).clone();
+        let owners = self.procs_of_owners();
+        found.set_procs(&owners);
+        assert_eq!(found, **usage, "the processors of each user and group follow from the jobs at {now}");
+    }
+}
+
+impl Entry {
+    /// Returns the number of processors that the job holds now. Processors that it uses ahead of its
+    /// start do not count.
+    pub fn allocated(&self) -> Procs {
+        match &self.state {
+            State::Waiting | State::Running { released: true, .. } => Procs::ZERO,
+            State::Running { placement, .. } => placement.total().cpus_count(),
+            State::Suspended { placement, holds, .. } if holds.part().has_cpus() => {
+                placement.total().cpus_count()
+            }
+            State::Suspended { .. } => Procs::ZERO,
+        }
+    }
+}
