@@ -166,6 +166,8 @@ pub(crate) enum Command {
     Pools(AskArgs),
     /// Reserves resources for users or groups at some times
     Reservation(ReservationArgs),
+    /// Shows the limits of your jobs, and their use
+    Limits(AskArgs),
     /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month
     Usage(UsageArgs),
 

@@ -109,6 +109,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Resume(args) => commands::live::resume(args),
         Command::Modify(args) => commands::live::modify(args),
         Command::Reservation(args) => commands::live::reservation(args),
+        Command::Limits(args) => commands::live::limits(args),
         Command::Pools(args) => commands::live::pools(args),
         Command::Status(args) => commands::live::status(args),
         Command::Usage(args) => commands::live::usage(args),

@@ -81,7 +81,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (_, outcome) => {
                 let phase = record.final_phase(now, outcome);
                 self.record_suspended_time(number, outcome.at().unwrap_or(at));
-                self.leave_system(number, outcome, round);
+                self.leave_system(at, number, outcome, round);
                 self.finish(number, phase);
             }
         }
@@ -96,7 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let message = "its deadline passed before it could run".to_owned();
         let why = Failure::Refused;
         let outcome = AttemptOutcome::Failed { at: now.ticks, why, message: message.clone() };
-        self.leave_system(number, &outcome, round);
+        self.leave_system(now.ticks, number, &outcome, round);
         self.finish(number, Phase::Failed { at: now.wall, why, message });
     }
 
@@ -140,7 +140,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Removes a job from its ledger.
-    fn leave_system(&mut self, number: i64, outcome: &AttemptOutcome, round: &mut Round) {
+    fn leave_system(&mut self, at: Time, number: i64, outcome: &AttemptOutcome, round: &mut Round) {
+        self.count_window(at, number, outcome);
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.entry(number) else { return };
         if entry.state == State::Waiting && entry.opportunistic.procs.is_zero() {
@@ -160,7 +161,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         let number = attempt.job;
-        self.leave_system(number, outcome, round);
+        self.leave_system(at, number, outcome, round);
         self.forget(attempt);
         self.jobs.set_stopped(number);
         let Some(record) = self.jobs.get_mut(number) else { return };

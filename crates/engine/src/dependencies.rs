@@ -1,15 +1,13 @@
-//! Jobs that wait for other jobs, for an instant, or for a place in their array.
-//!
-//! Of an array with a limit, no more jobs than the limit are in a ledger: these have a *place*. So no more can run at the
-//! same time, and no promise depends on the limit. When a job with a place has ended, the deferred job with the lowest number
-//! takes the place.
+//! Jobs that wait for other jobs, for an instant, or for a place under the limits of their array and of their user.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use miserly_core::Time;
 
-use crate::record::ArrayLimit;
-use crate::{JobState, Record};
+use crate::limits::lines::Lines;
+use crate::limits::places::{Distribution, PlaceRequest, Places, Sums};
+use crate::{JobState, Record, UserLimits};
 
 /// Tracks the jobs that wait for the end of other jobs or for an instant.
 ///
@@ -26,8 +24,12 @@ pub(crate) struct DependencyTracker {
     dependents: BTreeMap<i64, BTreeSet<i64>>,
     /// The number of jobs that the tracked jobs of each user wait for, counted for each of them.
     waits: BTreeMap<u32, usize>,
-    /// The jobs with a place, by their array. Arrays without a limit are not here.
-    places: BTreeMap<i64, BTreeSet<i64>>,
+    /// The limits of users.
+    limits: Arc<UserLimits>,
+    /// The jobs with a place.
+    places: Places,
+    /// The deferred jobs that wait for no other job.
+    lines: Lines,
 }
 
 /// The dependencies of one job.
@@ -37,18 +39,18 @@ struct Dependencies {
     uid: u32,
     /// The jobs that have to finish first.
     after: Vec<i64>,
-    /// The earliest start that the user set; the beginning of time if none was set.
-    begin: Time,
-    /// Whether the job is deferred.
-    deferred: bool,
-    /// The limit of its array.
-    limit: Option<ArrayLimit>,
+    /// The earliest start and the request for a place of a deferred job, until these jobs have finished.
+    deferral: Option<(Time, PlaceRequest)>,
 }
 
 impl DependencyTracker {
-    /// Returns a tracker of loaded jobs.
-    pub(crate) fn new<'r>(records: impl Iterator<Item = &'r Record>) -> DependencyTracker {
-        let mut tracker = DependencyTracker::default();
+    /// Returns a tracker of loaded jobs under these limits.
+    pub(crate) fn new<'r>(
+        limits: &UserLimits,
+        records: impl Iterator<Item = &'r Record>,
+    ) -> DependencyTracker {
+        let mut tracker =
+            DependencyTracker { limits: Arc::new(limits.clone()), ..DependencyTracker::default() };
         for record in records {
             if is_deferred(record) || !record.after.is_empty() {
                 tracker.track(record);
@@ -66,21 +68,21 @@ impl DependencyTracker {
         for other in &record.after {
             self.dependents.entry(*other).or_default().insert(record.number);
         }
-        let begin = Time::from_ticks(record.begin.unwrap_or(i64::MIN));
         *self.waits.entry(record.uid).or_default() += record.after.len();
-        let dependencies = Dependencies {
-            uid: record.uid,
-            after: record.after.clone(),
-            begin,
-            deferred: is_deferred(record),
-            limit: record.array_limit(),
-        };
+        let mut deferral = is_deferred(record).then(|| (record.begin(), self.limits.place_request(record)));
+        if record.after.is_empty()
+            && let Some((begin, request)) = deferral.take()
+        {
+            self.lines.add(record.number, begin, request);
+        }
+        let dependencies = Dependencies { uid: record.uid, after: record.after.clone(), deferral };
         self.jobs.insert(record.number, dependencies);
     }
 
     /// Stops tracking a job.
     pub(crate) fn untrack(&mut self, job: i64) {
         let Some(of) = self.jobs.remove(&job) else { return };
+        self.lines.remove(job);
         self.count_out(of.uid, of.after.len());
         for other in of.after {
             if let Some(jobs) = self.dependents.get_mut(&other) {
@@ -92,32 +94,36 @@ impl DependencyTracker {
         }
     }
 
-    /// Returns whether a job may enter a ledger as far as its array is concerned.
+    /// Returns whether a job may enter a ledger as far as limits of places are concerned.
+    ///
+    /// It passes no job with a lower number that waits for a place. A job with a place keeps it if there is room for its further
+    /// processors.
     pub(crate) fn has_place_for(&self, record: &Record) -> bool {
-        record.array_limit().is_none_or(|limit| self.free_places(limit) > 0)
+        let request = self.limits.place_request(record);
+        if request.is_unlimited() {
+            return true;
+        }
+        if let Some(before) = self.places.cpus_of(record.number) {
+            return record.submission.cpus <= before || self.places.has_room_for_more(&request, before);
+        }
+        let mut places = Distribution::new(self.places.sums());
+        self.lines.distribute(&mut places, record.number, usize::MAX);
+        places.admit(&request)
     }
 
-    /// Gives a place to a job that enters a ledger.
+    /// Gives a place to a job that enters a ledger, or that has other processors there.
     pub(crate) fn take_place(&mut self, record: &Record) {
-        if let Some(ArrayLimit { array, .. }) = record.array_limit() {
-            self.places.entry(array).or_default().insert(record.number);
-        }
+        self.places.take(&self.limits, record);
     }
 
     /// Takes the place from a job that is in no ledger any more.
-    pub(crate) fn leave_place(&mut self, record: &Record) {
-        let Some(ArrayLimit { array, .. }) = record.array_limit() else { return };
-        if let Some(jobs) = self.places.get_mut(&array) {
-            jobs.remove(&record.number);
-            if jobs.is_empty() {
-                self.places.remove(&array);
-            }
-        }
+    pub(crate) fn leave_place(&mut self, job: i64) {
+        self.places.leave(job);
     }
 
-    fn free_places(&self, limit: ArrayLimit) -> usize {
-        let taken = self.places.get(&limit.array).map_or(0, BTreeSet::len);
-        usize::try_from(limit.limit).unwrap_or(usize::MAX).saturating_sub(taken)
+    /// Returns the places that are taken.
+    pub(crate) fn taken(&self) -> &Arc<Sums> {
+        self.places.sums()
     }
 
     /// Returns the tracked jobs, by number.
@@ -127,27 +133,21 @@ impl DependencyTracker {
 
     /// Returns whether a job is deferred because of jobs that have not finished.
     pub(crate) fn is_blocked(&self, job: i64) -> bool {
-        self.jobs.get(&job).is_some_and(|of| of.deferred && !of.after.is_empty())
+        self.jobs.get(&job).is_some_and(|of| of.deferral.is_some())
     }
 
-    /// Returns the earliest instant at which a deferred job is due.
+    /// Returns an instant at which a deferred job is due: the first one if one is due now, or else the next earliest
+    /// start of such a job, at which it may find no place.
     pub(crate) fn next_due(&self) -> Option<Time> {
-        let has_place = |of: &&Dependencies| of.limit.is_none_or(|limit| self.free_places(limit) > 0);
-        self.jobs.values().filter(has_place).filter_map(Dependencies::due).min()
+        let mut places = Distribution::new(self.places.sums());
+        let is_due = !self.lines.distribute(&mut places, i64::MAX, 1).is_empty();
+        is_due.then_some(Time::ZERO).or_else(|| self.lines.next_begin())
     }
 
-    /// Returns the deferred jobs that are due by an instant, by number; of an array, no more than it has free places.
-    pub(crate) fn due(&self, at: Time) -> Vec<i64> {
-        let due = |of: &Dependencies| of.due().is_some_and(|due| due <= at);
-        let mut free: BTreeMap<i64, usize> = BTreeMap::new();
-        let mut takes_place = |of: &Dependencies| {
-            let Some(limit) = of.limit else { return true };
-            let left = free.entry(limit.array).or_insert_with(|| self.free_places(limit));
-            let has_place = *left > 0;
-            *left -= usize::from(has_place);
-            has_place
-        };
-        self.jobs.iter().filter(|(_, of)| due(of) && takes_place(of)).map(|(job, _)| *job).collect()
+    /// Returns the deferred jobs that are due at an instant and have a place, by number. Instants never decrease.
+    pub(crate) fn due(&mut self, at: Time) -> Vec<i64> {
+        self.lines.advance(at);
+        self.lines.distribute(&mut Distribution::new(self.places.sums()), i64::MAX, usize::MAX)
     }
 
     /// Returns the jobs that wait for a job, by number.
@@ -178,6 +178,11 @@ impl DependencyTracker {
             let before = of.after.len();
             of.after.retain(|after| !others.contains(after));
             let (uid, removed) = (of.uid, before - of.after.len());
+            if of.after.is_empty()
+                && let Some((begin, request)) = of.deferral.take()
+            {
+                self.lines.add(*job, begin, request);
+            }
             self.count_out(uid, removed);
         }
         changed
@@ -192,10 +197,10 @@ impl DependencyTracker {
     }
 }
 
-impl Dependencies {
-    /// Returns the instant at which the job may leave its deferral, if no other job blocks it.
-    fn due(&self) -> Option<Time> {
-        (self.deferred && self.after.is_empty()).then_some(self.begin)
+impl Record {
+    /// Returns the earliest start that the user set; the beginning of time if none was set.
+    pub(crate) fn begin(&self) -> Time {
+        Time::from_ticks(self.begin.unwrap_or(i64::MIN))
     }
 }
 
@@ -218,12 +223,12 @@ mod tests {
     }
 
     fn tracker(records: &[Record]) -> DependencyTracker {
-        DependencyTracker::new(records.iter())
+        DependencyTracker::new(&UserLimits::default(), records.iter())
     }
 
     #[test]
     fn a_deferred_job_is_due_at_its_begin() {
-        let tracker = tracker(&[deferred(1, Some(50), &[]), deferred(2, Some(30), &[])]);
+        let mut tracker = tracker(&[deferred(1, Some(50), &[]), deferred(2, Some(30), &[])]);
         assert_eq!(tracker.next_due(), Some(Time::from_ticks(30)));
         assert_eq!(tracker.due(Time::from_ticks(29)), [0; 0]);
         assert_eq!(tracker.due(Time::from_ticks(30)), [2]);
@@ -276,11 +281,11 @@ mod tests {
         tracker.take_place(&records[1]);
         assert!(tracker.due(now).is_empty() && !tracker.has_place_for(&records[2]));
         assert_eq!(tracker.next_due(), None);
-        tracker.leave_place(&records[0]);
+        tracker.leave_place(1);
         assert_eq!(tracker.due(now), [3]);
-        tracker.leave_place(&records[1]);
+        tracker.leave_place(2);
         assert_eq!(tracker.due(now), [3, 4]);
-        tracker.leave_place(&records[1]);
+        tracker.leave_place(2);
         assert_eq!(tracker.due(now), [3, 4], "a place is left once");
     }
 

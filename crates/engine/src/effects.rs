@@ -254,7 +254,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn finish(&mut self, number: i64, phase: Phase) {
         let Some(mut record) = self.jobs.remove(number) else { return };
         self.dependencies.untrack(number);
-        self.dependencies.leave_place(&record);
+        self.dependencies.leave_place(number);
         if let Some(run) = record.run.take() {
             self.cpus.give(&run.cpus);
             self.batch.act(Attempt { job: number, nth: run.nth }, Action::Forget);

@@ -14,6 +14,7 @@ use crate::earlier_promises::EarlierPromises;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
+use crate::limits::used_time::UsedTime;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::{CommitRetry, Facts};
@@ -108,6 +109,7 @@ pub enum EngineError {
 /// | `gang` | pass the slots to the launcher |
 /// | `checkpoints` | write checkpoints into the journal |
 /// | `unrecorded` | adopt attempts without a record, count jobs that cannot be read |
+/// | `limits` | check the limits of users, show them |
 /// | `pruning` | remove old jobs and old lines from the journal |
 ///
 /// And others `impl Snapshot`: `views`, `unrecorded_views`, `pool_view`, `listing` and `quote`.
@@ -129,6 +131,7 @@ pub struct Engine<L, J> {
     pub(crate) wake_ups: WakeUps,
     pub(crate) jobs: JobTable,
     pub(crate) dependencies: DependencyTracker,
+    pub(crate) used_time: UsedTime,
     pub(crate) cpus: CpuAllocator,
     pub(crate) values: EngineValues,
     pub(crate) earlier: EarlierPromises,
@@ -269,6 +272,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         values.extend(self.earlier.take_changed());
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
+        values.extend(self.used_time.take_changed()?);
         values.extend(self.batch.take_values());
         if self.batch.has_setup {
             values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));

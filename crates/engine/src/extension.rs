@@ -56,6 +56,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         longer: Span,
     ) -> Result<Option<TriedRound>, RequestError> {
         self.check_limits(at, record, longer)?;
+        let longest = Record { time: record.time.saturating_add(longer.ticks()), ..record.clone() };
+        self.check_changed_usage(at, record, &longest)?;
         let Some(handle) = self.jobs.handle(record.number) else { return Ok(None) };
         self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)
     }

@@ -92,11 +92,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Held);
         }
         self.dependencies.untrack(job);
-        if let Some(record) = self.jobs.get(job) {
-            self.dependencies.leave_place(record);
-            if !record.after.is_empty() {
-                self.dependencies.track(record);
-            }
+        self.dependencies.leave_place(job);
+        if let Some(record) = self.jobs.get(job).filter(|record| !record.after.is_empty()) {
+            self.dependencies.track(record);
         }
         self.batch.touch(job);
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
@@ -110,6 +108,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
         }
         self.info.may_release(caller, record)?;
+        self.check_place_of_release(record)?;
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
             record.state = JobState::Deferred;
@@ -148,6 +147,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(None);
         };
         let Some(queue) = self.system.queue_of(handle) else { return Ok(None) };
+        self.check_another_run(at, record)?;
         let again = at + record.grace(self.setup.grace);
         let begin = self.earliest_begin(record, at).map_or(again, |begin| begin.max(again));
         let begin = Some(begin).filter(|_| self.setup.queues[queue].knows_begin());

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use miserly_core::{JobId, Time};
 
 use crate::handles::HandleTable;
+use crate::limits::{Scope, Usage};
 use crate::record_map::RecordMap;
-use crate::user_limits::Usage;
 use crate::{Record, Run, SavedEntry};
 
 /// The jobs that have not finished, their handles in the ledgers, and which of them run.
@@ -25,8 +25,8 @@ pub(crate) struct JobTable {
     end_of: BTreeMap<i64, Time>,
     /// Jobs with an attempt that began ahead of its window. Its window may have begun since.
     ahead: BTreeSet<i64>,
-    /// What the jobs of each user have.
-    usage: BTreeMap<u32, Usage>,
+    /// The sums of the jobs that limits count together.
+    usage: BTreeMap<Scope, Usage>,
     /// The number of jobs of each queue.
     in_queue: BTreeMap<Arc<str>, usize>,
 }
@@ -89,7 +89,7 @@ impl JobTable {
 
     /// Adds a job, or replaces its record.
     pub(crate) fn insert(&mut self, record: Record) {
-        self.usage.entry(record.uid).or_default().add(&record);
+        self.count_in_scopes(&record);
         *self.in_queue.entry(Arc::clone(&record.queue)).or_default() += 1;
         if let Some(before) = self.records.insert(record) {
             self.count_out(&before);
@@ -106,12 +106,27 @@ impl JobTable {
         Some(record)
     }
 
-    /// Removes a record from what its user and its queue have.
-    fn count_out(&mut self, record: &Record) {
-        if let Some(usage) = self.usage.get_mut(&record.uid) {
-            usage.remove(record);
+    /// Adds a record to the sums for limits.
+    fn count_in_scopes(&mut self, record: &Record) {
+        for scope in record.scopes() {
+            self.usage.entry(scope).or_default().add(record);
         }
-        self.usage.retain(|_, usage| *usage != Usage::default());
+    }
+
+    /// Removes a record from the sums for limits.
+    fn count_out_of_scopes(&mut self, record: &Record) {
+        for scope in record.scopes() {
+            let Some(usage) = self.usage.get_mut(&scope) else { continue };
+            usage.remove(record);
+            if *usage == Usage::default() {
+                self.usage.remove(&scope);
+            }
+        }
+    }
+
+    /// Removes a record from the sums for limits and from its queue.
+    fn count_out(&mut self, record: &Record) {
+        self.count_out_of_scopes(record);
         if let Some(jobs) = self.in_queue.get_mut(&record.queue) {
             *jobs -= 1;
         }
@@ -119,16 +134,22 @@ impl JobTable {
 
     /// Sets the time limit of a job, in ticks.
     pub(crate) fn set_time_limit(&mut self, number: i64, time: i64) {
-        let Some(record) = self.records.get_mut(number) else { return };
-        let usage = self.usage.entry(record.uid).or_default();
-        usage.remove(record);
-        record.time = time;
-        usage.add(record);
+        let Some(before) = self.records.get(number).cloned() else { return };
+        let after = Record { time, ..before.clone() };
+        self.count_in_scopes(&after);
+        self.count_out_of_scopes(&before);
+        self.records.insert(after);
     }
 
-    /// Returns what the jobs of a user have.
-    pub(crate) fn usage(&self, uid: u32) -> Usage {
-        self.usage.get(&uid).copied().unwrap_or_default()
+    /// Returns the sums of the jobs that a limit counts.
+    pub(crate) fn usage(&self, scope: &Scope) -> Usage {
+        self.usage.get(scope).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of jobs that a limit counts and that run in their windows. O(n) for n running jobs.
+    pub(crate) fn running_in(&self, scope: &Scope) -> u64 {
+        let records = self.running.iter().filter_map(|number| self.get(*number));
+        records.filter(|record| record.scopes().any(|of| of == *scope)).count() as u64
     }
 
     /// Returns the number of jobs of a queue.

@@ -105,7 +105,7 @@ mod submission_check;
 
 mod submission_size;
 
-mod user_limits;
+mod limits;
 
 mod request_ids;
 
@@ -158,6 +158,7 @@ pub use journal::{
 pub use launcher::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
 };
+pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
 pub use now::{ClockMark, Now};
 pub use promise::{PromiseCause, PromiseLog};
 pub use quote::QueueCopy;
@@ -174,5 +175,4 @@ pub use state_metrics::StateMetrics;
 pub use topology::Topology;
 pub use unrecorded::Adoption;
 pub use usage::{Usage, UsageLog};
-pub use user_limits::UserLimits;
 pub use what_if::WhatIfCopies;

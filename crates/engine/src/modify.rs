@@ -98,7 +98,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
         let current = self.current();
         let record = current.modified(now, caller, before, changes, &check)?;
-        self.check_changed_usage(before, &record)?;
+        self.check_changed_usage(at, before, &record)?;
         current.check_known_begins(at, std::slice::from_ref(&record))?;
         if let Some(other) = changes.before {
             if self.jobs.handle(job).is_some() && !self.enters_at_once(&record, at) {
@@ -109,12 +109,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let (Some(handle), Some(entry)) = (self.jobs.handle(job), self.entry(job)) else {
             let waits = before.state == JobState::Deferred;
-            if waits && changes.deadline.is_some() && record.array_limit().is_some() {
-                let message = format!("job {job} waits for a place in its array, so no end can be promised");
+            let has_place = self.dependencies.has_place_for(&record);
+            if waits && changes.deadline.is_some() && (record.array_limit().is_some() || !has_place) {
+                let message = format!("job {job} waits for a place under a limit, so no end can be promised");
                 return Err(Problem::with_field("deadline", message).into());
             }
-            let enters =
-                waits && self.enters_at_once(&record, at) && self.dependencies.has_place_for(&record);
+            let enters = waits && self.enters_at_once(&record, at) && has_place;
             let record = Box::new(record);
             return Ok(if enters {
                 CheckedChange::Moved { record, handle: None }
@@ -287,6 +287,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 displaced.push(record.number);
             }
             self.batch.touch(record.number);
+            self.dependencies.take_place(&record);
             self.jobs.insert(record);
         }
         self.play(now, at, round)?;
@@ -318,12 +319,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<(), RequestError> {
         let mut round = Round { withdrawn: handle.into_iter().collect(), ..Round::default() };
         self.dependencies.untrack(record.number);
-        self.dependencies.leave_place(&record);
         self.jobs.handles_mut().detach(record.number);
         (record.state, record.entry) = (JobState::Deferred, None);
         record.promise.renew(PromiseCause::Modified);
         let number = record.number;
         self.enter(at, record, &mut round);
+        if self.jobs.handle(number).is_none() {
+            self.dependencies.leave_place(number);
+        }
         self.play(now, at, round)?;
         self.give_up_promise_if_none(now, number);
         Ok(())

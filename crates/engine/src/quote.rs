@@ -7,6 +7,7 @@ use miserly_core::{Driver, Effect, Entry, JobId, Ledger, Round, Span, System, Ti
 use miserly_policies::PolicySpec;
 
 use crate::expected_ends::ExpectedEnds;
+use crate::limits::places::Distribution;
 use crate::requests::RequestError;
 use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
@@ -161,16 +162,46 @@ impl Snapshot {
 
     /// Checks that new jobs with a deadline get windows now.
     pub(crate) fn check_known_begins(&self, at: Time, records: &[Record]) -> Result<(), Problem> {
-        let places = records.first().and_then(Record::array_limit).map(|limit| limit.limit);
-        if let Some(limit) = places.filter(|limit| (*limit as usize) < records.len())
-            && records.iter().any(|record| record.deadline.is_some())
-        {
-            let message = format!(
-                "only {limit} jobs of the array get their windows now, so no end by a deadline can be promised to the others"
-            );
-            return Err(refused_field("deadline", message));
+        if records.iter().any(|record| record.deadline.is_some()) {
+            self.check_new_places(at, records)?;
         }
         records.iter().try_for_each(|record| self.check_known_begin(at, record))
+    }
+
+    /// Checks that all new jobs that are not held get places now.
+    fn check_new_places(&self, at: Time, records: &[Record]) -> Result<(), Problem> {
+        let limits = &self.setup.user_limits;
+        let mut places = self.distribution(at, records.first());
+        let is_new =
+            |record: &&Record| record.state != JobState::Held && self.jobs.get(record.number).is_none();
+        let (all, given) = records.iter().filter(is_new).fold((0, 0), |(all, given), record| {
+            (all + 1, given + usize::from(places.admit(&limits.place_request(record))))
+        });
+        let Some(first) = records.first().filter(|_| given < all) else { return Ok(()) };
+        let array = first.array_limit().map(|_| "the limit of the array".to_owned());
+        let names: Vec<String> = array.into_iter().chain(limits.place_names(first)).collect();
+        let message = format!(
+            "only {given} jobs of {all} get their windows now ({}), so no end by a deadline can be promised to the others",
+            names.join(", ")
+        );
+        Err(refused_field("deadline", message))
+    }
+
+    /// Returns the distribution of places to new jobs like one: those that wait for a place come first.
+    ///
+    /// O(n) for n unfinished jobs, if there are limits on places.
+    fn distribution(&self, at: Time, like: Option<&Record>) -> Distribution<'_> {
+        let mut places = Distribution::new(&self.taken);
+        let limits = &self.setup.user_limits;
+        if like.is_some_and(|record| limits.limits_places() && !limits.place_request(record).is_unlimited()) {
+            let waits = |record: &&Record| {
+                record.state == JobState::Deferred && record.after.is_empty() && record.begin() <= at
+            };
+            for record in self.jobs.iter().filter(waits) {
+                places.admit(&limits.place_request(record));
+            }
+        }
+        places
     }
 
     /// Checks that a job with a deadline gets a window now. A held one gets it at its release.
@@ -222,9 +253,10 @@ impl Snapshot {
             return Ok(Trial { windows: vec![], system: None });
         };
         // A deferred job has no window.
-        let places = records[0].array_limit().map_or(u32::MAX, |limit| limit.limit);
+        let mut places = self.distribution(at, records.first());
+        let mut has_place = |record: &&Record| places.admit(&self.setup.user_limits.place_request(record));
         let enter = records.iter().filter(|record| self.enters_at_once(record, at));
-        let enter: Vec<&Record> = enter.take(usize::try_from(places).unwrap_or(usize::MAX)).collect();
+        let enter: Vec<&Record> = enter.filter(&mut has_place).collect();
         if enter.is_empty() {
             return Ok(Trial { windows: vec![None; records.len()], system: None });
         }

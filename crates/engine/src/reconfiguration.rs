@@ -7,6 +7,7 @@ use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, St
 use miserly_policies::Promises;
 
 use crate::compatibility::Compatibility;
+use crate::dependencies::DependencyTracker;
 use crate::{
     Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Queue, Record, RequestError,
     Setup,
@@ -42,6 +43,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let before = std::mem::replace(&mut self.setup, Arc::new(setup));
         self.durable_setup.get_or_insert(before);
+        self.dependencies = DependencyTracker::new(&self.setup.user_limits, self.jobs.records());
         self.batch.has_setup = true;
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.batch.line(&began);

@@ -30,6 +30,9 @@ pub struct Record {
     /// The queue.
     #[serde(with = "shared_text")]
     pub queue: Arc<str>,
+    /// The tables of limits that named the user at the submission, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "shared_texts")]
+    pub limits: Vec<Arc<str>>,
     /// The wall time of the submission, in microseconds since 1970.
     pub submitted: i64,
     /// The time limit, in ticks.
@@ -135,17 +138,32 @@ impl From<ArrayMember> for (i64, u32) {
 }
 
 /// A snapshot shares the texts of a record.
-mod shared_text {
+pub(crate) mod shared_text {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(of: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(of: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(of)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
         String::deserialize(from).map(Arc::from)
+    }
+}
+
+/// The same for a list of texts.
+mod shared_texts {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(of: &[Arc<str>], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(of.iter().map(AsRef::<str>::as_ref))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<str>>, D::Error> {
+        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Arc::from).collect())
     }
 }
 
@@ -292,6 +310,7 @@ impl Record {
             credential: None,
             name: Arc::default(),
             queue: Arc::default(),
+            limits: vec![],
             submitted: 0,
             time: 0,
             cleanup_time: None,

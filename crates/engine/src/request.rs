@@ -3,8 +3,9 @@
 use std::fmt;
 
 use miserly_api::model::{
-    Filter, JobChange, JobIds, JobView, Modification, Moves, Pools, Problem, Quote, Reservation,
-    ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf, WhatIfAnswer,
+    Filter, JobChange, JobIds, JobView, LimitsReport, Modification, Moves, Pools, Problem, Quote,
+    Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf,
+    WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -94,6 +95,8 @@ pub enum DaemonRequest {
     Wait(i64),
     /// Show the free capacity of the pools from now on.
     Pools,
+    /// Show the limits of the user, and their use.
+    Limits,
     /// Show the state of the daemon.
     Status,
 }
@@ -101,10 +104,19 @@ pub enum DaemonRequest {
 impl DaemonRequest {
     /// Returns whether the request changes nothing and has no effect on the schedule.
     pub fn only_reads(&self) -> bool {
-        use DaemonRequest::{Job, Jobs, Pools, Quote, Reservations, Shadow, Status, Wait, WhatIf};
+        use DaemonRequest::{Job, Jobs, Limits, Pools, Quote, Reservations, Shadow, Status, Wait, WhatIf};
         matches!(
             self,
-            Quote(_) | WhatIf(_) | Shadow(_) | Jobs(_) | Job(_) | Wait(_) | Pools | Reservations | Status
+            Quote(_)
+                | WhatIf(_)
+                | Shadow(_)
+                | Jobs(_)
+                | Job(_)
+                | Wait(_)
+                | Pools
+                | Limits
+                | Reservations
+                | Status
         )
     }
 }
@@ -132,6 +144,8 @@ pub enum DaemonReply {
     Reservations(Vec<Reservation>),
     /// To a request for the pools.
     Pools(Pools),
+    /// To a request for the limits of the user.
+    Limits(Box<LimitsReport>),
     /// To a request for the state of the daemon.
     Status(Box<Status>),
 }

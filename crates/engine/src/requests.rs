@@ -102,6 +102,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             | DaemonRequest::Wait(_)
             | DaemonRequest::Pools
             | DaemonRequest::Reservations
+            | DaemonRequest::Limits
             | DaemonRequest::Status => Ok(self.answer(now, caller, &request)?),
         }
     }

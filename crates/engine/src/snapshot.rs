@@ -10,6 +10,8 @@ use miserly_api::model::{Problem, ProblemCode, Submission};
 use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
 
 use crate::expected_ends::ExpectedEnds;
+use crate::limits::places::Sums;
+use crate::limits::used_time::UsedTime;
 use crate::record_map::RecordMap;
 use crate::rounds::limit_end;
 use crate::stopped_queue::StoppedQueues;
@@ -28,6 +30,10 @@ pub struct Snapshot {
     pub(crate) jobs: RecordMap,
     /// The jobs without a usable record.
     pub(crate) unrecorded: Arc<UnrecordedJobs>,
+    /// The places that the jobs in ledgers have.
+    pub(crate) taken: Arc<Sums>,
+    /// The processor time of windows that have ended.
+    pub(crate) used_time: UsedTime,
     pub(crate) setup: Arc<Setup>,
     pub(crate) info: Arc<DaemonInfo>,
     /// The queues, as in the setup.
@@ -119,6 +125,8 @@ impl Snapshot {
             journal: 0,
             jobs: RecordMap::default(),
             unrecorded: Arc::default(),
+            taken: Arc::default(),
+            used_time: UsedTime::default(),
             setup: Arc::clone(setup),
             info: Arc::clone(info),
             queues: vec![],
@@ -157,6 +165,7 @@ impl Snapshot {
             DaemonRequest::Job(job) | DaemonRequest::Wait(job) => self.show_job(now, caller, *job, ended),
             DaemonRequest::Reservations => Ok(DaemonReply::Reservations(self.reservations(now))),
             DaemonRequest::Pools => Ok(DaemonReply::Pools(self.pools(now))),
+            DaemonRequest::Limits => Ok(DaemonReply::Limits(Box::new(self.limits_of(now, caller)))),
             DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(self.status(now)))),
             _ => Err(Problem::new(ProblemCode::Internal, "a request that changes jobs reached a reader")),
         }
@@ -217,6 +226,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             journal: self.journal.last_commit(),
             jobs: self.jobs.all().clone(),
             unrecorded: Arc::clone(&self.unrecorded),
+            taken: Arc::clone(self.dependencies.taken()),
+            used_time: self.used_time.clone(),
             setup: Arc::clone(&self.setup),
             info: Arc::clone(&self.info),
             queues: self.setup.queues.iter().zip(self.system.queues()).map(queue).collect(),

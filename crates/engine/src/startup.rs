@@ -15,6 +15,7 @@ use crate::earlier_promises::EarlierPromises;
 use crate::gang::SentSchedules;
 use crate::handles::HandleTable;
 use crate::jobs::JobTable;
+use crate::limits::used_time::UsedTime;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
@@ -61,6 +62,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             wake_ups: WakeUps::default(),
             jobs: JobTable::default(),
             dependencies: DependencyTracker::default(),
+            used_time: UsedTime::default(),
             cpus,
             values: EngineValues::default(),
             earlier: EarlierPromises::default(),
@@ -144,7 +146,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
         let Loaded { jobs, system, earlier, unreadable } = self.loaded()?;
-        self.dependencies = DependencyTracker::new(jobs.records());
+        self.dependencies = DependencyTracker::new(&self.setup.user_limits, jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
@@ -152,6 +154,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         (self.jobs, self.system, self.earlier) = (jobs, system, earlier);
         Arc::make_mut(&mut self.unrecorded).set_unreadable(unreadable);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
+        self.used_time = UsedTime::load(&self.journal)?;
         Ok(self.load_request_ids()?)
     }
 

@@ -62,7 +62,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let current = self.current();
         let check = |submission: &Submission, name: &str| self.launcher.check(submission, name);
         let records = current.records_of(now, caller, submission, &check, &self.ended_now())?;
-        self.check_user_limits(caller, &records)?;
+        self.check_user_limits(at, caller, &records)?;
         current.check_known_begins(at, &records)?;
         if records.len() > 1 {
             let base = self.jobs.unused_handle();

@@ -42,6 +42,7 @@ impl Snapshot {
         let required = self.required(caller, submission, indexes.len(), ended)?;
         let shared = Arc::new(submission.clone());
         let (name, in_queue): (Arc<str>, Arc<str>) = (name.into(), queue.name.as_str().into());
+        let limits = self.setup.user_limits.tables_of(caller);
         let first = self.values.next_number;
         let state = if submission.hold { JobState::Held } else { JobState::Deferred };
         let record = |(number, index): (i64, Option<u32>)| {
@@ -53,6 +54,7 @@ impl Snapshot {
                 credential: caller.credential.clone(),
                 name: Arc::clone(&name),
                 queue: Arc::clone(&in_queue),
+                limits: limits.clone(),
                 submitted: now.wall.as_microsecond(),
                 time: time.ticks(),
                 memory,

@@ -3,7 +3,6 @@
 use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
 use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
 
-use crate::record::ArrayLimit;
 use crate::rounds::limit_end;
 use crate::rounds::overdue_since;
 use crate::snapshot::QueueSnapshot;
@@ -108,9 +107,8 @@ impl Snapshot {
         if !record.after.is_empty() {
             why.push(WaitReason::After { jobs: record.after.clone() });
         }
-        let deferred = record.state == JobState::Deferred && why.is_empty();
-        if let Some(ArrayLimit { limit, .. }) = record.array_limit().filter(|_| deferred) {
-            why.push(WaitReason::ArrayLimit { limit });
+        if record.state == JobState::Deferred && why.is_empty() {
+            why = self.setup.user_limits.missing_places(record, &self.taken);
         }
         if let Some(entry) = entry.filter(|entry| why.is_empty() && entry.state == State::Waiting) {
             why.extend(self.lacks(now, record, entry));

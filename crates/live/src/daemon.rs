@@ -413,7 +413,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup
         opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
         opportunistic_cpus,
         keep_history: configuration.keep_history,
-        user_limits: configuration.user_limits,
+        user_limits: configuration.user_limits.clone(),
         reservations: vec![],
     }
 }

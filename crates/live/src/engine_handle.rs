@@ -148,7 +148,9 @@ impl Service for EngineHandle {
                     None => caller,
                 }
             }
-            DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) => with_account(caller).await?,
+            DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) | DaemonRequest::Limits => {
+                with_account(caller).await?
+            }
             _ => self.with_needed_account(caller).await,
         };
         if self.is_read(&request) {

@@ -159,6 +159,7 @@ fn cause(reason: &WaitReason) -> Cause {
         WaitReason::Held => Cause::Held,
         WaitReason::Begin { at } => Cause::Begin { at: at.as_millisecond() },
         WaitReason::ArrayLimit { limit } => Cause::ArrayLimit { limit: *limit },
+        WaitReason::UserLimit { limit, most } => Cause::UserLimit { limit: limit.clone(), most: *most },
         WaitReason::After { jobs } => Cause::After { jobs: jobs.clone() },
         WaitReason::Resources { kind, requested, free } => {
             let missing = requested.saturating_sub(*free);

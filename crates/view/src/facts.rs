@@ -288,6 +288,13 @@ pub enum Cause {
         /// The number of these jobs.
         limit: u32,
     },
+    /// Other jobs have all places under a limit of its user.
+    UserLimit {
+        /// The limit.
+        limit: String,
+        /// The most jobs or processors at the same time.
+        most: u64,
+    },
     /// Too few processors are free.
     Cpus {
         /// The number that is missing.

@@ -93,6 +93,7 @@ impl<'a> Sentences<'a> {
                     counted(u64::from(*limit), "job")
                 )
             }
+            Cause::UserLimit { limit, most } => format!("waits for a place: {limit} is {most}"),
             Cause::Cpus { missing } => {
                 format!("waits for {}{}", counted(*missing, "processor"), self.holders(job, *missing))
             }

@@ -277,7 +277,7 @@ impl Command {
             Command::Signal(args) => args.jobs.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.ask.json,
-            Command::Pools(args) | Command::Status(args) => args.json,
+            Command::Pools(args) | Command::Limits(args) | Command::Status(args) => args.json,
             Command::Top(args) => args.json,
             Command::Drain(args) => args.ask.json,
             Command::Reservation(args) => match &args.command {

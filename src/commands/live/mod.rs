@@ -49,6 +49,7 @@ mod moves;
 
 mod wait;
 
+mod limits;
 mod pools;
 
 mod reservation;
@@ -82,6 +83,7 @@ pub(crate) use self::extend::run as extend;
 pub(crate) use self::forecast::run as forecast;
 pub(crate) use self::hook::run as hook;
 pub(crate) use self::job_requests::{cancel, hold, pause, release, requeue, resume, signal};
+pub(crate) use self::limits::run as limits;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;
 pub(crate) use self::modify::run as modify;

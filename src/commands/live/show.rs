@@ -139,6 +139,8 @@ fn no_promise(job: &JobView) -> &'static str {
         "no start yet: the end of the jobs before it is not known"
     } else if has(|reason| matches!(reason, WaitReason::ArrayLimit { .. })) {
         "no start yet: it waits for a place in its array"
+    } else if has(|reason| matches!(reason, WaitReason::UserLimit { .. })) {
+        "no start yet: it waits for a place under a limit of its user"
     } else {
         "no start: its queue promises none to this job"
     }
@@ -403,6 +405,9 @@ fn why(why: &WaitReason, instants: Instants) -> String {
         }
         WaitReason::ArrayLimit { limit } => {
             format!("at most {} of its array may run at the same time", counted(u64::from(*limit), "job"))
+        }
+        WaitReason::UserLimit { limit, most } => {
+            format!("other jobs have the places: {limit} is {most} (miserly limits)")
         }
         WaitReason::Resources { kind, requested, free } if kind == "memory" => {
             format!("it requests {} of memory; {} are free", memory(*requested), memory(*free))

@@ -207,6 +207,35 @@ night: 2 cpus; # in a window, . free
 }
 
 #[test]
+fn limits_with_what_counts() {
+    let limit = |limit: &str, unit: &str, most: f64, used: f64| json!({"limit": limit, "together": false, "unit": unit, "most": most, "used": used});
+    let mut hours = limit("course.cpu-hours", "cpu_hours", 5000.0, 1262.5);
+    for (field, value) in [("together", json!(true)), ("unfinished", json!(48.0)), ("days", json!(30))] {
+        hours[field] = value;
+    }
+    hours["less_at"] = json!("2026-03-02T08:00:00Z");
+    let limits = [
+        limit("user-limits.jobs", "jobs", 1000.0, 12.0),
+        limit("user-limits.bytes", "bytes", 1_048_576.0, 2048.0),
+        limit("students.cpus", "cpus", 4.0, 4.0),
+        hours,
+    ];
+    let report = json!({"user": "erika", "uid": 1000, "limits": limits});
+    let daemon = Daemon::new(&[("GET /v1/limits", 200, report.clone())]);
+    let expect = "\
+LIMIT              FOR                           MOST      COUNTS  NOTE
+user-limits.jobs   erika                        1 000          12
+user-limits.bytes  erika                         1MiB        2KiB
+students.cpus      erika                            4           4
+course.cpu-hours   all its users together  5 000.00 h  1 310.50 h  1 262.50 h in 30 days, 48.00 h of unfinished jobs; less from 2026-03-02 08:00:00
+";
+    assert_eq!(daemon.stdout("limits"), expect);
+    assert_eq!(parsed(&daemon.stdout("limits --json")), report);
+    let daemon = Daemon::new(&[("GET /v1/limits", 200, json!({"user": "root", "uid": 0, "limits": []}))]);
+    assert_eq!(daemon.stdout("limits"), "no limits apply to the jobs of root\n");
+}
+
+#[test]
 fn damage_and_adopted_jobs_are_in_the_status() {
     let status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",

@@ -17,9 +17,10 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, Modification,
-    ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation, Reservation, ShadowFilter, ShadowReport,
-    SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, LimitsReport,
+    Modification, ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation, Reservation, ShadowFilter,
+    ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    listing,
 };
 
 mod find;
@@ -371,6 +372,14 @@ impl Client {
     /// As [`Client::submit`].
     pub fn remove_reservation(&self, name: &str) -> Reply<Vec<Reservation>> {
         self.post("/v1/reservations/remove", &RemoveReservation { name: name.to_owned() })
+    }
+
+    /// Returns the limits of the user, and their use.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn limits(&self) -> Reply<LimitsReport> {
+        self.get("/v1/limits")
     }
 
     /// Returns the state of the daemon.

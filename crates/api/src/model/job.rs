@@ -472,6 +472,13 @@ pub enum WaitReason {
         /// The limit.
         limit: u32,
     },
+    /// Other jobs of the user, or of the users that a limit counts together, have all places under the limit.
+    UserLimit {
+        /// The limit: the name of its table, and `running` or `cpus`, such as `students.cpus`.
+        limit: String,
+        /// The most jobs or processors at the same time.
+        most: u64,
+    },
     /// Too few resources are free.
     Resources {
         /// The resource: `cpus`, `memory` or `slots`.

@@ -27,6 +27,8 @@ mod usage;
 
 mod reservation;
 
+mod limit;
+
 mod what_if;
 
 pub use answer::{
@@ -40,6 +42,7 @@ pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
     Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
+pub use limit::{LimitUnit, LimitUse, LimitsReport};
 pub use mail::{Mail, MailEvent, is_address};
 pub use output::OutputNames;
 pub use request::{

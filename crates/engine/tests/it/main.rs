@@ -53,6 +53,8 @@ mod refusals;
 
 mod rights;
 
+mod limits;
+
 mod listings;
 
 mod request_ids;

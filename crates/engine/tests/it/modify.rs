@@ -5,7 +5,9 @@ use std::sync::Arc;
 use miserly_api::model::{
     JobChange, Modification, Moves, Problem, ProblemCode, PromiseChangeReason, Submission, TimeBound,
 };
-use miserly_engine::{Absence, Account, Action, Caller, Credential, DaemonReply, DaemonRequest, UserLimits};
+use miserly_engine::{
+    Absence, Account, Action, Caller, Credential, DaemonReply, DaemonRequest, Limits, UserLimits,
+};
 
 use super::life::{Life, job, queue, wall};
 
@@ -291,7 +293,8 @@ fn deadlines_and_limits_hold_for_changes() {
 #[test]
 fn limits_of_a_user_count_the_changed_job_once() {
     let mut life = Life::new(1, 1);
-    life.setup.user_limits = UserLimits { cpu_time: Some(25_000_000), ..UserLimits::default() };
+    let each = Limits { cpu_time: Some(25_000_000), ..Limits::default() };
+    life.setup.user_limits = UserLimits { each, tables: vec![] };
     life.info.runs_as_users = true;
     life.begin(1, &Absence::default());
     let user = user(5);

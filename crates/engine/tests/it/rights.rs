@@ -6,7 +6,7 @@ use std::sync::Arc;
 use miserly_api::model::{Filter, JobView, Problem, ProblemCode, Submission};
 use miserly_engine::{
     Absence, Account, AccountName, Action, Caller, Credential, DaemonInfo, DaemonReply, DaemonRequest, Group,
-    QueueUsers, UserLimits,
+    Limits, QueueUsers, UserLimits,
 };
 
 use super::life::{Life, job};
@@ -79,9 +79,9 @@ fn an_empty_list_is_not_open_to_all() {
 #[test]
 fn a_refusal_names_the_limit_of_the_user() {
     #[track_caller]
-    fn check(limits: UserLimits, fits: u32, says: &str) {
+    fn check(limits: Limits, fits: u32, says: &str) {
         let mut life = Life::new(2, 2);
-        life.setup.user_limits = limits;
+        life.setup.user_limits = UserLimits { each: limits, tables: vec![] };
         life.info = DaemonInfo { owner: ANN, ..DaemonInfo::default() };
         life.begin(1, &Absence::default());
         for _ in 0..fits {
@@ -96,11 +96,11 @@ fn a_refusal_names_the_limit_of_the_user() {
         life.begin(6, &Absence::default());
         submit(&mut life, user(ANN), 7, job(2, 100)).unwrap_err();
     }
-    let none = UserLimits::default();
-    check(UserLimits { jobs: Some(2), ..none }, 2, "user-limits.jobs is 2");
+    let none = Limits::default();
+    check(Limits { jobs: Some(2), ..none }, 2, "user-limits.jobs is 2");
     // A command of ten bytes.
-    check(UserLimits { bytes: Some(21), ..none }, 2, "user-limits.bytes is 21B");
-    check(UserLimits { cpu_time: Some(600_000_000), ..none }, 3, "user-limits.cpu-time is 10m");
+    check(Limits { bytes: Some(21), ..none }, 2, "user-limits.bytes is 21B");
+    check(Limits { cpu_time: Some(600_000_000), ..none }, 3, "user-limits.cpu-time is 10m");
 }
 
 #[test]

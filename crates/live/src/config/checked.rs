@@ -15,6 +15,7 @@ use toml::{Spanned, Value};
 use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
+use super::user_limits::user_limits;
 use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
 use crate::server::Access;
 use crate::store::BackupPlan;
@@ -89,7 +90,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
         operators: accounts::operators(&file.operators),
-        user_limits: file.user_limits.limits()?,
+        user_limits: user_limits(file)?,
         requests_per_minute: file.user_limits.requests_per_minute,
         memory_reserve,
         pool,

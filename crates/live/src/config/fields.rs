@@ -47,15 +47,16 @@ const fn field(
 }
 
 /// Every table of the file.
-pub const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 6] = [
     Table { name: "", title: "The daemon", fields: &DAEMON },
     Table { name: "[user-limits]", title: "limits of each user but root", fields: &USER_LIMITS },
+    Table { name: "[[limit]]", title: "limits of some users", fields: &LIMIT },
     Table { name: "[pool]", title: "the resources of all queues", fields: &POOL },
     Table { name: "[[queue]]", title: "a queue", fields: &QUEUE },
     Table { name: "calendar", title: "a rule of a calendar", fields: &RULE },
 ];
 
-const DAEMON: [Field; 25] = [
+const DAEMON: [Field; 26] = [
     field(
         "state",
         "absolute path",
@@ -197,6 +198,7 @@ const DAEMON: [Field; 25] = [
         Described("none"),
     ),
     field("user-limits", "table", "The limits of each user, below.", Described("none")),
+    field("limit", "tables", "The limits of some users, below.", Described("none")),
     field("pool", "table", "The resources of all queues, below.", Described("half of the machine")),
     field(
         "queue",
@@ -206,17 +208,78 @@ const DAEMON: [Field; 25] = [
     ),
 ];
 
-const USER_LIMITS: [Field; 4] = [
-    field("jobs", "whole number", "The unfinished jobs of a user.", Described("none")),
-    field("bytes", "memory", "The commands, scripts and environments of these jobs.", Described("none")),
-    field("cpu-time", "time", "The sum of their processors times their time limits.", Described("none")),
+const USER_LIMITS: [Field; 9] = [
     field(
         "requests-per-minute",
         "whole number",
         "The requests of a user in a minute. The daemon's user and root are exempt from this one.",
         Described("none"),
     ),
+    JOBS,
+    QUEUED,
+    RUNNING,
+    CPUS,
+    BYTES,
+    CPU_TIME,
+    CPU_HOURS,
+    PERIOD,
 ];
+
+const LIMIT: [Field; 12] = [
+    field("name", "text", "The name, in refusals and in `miserly limits`.", Described("required")),
+    field("users", "list of names or numbers", "The users.", Described("none")),
+    field("groups", "list of names or numbers", "The groups whose members are limited.", Described("none")),
+    field(
+        "together",
+        "true or false",
+        "Whether the limits are for all of these users together, in place of each of them \
+         ([daemon.md](../daemon.md#limits-of-users)).",
+        Is("false"),
+    ),
+    JOBS,
+    QUEUED,
+    RUNNING,
+    CPUS,
+    BYTES,
+    CPU_TIME,
+    CPU_HOURS,
+    PERIOD,
+];
+
+const JOBS: Field = field("jobs", "whole number", "The unfinished jobs of a user.", Described("none"));
+const QUEUED: Field = field(
+    "queued",
+    "whole number",
+    "Those of them that are not in their windows. A new job counts.",
+    Described("none"),
+);
+const RUNNING: Field = field(
+    "running",
+    "whole number",
+    "The jobs that run, or wait with a promise, at the same time. Further ones wait without a promise.",
+    Described("none"),
+);
+const CPUS: Field = field("cpus", "whole number", "The processors of these jobs.", Described("none"));
+const BYTES: Field = field(
+    "bytes",
+    "memory",
+    "The commands, scripts and environments of the unfinished jobs.",
+    Described("none"),
+);
+const CPU_TIME: Field = field(
+    "cpu-time",
+    "time",
+    "The sum of the processors of the unfinished jobs times their time limits.",
+    Described("none"),
+);
+const CPU_HOURS: Field = field(
+    "cpu-hours",
+    "number",
+    "The processor hours of the windows that ended within the period, and of the unfinished jobs.",
+    Described("none"),
+);
+const PERIOD: Field =
+    field("period", "time", "The period of `cpu-hours`: 1 to 366 whole days.", Is("\"30d\""));
 
 const POOL: [Field; 4] = [
     field(
@@ -363,9 +426,10 @@ mod tests {
 
     #[test]
     fn fields_of_the_parser() {
-        let [daemon, limits, pool, queue, rule] = &TABLES;
+        let [daemon, limits, limit, pool, queue, rule] = &TABLES;
         check(daemon, "nonsense = 1");
         check(limits, "[user-limits]\nnonsense = 1");
+        check(limit, "[[limit]]\nnonsense = 1");
         check(pool, "[pool]\nnonsense = 1");
         check(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
         check(rule, "[pool]\ncalendar = [{ nonsense = 1 }]");

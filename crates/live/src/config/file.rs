@@ -4,7 +4,7 @@ use miserly_machine_file::file::{Account, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::user_limits::UserLimitsFile;
+use super::user_limits::{LimitFile, UserLimitsFile};
 
 /// A value and its location.
 pub(super) type Written<T> = Option<Spanned<T>>;
@@ -36,6 +36,8 @@ pub(super) struct File {
     pub(super) backup_keep: Written<i64>,
     pub(super) operators: OperatorsFile,
     pub(super) user_limits: UserLimitsFile,
+    #[serde(rename = "limit")]
+    pub(super) limits: Vec<Spanned<LimitFile>>,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,

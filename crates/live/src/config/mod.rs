@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use miserly_core::{Kind, Span};
-use miserly_engine::{QueueUsers, Topology, UserLimits};
+use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits};
 use miserly_executor::Rules;
 use miserly_machine_file::Week;
 use miserly_policies::PolicySpec;
@@ -124,12 +124,17 @@ impl Configuration {
 
     /// Returns the warnings: users and groups that the system does not know now.
     pub fn warnings(&self) -> Vec<String> {
+        let admits = "it admits nobody";
         let of_queue = |queue: &Queue| {
-            let unknown = |users| accounts::unknown(&format!("queue {}", queue.name), users);
+            let unknown = |users| accounts::unknown(&format!("queue {}", queue.name), users, admits);
             queue.users.as_ref().map_or_else(Vec::new, unknown)
         };
-        let operators = accounts::unknown("operators", &self.operators);
-        self.queues.iter().flat_map(of_queue).chain(operators).collect()
+        let operators = accounts::unknown("operators", &self.operators, admits);
+        let of_limit = |table: &LimitTable| {
+            accounts::unknown(&format!("limit {}", table.name), &table.users, "it limits no user")
+        };
+        let limits = self.user_limits.tables.iter().flat_map(of_limit);
+        self.queues.iter().flat_map(of_queue).chain(operators).chain(limits).collect()
     }
 
     /// Returns the memory of the pool and the reserve.

@@ -1,5 +1,5 @@
 use miserly_core::{Kind, Time};
-use miserly_engine::{Topology, UserLimits};
+use miserly_engine::{CpuHours, Limits, Topology, UserLimits};
 
 use super::*;
 
@@ -168,11 +168,37 @@ fn sums_hold_at_every_instant() {
 fn limits_of_users_are_read() {
     let text = "[user-limits]\njobs = 10\nbytes = '1MiB'\ncpu-time = '1h'\nrequests-per-minute = 60";
     let configuration = parse(text).unwrap();
-    let limits = UserLimits { jobs: Some(10), bytes: Some(1 << 20), cpu_time: Some(3_600_000_000) };
+    let each =
+        Limits { jobs: Some(10), bytes: Some(1 << 20), cpu_time: Some(3_600_000_000), ..Limits::default() };
+    let limits = UserLimits { each, tables: vec![] };
     assert_eq!((configuration.user_limits, configuration.requests_per_minute), (limits, Some(60)));
     assert_eq!(parse("").unwrap().user_limits, UserLimits::default());
     refused("[user-limits]\njobs = -1", "daemon.toml:2:");
+    refused("[user-limits]\nperiod = '3d'", "period: it has a meaning only with cpu-hours");
+    refused("[user-limits]\ncpu-hours = 1\nperiod = '25h'", "1 to 366 whole days");
+    refused("[user-limits]\ncpu-hours = -1", "cpu-hours: it is a number of hours");
     refused("[user-limits]\ncpu-time = 'long'", "cpu-time: \"long\" is not a duration");
+}
+
+#[test]
+fn limits_of_named_users_and_groups_are_read() {
+    let text = "[[limit]]\nname = 'course'\ngroups = ['course', 50]\ntogether = true\ncpus = 32\ncpu-hours = 0.5\n\
+                [[limit]]\nname = 'ann'\nusers = ['ann']\nrunning = 4\nqueued = 7\ncpu-hours = 10\nperiod = '7d'";
+    let [course, ann] = &parse(text).unwrap().user_limits.tables[..] else { panic!("two tables") };
+    let hours = |hours: i64, days| Some(CpuHours { most: hours * 1_800_000_000, days });
+    let limits = Limits { cpus: Some(32), cpu_hours: hours(1, 30), ..Limits::default() };
+    assert_eq!((&*course.name, course.together, course.limits), ("course", true, limits));
+    assert_eq!((course.users.groups.len(), ann.users.users.len(), ann.together), (2, 1, false));
+    let limits = Limits { running: Some(4), queued: Some(7), cpu_hours: hours(20, 7), ..Limits::default() };
+    assert_eq!(ann.limits, limits);
+    refused("[[limit]]\nusers = ['ann']\njobs = 1", "name: a limit needs one");
+    refused("[[limit]]\nname = 'user-limits'\nusers = ['ann']\njobs = 1", "no name of a limit");
+    refused("[[limit]]\nname = 'a'\njobs = 1", "names no users and no groups");
+    refused("[[limit]]\nname = 'a'\nusers = [1]", "limits nothing");
+    let twice = "[[limit]]\nname = 'a'\nusers = [1]\njobs = 1\n";
+    refused(&twice.repeat(2), "a second limit \"a\"");
+    let unknown = parse("[[limit]]\nname = 'a'\ngroups = ['no such group']\njobs = 1").unwrap().warnings();
+    assert!(unknown[0].ends_with("no group \"no such group\"; it limits no user"), "{unknown:?}");
 }
 
 /// A typing error, or a directory service that does not answer, opens no queue.

@@ -75,6 +75,7 @@ impl IntoResponse for ReplyBody {
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),
             DaemonReply::Reservations(reservations) => Json(reservations).into_response(),
             DaemonReply::Pools(pools) => Json(pools).into_response(),
+            DaemonReply::Limits(limits) => Json(*limits).into_response(),
             DaemonReply::Status(status) => Json(status).into_response(),
         }
     }

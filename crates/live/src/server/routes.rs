@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
-    ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote,
+    LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote,
     RemoveReservation, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
     TakeBackRequest, WhatIf, WhatIfAnswer,
 };
@@ -42,6 +42,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_reservations, _>(reservations::<S>)
         .with::<__path_reserve, _>(reserve::<S>)
         .with::<__path_remove_reservation, _>(remove_reservation::<S>)
+        .with::<__path_limits, _>(limits::<S>)
         .with::<__path_status, _>(status::<S>)
         .with::<__path_attach, _>(attach::<S>)
         .with::<__path_output, _>(output::<S>)
@@ -255,6 +256,12 @@ operation! {
     remove_reservation(JsonBody(RemoveReservation { name }) => JsonBody<RemoveReservation>)
     -> DaemonRequest::RemoveReservation(name);
     post "/v1/reservations/remove" (request_body = RemoveReservation,) 200 "the removed one" [Reservation]
+}
+
+operation! {
+    /// Returns the limits of the user of the request, and their use.
+    limits() -> DaemonRequest::Limits;
+    get "/v1/limits" () 200 "the limits" LimitsReport
 }
 
 operation! {

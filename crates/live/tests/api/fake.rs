@@ -122,6 +122,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
             Ok(DaemonReply::Reservations(vec![samples::reservation()]))
         }
         DaemonRequest::Pools => Ok(DaemonReply::Pools(samples::pools())),
+        DaemonRequest::Limits => Ok(DaemonReply::Limits(Box::new(samples::limits()))),
         DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(samples::status()))),
     }
 }

@@ -65,6 +65,7 @@ fn each_route_is_a_question() {
     assert_eq!(client.reservations().unwrap(), [samples::reservation()]);
     assert_eq!(client.reserve(&samples::reservation()).unwrap(), [samples::reservation()]);
     assert_eq!(client.remove_reservation("a b").unwrap(), [samples::reservation()]);
+    assert_eq!(client.limits().unwrap(), samples::limits());
     assert_eq!(client.status().unwrap(), samples::status());
     assert_eq!(client.drain(true).unwrap(), handed(&[]));
 
@@ -92,6 +93,7 @@ fn each_route_is_a_question() {
         DaemonRequest::Reservations,
         DaemonRequest::Reserve(Box::new(samples::reservation())),
         DaemonRequest::RemoveReservation("a b".to_owned()),
+        DaemonRequest::Limits,
         DaemonRequest::Status,
         DaemonRequest::Drain(true),
     ];

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
     ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy,
-    LateStart, LostBy, Mail, MailEvent, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools,
-    Pressure, PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation,
-    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage,
-    Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob,
-    Window,
+    LateStart, LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MovedPromise, Moves, Overdue,
+    OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason, PromiseView,
+    QueueStatus, Quote, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice,
+    Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer,
+    WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -92,6 +92,7 @@ fn job(number: i64, phase: Phase) -> JobView {
             WaitReason::Begin { at: at(1) },
             WaitReason::After { jobs: vec![7] },
             WaitReason::ArrayLimit { limit: 4 },
+            WaitReason::UserLimit { limit: "students.cpus".to_owned(), most: 32 },
             WaitReason::Resources { kind: "cpus".to_owned(), requested: 4, free: 2 },
             WaitReason::Reserved,
             WaitReason::Reservation { name: "course".to_owned(), from: at(2), to: at(4) },
@@ -245,6 +246,29 @@ pub(crate) fn pools() -> Pools {
             slices: vec![slice(0, 4), slice(10, 8)],
         }],
     }
+}
+
+pub(crate) fn limits() -> LimitsReport {
+    let limit = |limit: &str, unit| LimitUse {
+        limit: limit.to_owned(),
+        together: false,
+        unit,
+        most: 100.0,
+        used: 12.5,
+        unfinished: None,
+        days: None,
+        less_at: None,
+    };
+    let hours = LimitUse {
+        together: true,
+        unfinished: Some(4.0),
+        days: Some(30),
+        less_at: Some(at(9)),
+        ..limit("course.cpu-hours", LimitUnit::CpuHours)
+    };
+    let [jobs, bytes, cpus] = [LimitUnit::Jobs, LimitUnit::Bytes, LimitUnit::Cpus];
+    let others = [limit("ann.jobs", jobs), limit("ann.bytes", bytes), limit("ann.cpus", cpus)];
+    LimitsReport { user: "ann".to_owned(), uid: 1000, limits: others.into_iter().chain([hours]).collect() }
 }
 
 fn pressure() -> PressureOn {

@@ -1,0 +1,258 @@
+//! The checks of requests against the limits of their users.
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_core::{Span, Time};
+use miserly_units::{duration, memory};
+
+use super::settings::Bound;
+use super::{Scope, UserLimits};
+use crate::conditions::MOST;
+use crate::submission_check::refused_field;
+use crate::{Caller, Engine, Journal, Launcher, Record, submission_size};
+
+/// The sums of unfinished jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) jobs: u64,
+    pub(crate) bytes: u64,
+    /// In processor-ticks. No sum overflows: jobs are no larger than the machine.
+    pub(crate) cpu_time: i128,
+}
+
+impl Usage {
+    fn of(record: &Record) -> Usage {
+        Usage {
+            jobs: 1,
+            bytes: submission_size::bytes(&record.submission) as u64,
+            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.into()),
+        }
+    }
+
+    /// Adds a job.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs += jobs;
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
+    }
+
+    /// Removes a job that was added.
+    pub(crate) fn remove(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs = self.jobs.saturating_sub(jobs);
+        self.bytes = self.bytes.wrapping_sub(bytes);
+        self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);
+    }
+}
+
+/// A change of the sums of unfinished jobs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Added {
+    usage: Usage,
+    /// The jobs that begin to wait.
+    waiting: u64,
+    /// The processor time of windows that end with it.
+    ended: i128,
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Checks that a user with these further jobs is within the limits.
+    pub(crate) fn check_user_limits(
+        &self,
+        at: Time,
+        caller: &Caller,
+        records: &[Record],
+    ) -> Result<(), Problem> {
+        self.check_waits(caller, records)?;
+        // All jobs of a submission are alike.
+        let Some(first) = records.first() else { return Ok(()) };
+        self.setup.user_limits.check_one(first)?;
+        let mut added = Added { waiting: records.len() as u64, ..Added::default() };
+        for record in records {
+            added.usage.add(record);
+        }
+        self.check_added(at, first, added)
+    }
+
+    /// Checks that the user of a job is within the limits with another record of it. A job that becomes smaller may exceed them.
+    pub(crate) fn check_changed_usage(
+        &self,
+        at: Time,
+        before: &Record,
+        after: &Record,
+    ) -> Result<(), Problem> {
+        if after.submission.cpus > before.submission.cpus {
+            self.setup.user_limits.check_one(after)?;
+            self.check_larger_place(after)?;
+        }
+        let more = Usage::of(after).cpu_time - Usage::of(before).cpu_time;
+        if more <= 0 {
+            return Ok(());
+        }
+        let usage = Usage { cpu_time: more, ..Usage::default() };
+        self.check_added(at, after, Added { usage, ..Added::default() })
+    }
+
+    /// Checks that a running job may run again: it waits then, and its window counts.
+    pub(crate) fn check_another_run(&self, at: Time, record: &Record) -> Result<(), Problem> {
+        let ended = self.entry(record.number).map_or(0, |entry| entry.done(at));
+        let ended = i128::try_from(ended).unwrap_or(i128::MAX);
+        self.check_added(at, record, Added { waiting: 1, ended, ..Added::default() })
+    }
+
+    /// Checks that a job with a deadline gets its window when it is released.
+    pub(crate) fn check_place_of_release(&self, record: &Record) -> Result<(), Problem> {
+        if record.deadline.is_none() || self.dependencies.has_place_for(record) {
+            return Ok(());
+        }
+        let message = format!(
+            "job {} has no place now ({}), so no end by its deadline can be promised; release it when another job has ended",
+            record.number,
+            self.setup.user_limits.place_names(record).join(", ")
+        );
+        Err(refused_field("deadline", message))
+    }
+
+    /// Checks that a job that becomes larger has room where it has a place.
+    fn check_larger_place(&self, after: &Record) -> Result<(), Problem> {
+        if !after.is_in_ledger() || self.dependencies.has_place_for(after) {
+            return Ok(());
+        }
+        let message = format!(
+            "job {} has a place under {}, which has no room for {} cpus now; hold it, change it, and release it",
+            after.number,
+            self.setup.user_limits.place_names(after).join(" and "),
+            after.submission.cpus
+        );
+        Err(refused_field("cpus", message))
+    }
+
+    /// Checks that a change of the sums for jobs like this one exceeds no limit.
+    fn check_added(&self, at: Time, record: &Record, added: Added) -> Result<(), Problem> {
+        let limits = &self.setup.user_limits;
+        let (has, more) = (|scope: &Scope| self.jobs.usage(scope), added.usage);
+        let is = |of: &Bound<u64>, field: &str| format!("{}.{field} is {}", of.table, of.most);
+        if more.jobs > 0 {
+            for of in limits.bounds_of(record, |limits| limits.jobs) {
+                let jobs = has(&of.scope).jobs + more.jobs;
+                of.check(jobs > of.most, || format!("{jobs} unfinished jobs, and {}", is(&of, "jobs")))?;
+            }
+            for of in limits.bounds_of(record, |limits| limits.bytes) {
+                let bytes = has(&of.scope).bytes.saturating_add(more.bytes);
+                let is = || format!("{}.bytes is {}", of.table, memory(of.most));
+                of.check(bytes > of.most, || format!("jobs of {}, and {}", memory(bytes), is()))?;
+            }
+        }
+        if added.waiting > 0 {
+            for of in limits.bounds_of(record, |limits| limits.queued) {
+                let running = self.jobs.running_in(&of.scope);
+                let waiting = has(&of.scope).jobs.saturating_sub(running) + added.waiting;
+                of.check(waiting > of.most, || format!("{waiting} waiting jobs, and {}", is(&of, "queued")))?;
+            }
+        }
+        if more.cpu_time > 0 {
+            for of in limits.bounds_of(record, |limits| limits.cpu_time) {
+                let time = has(&of.scope).cpu_time + more.cpu_time;
+                let is = || format!("{}.cpu-time is {}", of.table, shown(of.most.into()));
+                let would = || format!("unfinished jobs of {} of processor time, and {}", shown(time), is());
+                of.check(time > of.most.into(), would)?;
+            }
+        }
+        self.check_cpu_hours(at, record, added)
+    }
+
+    /// Checks the processor time within a period: that of the windows that have ended, and of the unfinished jobs.
+    fn check_cpu_hours(&self, at: Time, record: &Record, added: Added) -> Result<(), Problem> {
+        for of in self.setup.user_limits.bounds_of(record, |limits| limits.cpu_hours) {
+            let ended = i128::from(self.used_time.within(&of.scope, of.most, at)) + added.ended;
+            let unfinished = self.jobs.usage(&of.scope).cpu_time + added.usage.cpu_time;
+            let sum = ended.saturating_add(unfinished);
+            let most = hours(of.most.most.into());
+            let would = || {
+                format!(
+                    "{} of processor time, {} of it used in the last {} days (miserly limits), and {}.cpu-hours is {most}",
+                    // Rounded up, so that it exceeds the limit in the text, too.
+                    hours(sum.saturating_add(HUNDREDTH - 1)),
+                    hours(ended),
+                    of.most.days,
+                    of.table
+                )
+            };
+            of.check(sum > of.most.most.into(), would)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the jobs of a user, with these further ones, do not wait for too many others. No setting raises this limit.
+    fn check_waits(&self, caller: &Caller, records: &[Record]) -> Result<(), Problem> {
+        let new: usize = records.iter().map(|record| record.after.len()).sum();
+        let all = self.dependencies.waits(caller.uid).saturating_add(new);
+        if new == 0 || all <= MOST {
+            return Ok(());
+        }
+        let message = format!(
+            "your jobs would wait for {all} jobs in total, and the most is {MOST}; let one job wait for many, and others for that \
+             one"
+        );
+        Err(Problem::new(ProblemCode::Refused, message))
+    }
+}
+
+impl UserLimits {
+    /// Checks that a job could have a place if no other job had one.
+    fn check_one(&self, record: &Record) -> Result<(), Problem> {
+        for of in self.bounds_of(record, |limits| limits.running) {
+            if of.most == 0 {
+                let message = format!("{}.running is 0, so no such job may run; ask the operators", of.table);
+                return Err(Problem::new(ProblemCode::Refused, message));
+            }
+        }
+        let cpus = record.submission.cpus;
+        match self.bounds_of(record, |limits| limits.cpus).into_iter().find(|of| cpus > of.most) {
+            None => Ok(()),
+            Some(of) => {
+                let message = format!("{cpus} cpus, and {}.cpus is {}; request fewer", of.table, of.most);
+                Err(refused_field("cpus", message))
+            }
+        }
+    }
+
+    /// Returns the names of the limits on places that apply to a job.
+    pub(crate) fn place_names(&self, record: &Record) -> Vec<String> {
+        let running = self.bounds_of(record, |limits| limits.running);
+        let cpus = self.bounds_of(record, |limits| limits.cpus);
+        let running = running.iter().map(|of| format!("{}.running", of.table));
+        running.chain(cpus.iter().map(|of| format!("{}.cpus", of.table))).collect()
+    }
+}
+
+impl<T> Bound<T> {
+    /// Returns a refusal if the limit would be exceeded.
+    fn check(&self, exceeded: bool, would: impl FnOnce() -> String) -> Result<(), Problem> {
+        if !exceeded {
+            return Ok(());
+        }
+        let (subject, which) = match self.scope {
+            Scope::Table(_) => (format!("the users of limit {} together", self.table), "these"),
+            Scope::User(_) | Scope::Array(_) => ("you".to_owned(), "your"),
+        };
+        let message = format!(
+            "{subject} would have {}; repeat the request when some of {which} jobs have ended",
+            would()
+        );
+        Err(Problem::new(ProblemCode::Refused, message))
+    }
+}
+
+fn shown(ticks: i128) -> String {
+    duration(Span::from_ticks(i64::try_from(ticks).unwrap_or(i64::MAX)))
+}
+
+/// A hundredth of an hour, in ticks.
+const HUNDREDTH: i128 = 36_000_000;
+
+/// Returns processor-ticks as hours with two decimals, rounded down.
+fn hours(ticks: i128) -> String {
+    let hundredths = ticks / HUNDREDTH;
+    format!("{}.{:02} hours", hundredths / 100, hundredths % 100)
+}

@@ -1,0 +1,211 @@
+//! Places: the jobs that may be in ledgers at the same time.
+//!
+//! A limit on jobs or processors that run at the same time is a limit on the jobs in ledgers: each of these has a *place*. So
+//! no more can run, and no promise depends on the limit. Arrays with a limit and users have places alike.
+//!
+//! Free places go to the waiting jobs by number. A job that finds no room closes the limit that lacks it to all later jobs, so
+//! none of them passes it there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use miserly_api::model::WaitReason;
+
+use super::settings::Bound;
+use super::{Scope, UserLimits};
+use crate::Record;
+use crate::record::ArrayLimit;
+
+/// The most that may be in ledgers of the jobs that a limit counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PlaceLimit {
+    scope: Scope,
+    jobs: Option<u64>,
+    cpus: Option<u64>,
+}
+
+/// The conditions of a job for a place. Jobs with equal conditions get places in the order of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PlaceRequest {
+    limits: Vec<PlaceLimit>,
+    cpus: u64,
+}
+
+/// The jobs in ledgers that a limit counts, and their processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) jobs: u64,
+    pub(crate) cpus: u64,
+}
+
+/// The taken places, by the jobs that limits count.
+pub(crate) type Sums = BTreeMap<Scope, Taken>;
+
+/// The jobs with places.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// Shared with snapshots.
+    sums: Arc<Sums>,
+    /// The jobs that count anywhere: where, and their processors.
+    holders: BTreeMap<i64, (Vec<Scope>, u64)>,
+}
+
+/// The distribution of free places at one instant.
+pub(crate) struct Distribution<'p> {
+    sums: &'p Sums,
+    /// The places that it has given.
+    given: Sums,
+    closed: BTreeSet<Scope>,
+}
+
+impl UserLimits {
+    /// Returns whether a number of jobs or of processors in ledgers is limited.
+    pub(crate) fn limits_places(&self) -> bool {
+        self.any(|limits| limits.running) || self.any(|limits| limits.cpus)
+    }
+
+    /// Returns the conditions of a job for a place.
+    pub(crate) fn place_request(&self, record: &Record) -> PlaceRequest {
+        let mut limits: BTreeMap<Scope, (Option<u64>, Option<u64>)> = BTreeMap::new();
+        for of in self.bounds_of(record, |limits| limits.running) {
+            limits.entry(of.scope).or_default().0 = Some(of.most);
+        }
+        for of in self.bounds_of(record, |limits| limits.cpus) {
+            limits.entry(of.scope).or_default().1 = Some(of.most);
+        }
+        if let Some(array) = record.array_limit() {
+            limits.insert(Scope::Array(array.array), (Some(array.limit.into()), None));
+        }
+        let limits: Vec<PlaceLimit> =
+            limits.into_iter().map(|(scope, (jobs, cpus))| PlaceLimit { scope, jobs, cpus }).collect();
+        // Jobs of any size are alike without a limit.
+        let cpus = if limits.is_empty() { 0 } else { record.submission.cpus };
+        PlaceRequest { limits, cpus }
+    }
+
+    /// Returns the limits that lack room for a deferred job; all of them if it waits for its turn only.
+    pub(crate) fn missing_places(&self, record: &Record, sums: &Sums) -> Vec<WaitReason> {
+        let taken = |scope: &Scope| sums.get(scope).copied().unwrap_or_default();
+        let cpus = record.submission.cpus;
+        let (mut all, mut lacking) = (vec![], vec![]);
+        let mut add = |reason: WaitReason, lacks: bool| {
+            lacking.extend(lacks.then(|| reason.clone()));
+            all.push(reason);
+        };
+        if let Some(ArrayLimit { array, limit }) = record.array_limit() {
+            let full = taken(&Scope::Array(array)).jobs >= u64::from(limit);
+            add(WaitReason::ArrayLimit { limit }, full);
+        }
+        for Bound { table, scope, most } in self.bounds_of(record, |limits| limits.running) {
+            let limit = format!("{table}.running");
+            add(WaitReason::UserLimit { limit, most }, taken(&scope).jobs >= most);
+        }
+        for Bound { table, scope, most } in self.bounds_of(record, |limits| limits.cpus) {
+            let limit = format!("{table}.cpus");
+            add(WaitReason::UserLimit { limit, most }, taken(&scope).cpus.saturating_add(cpus) > most);
+        }
+        if lacking.is_empty() { all } else { lacking }
+    }
+
+    /// Returns the scopes in which a job counts while it is in a ledger.
+    fn place_scopes(&self, record: &Record) -> Vec<Scope> {
+        let array = record.array_limit().map(|limit| Scope::Array(limit.array));
+        let scopes = record.scopes().filter(|_| self.limits_places());
+        scopes.chain(array).collect()
+    }
+}
+
+impl Places {
+    /// Gives a place to a job that enters a ledger, or that has other processors there.
+    pub(crate) fn take(&mut self, limits: &UserLimits, record: &Record) {
+        self.leave(record.number);
+        let (scopes, cpus) = (limits.place_scopes(record), record.submission.cpus);
+        if scopes.is_empty() {
+            return;
+        }
+        let sums = Arc::make_mut(&mut self.sums);
+        for scope in &scopes {
+            sums.entry(scope.clone()).or_default().add(cpus);
+        }
+        self.holders.insert(record.number, (scopes, cpus));
+    }
+
+    /// Takes the place from a job that is in no ledger any more.
+    pub(crate) fn leave(&mut self, number: i64) {
+        let Some((scopes, cpus)) = self.holders.remove(&number) else { return };
+        let sums = Arc::make_mut(&mut self.sums);
+        for scope in scopes {
+            let Some(taken) = sums.get_mut(&scope) else { continue };
+            (taken.jobs, taken.cpus) = (taken.jobs - 1, taken.cpus - cpus);
+            if taken.jobs == 0 {
+                sums.remove(&scope);
+            }
+        }
+    }
+
+    /// Returns the processors of a job with a place, if it counts anywhere.
+    pub(crate) fn cpus_of(&self, number: i64) -> Option<u64> {
+        self.holders.get(&number).map(|(_, cpus)| *cpus)
+    }
+
+    /// Returns whether a job with a place may have more processors than before.
+    pub(crate) fn has_room_for_more(&self, request: &PlaceRequest, before: u64) -> bool {
+        let taken = |scope: &Scope| self.sums.get(scope).map_or(0, |taken| taken.cpus);
+        let fits =
+            |limit: &PlaceLimit, most| taken(&limit.scope).saturating_sub(before) + request.cpus <= most;
+        request.limits.iter().all(|limit| limit.cpus.is_none_or(|most| fits(limit, most)))
+    }
+
+    /// Returns the taken places.
+    pub(crate) fn sums(&self) -> &Arc<Sums> {
+        &self.sums
+    }
+}
+
+impl PlaceRequest {
+    /// Returns whether a job needs no place.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.limits.is_empty()
+    }
+}
+
+impl Taken {
+    fn add(&mut self, cpus: u64) {
+        (self.jobs, self.cpus) = (self.jobs + 1, self.cpus + cpus);
+    }
+}
+
+impl PlaceLimit {
+    fn has_room(&self, taken: Taken, cpus: u64) -> bool {
+        self.jobs.is_none_or(|most| taken.jobs < most)
+            && self.cpus.is_none_or(|most| taken.cpus.saturating_add(cpus) <= most)
+    }
+}
+
+impl<'p> Distribution<'p> {
+    /// Returns the distribution of the places that are not taken.
+    pub(crate) fn new(sums: &'p Sums) -> Distribution<'p> {
+        Distribution { sums, given: Sums::new(), closed: BTreeSet::new() }
+    }
+
+    /// Gives a place to the next job, if there is one. Otherwise closes the limits that lack room.
+    pub(crate) fn admit(&mut self, request: &PlaceRequest) -> bool {
+        let lacks = |limit: &&PlaceLimit| !limit.has_room(self.taken(&limit.scope), request.cpus);
+        let lacking: Vec<Scope> =
+            request.limits.iter().filter(lacks).map(|limit| limit.scope.clone()).collect();
+        let behind = request.limits.iter().any(|limit| self.closed.contains(&limit.scope));
+        if behind || !lacking.is_empty() {
+            self.closed.extend(lacking);
+            return false;
+        }
+        for limit in &request.limits {
+            self.given.entry(limit.scope.clone()).or_default().add(request.cpus);
+        }
+        true
+    }
+
+    fn taken(&self, scope: &Scope) -> Taken {
+        let [before, given] = [self.sums, &self.given].map(|of| of.get(scope).copied().unwrap_or_default());
+        Taken { jobs: before.jobs + given.jobs, cpus: before.cpus + given.cpus }
+    }
+}
