@@ -4,6 +4,7 @@
 mod accounts;
 mod interactive;
 mod life;
+mod limits;
 mod rights;
 mod seals;
 
