@@ -53,7 +53,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let first = self.jobs.records().find(|record| *record.queue == *name).map(|record| record.number);
         if let Some(job) = first {
             let message = format!(
-                "reservation {name} has {} unfinished jobs, such as job {job}; cancel them first; \
+                "reservation {name} has unfinished jobs ({}), such as job {job}; cancel them first; \
                  `miserly queue --queue {name}` lists them",
                 self.jobs.count_in(name)
             );
