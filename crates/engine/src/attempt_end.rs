@@ -87,6 +87,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Records why epilogs of attempts failed. The jobs end as they would have.
+    pub(crate) fn record_epilogs(&mut self, failed: Vec<(Attempt, String)>) {
+        for (attempt, why) in failed {
+            if let Some(record) = self.jobs.get_mut(attempt.job) {
+                record.epilog_failed = Some(why);
+                self.batch.touch(attempt.job);
+            }
+        }
+    }
+
     pub(crate) fn forget(&mut self, attempt: Attempt) {
         self.batch.act(attempt, Action::Forget);
     }

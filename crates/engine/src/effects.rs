@@ -136,6 +136,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             end,
             planned_window: None,
             grace: record.grace(self.setup.grace),
+            cleanup_time: record.cleanup_time(self.setup.cleanup_time),
             orphan_resume_delay: self.setup.orphan_resume_delay,
             limit: gang.then(|| record.limit()),
         };

@@ -48,6 +48,8 @@ pub enum Input {
     AttemptEnded(Attempt, AttemptOutcome),
     /// An attempt has used these resources in all. It comes before its end.
     Used(Attempt, Usage),
+    /// The epilog of an attempt failed, for this reason. It comes before its end.
+    EpilogFailed(Attempt, String),
     /// An attempt does not end although it shall.
     Overdue(Attempt, OverdueCause),
     /// An attempt has lost the sole use of processors that were promised to it, for this reason.
@@ -172,6 +174,7 @@ impl Inputs {
                 Input::Launched(attempt, at) => sorted.facts.launches.push((attempt, at)),
                 Input::AttemptEnded(attempt, outcome) => sorted.facts.ends.push((attempt, outcome)),
                 Input::Used(attempt, usage) => sorted.facts.used.push((attempt, usage)),
+                Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
                 Input::Slept => sorted.away = true,
@@ -231,12 +234,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, overdue, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
         // After a failed commit no action followed what was due.
         if inputs.away || self.has_stalled(now) || self.has_late_launch(&launches) {
-            self.apply_absence(now, Absence { ended: ends, used, ..Absence::default() }, &launches)?;
+            self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;
         } else {
             self.record_usage(&used);
+            self.record_epilogs(epilogs);
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
             let mut ends: Vec<_> = ends.into_iter().map(|(attempt, end)| (at(&end), attempt, end)).collect();
             ends.sort_by_key(|(at, attempt, _)| (*at, *attempt));

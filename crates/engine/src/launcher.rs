@@ -100,6 +100,8 @@ pub struct Launch {
     pub planned_window: Option<PlannedWindow>,
     /// The grace period before the end.
     pub grace: Span,
+    /// The time after the window until its resources are free.
+    pub cleanup_time: Span,
     /// How long it stays stopped when no daemon runs.
     pub orphan_resume_delay: Span,
     /// The running time of a time-sliced job. Such a job begins stopped, and `end` has no meaning.
@@ -133,6 +135,8 @@ pub struct Absence {
     pub ended: Vec<(Attempt, AttemptOutcome)>,
     /// The resources that they used, as far as they are known.
     pub used: Vec<(Attempt, Usage)>,
+    /// Those of them whose epilogs failed, and why.
+    pub epilogs: Vec<(Attempt, String)>,
     /// The windows that attempts are in, as their shims report them.
     pub begun: Vec<BegunWindow>,
 }

@@ -87,6 +87,9 @@ pub struct Record {
     /// How the job lost processors in its window, or the sole use of them; the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_lost: Option<String>,
+    /// Why the epilog of an attempt failed; the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilog_failed: Option<String>,
     /// The resources that its ended attempts used; empty in the state of earlier versions.
     #[serde(default, skip_serializing_if = "UsageLog::is_empty")]
     pub usage: UsageLog,
@@ -330,6 +333,7 @@ impl Record {
             started: None,
             suspended_time: None,
             capacity_lost: None,
+            epilog_failed: None,
             usage: UsageLog::default(),
             modified: false,
             promise: PromiseLog::default(),

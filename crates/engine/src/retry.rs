@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) ends: Vec<(Attempt, AttemptOutcome)>,
     /// The resources that they used, as far as they are known.
     pub(crate) used: Vec<(Attempt, Usage)>,
+    /// The attempts whose epilogs failed, and why.
+    pub(crate) epilogs: Vec<(Attempt, String)>,
     /// The attempts that do not end although they shall.
     pub(crate) overdue: Vec<(Attempt, OverdueCause)>,
     /// The attempts that lost processors or the sole use of them, and how.

@@ -131,6 +131,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = now.ticks.max(self.values.last_instant + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.record_usage(&absence.used);
+        self.record_epilogs(absence.epilogs);
         self.move_late_windows(now, launches, &absence.ended, &mut round);
         for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);

@@ -105,6 +105,7 @@ impl Snapshot {
             overdue: None,
             paused: false,
             capacity_lost: None,
+            epilog_failed: None,
             attempts: 0,
             usage: None,
             retried: vec![],

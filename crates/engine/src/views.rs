@@ -54,6 +54,7 @@ impl Snapshot {
             overdue: in_ledger.and_then(|entry| overdue(now, record, entry)),
             paused: record.run.as_ref().is_some_and(|run| run.paused),
             capacity_lost: record.capacity_lost.clone(),
+            epilog_failed: record.epilog_failed.clone(),
             attempts: record.attempts,
             retried: record.retried.clone(),
             usage: record.usage.view(),

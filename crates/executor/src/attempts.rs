@@ -48,7 +48,7 @@ pub struct Attempts {
     pub socket: PathBuf,
     /// The control groups of jobs.
     pub groups: JobGroups,
-    /// The rules for jobs of other users.
+    /// The rules for jobs.
     pub rules: Rules,
 }
 
@@ -67,8 +67,10 @@ impl Attempts {
             pam: self.rules.pam.clone(),
             ..user
         });
+        let programs = self.rules.programs.get(&request.queue);
         let spec = AttemptSpec {
             private_folders: self.private_folders(request).filter(|_| user.is_some()),
+            queue_programs: programs.and_then(|programs| programs.programs(request, user.as_ref())),
             user,
             ..request.spec(&self.socket, &self.groups)
         };

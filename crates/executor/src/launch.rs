@@ -46,6 +46,8 @@ pub struct LaunchRequest {
     pub mode: RunMode,
     /// The grace period before the end.
     pub grace: Duration,
+    /// The time after the window until other jobs may have the resources. It limits the epilog.
+    pub cleanup: Duration,
     /// How long it stays stopped when no daemon runs.
     pub orphan_resume_delay: Duration,
     /// The running time of a time-sliced job.
@@ -79,7 +81,8 @@ impl LaunchRequest {
         if self.mode.window().is_some_and(|window| window.start > window.end) {
             return invalid("the window ends before its start".to_owned());
         }
-        let durations = [Some(self.grace), Some(self.orphan_resume_delay), self.run_limit];
+        let durations =
+            [Some(self.grace), Some(self.cleanup), Some(self.orphan_resume_delay), self.run_limit];
         match durations.into_iter().flatten().find(|duration| *duration > LONGEST) {
             Some(duration) => invalid(format!("{duration:?} is too long")),
             None => Ok(()),
@@ -116,6 +119,7 @@ impl LaunchRequest {
             cgroup: groups.spec(self.memory, submission.cpus, self.strict),
             user: None,
             private_folders: None,
+            queue_programs: None,
         }
     }
 
@@ -142,9 +146,8 @@ impl LaunchRequest {
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         set(&["SLURM_SUBMIT_DIR"], self.submission.directory.to_string_lossy().into_owned());
         if let Some(gpus) = &self.gpus {
-            // Without an index a program finds no GPU.
-            let indexes = gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-            set(&["MISERLY_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"], indexes);
+            let (names, indexes) = gpu_variables(gpus);
+            set(&names, indexes);
             set(&["SLURM_GPUS_ON_NODE"], gpus.len().to_string());
         }
         if let Some((first, index)) = self.array {
@@ -166,6 +169,12 @@ impl LaunchRequest {
         // Of two variables of the same name the later one counts.
         raw.chain(environment.into_iter().map(|(name, value)| (name.into(), value.into()))).collect()
     }
+}
+
+/// Returns the variables with the indexes of GPUs, and their value. Without an index a program finds no GPU.
+pub(crate) fn gpu_variables(gpus: &[u32]) -> ([&'static str; 4], String) {
+    let names = ["MISERLY_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
+    (names, gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
 }
 
 fn interaction(of_submission: model::Interaction) -> Interaction {
@@ -212,6 +221,7 @@ pub(crate) mod tests {
             files: None,
             mode: RunMode::Reserved { cpus: usable_cpus().unwrap(), end: BootTime::MAX },
             grace: Duration::ZERO,
+            cleanup: Duration::ZERO,
             orphan_resume_delay: Duration::ZERO,
             run_limit: None,
         }

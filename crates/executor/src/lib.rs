@@ -24,6 +24,8 @@ mod attempts;
 
 mod launch;
 
+mod queue_programs;
+
 mod groups;
 
 mod program;
@@ -54,6 +56,7 @@ pub use groups::{GroupFacts, GroupPlace, GroupSettings, JobGroups};
 pub use launch::LaunchRequest;
 pub use message::{Rules, Settings};
 pub use program::{NoProgram, Program};
+pub use queue_programs::QueueRules;
 pub use seal::{Credential, Key, SealProblem};
 pub use server::{identity, main};
 pub use service::{Handover, Service, hand_over};

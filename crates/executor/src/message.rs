@@ -1,6 +1,6 @@
 //! The messages between a daemon and its executor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use miserly_api::model::Submission;
 use miserly_launch::{AttemptEnd, KillResult, LostAttempt, ShimParts};
 use serde::{Deserialize, Serialize};
 
-use crate::{AttemptId, FindFailure, GroupFacts, GroupSettings, LaunchFailure, LaunchRequest};
+use crate::{AttemptId, FindFailure, GroupFacts, GroupSettings, LaunchFailure, LaunchRequest, QueueRules};
 
 /// The settings of an executor. They come before the daemon gives up its rights, so they are to be believed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Settings {
     pub groups: Option<GroupSettings>,
 }
 
-/// The rules for jobs of other users.
+/// The rules for jobs: those for jobs of other users, and the programs of queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// Whether programs with the set-user-ID bit give jobs no rights.
@@ -40,6 +40,8 @@ pub struct Rules {
     pub private_folders: bool,
     /// The service of PAM whose modules check the account and set up the session; `None` for no PAM.
     pub pam: Option<String>,
+    /// The programs around attempts, by the name of the queue.
+    pub programs: BTreeMap<String, QueueRules>,
 }
 
 impl Rules {

@@ -35,9 +35,10 @@ const LONGEST: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The sources of the parts that a daemon and its executor have in common.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("message.rs"),
     include_str!("launch.rs"),
+    include_str!("queue_programs.rs"),
     include_str!("failure.rs"),
     include_str!("channel.rs"),
     include_str!("server.rs"),

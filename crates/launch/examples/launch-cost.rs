@@ -129,6 +129,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         cgroup: group.filter(|_| kind.in_group).cloned(),
         user: kind.of_user.then_some(user),
         private_folders: kind.in_folders.then_some(PrivateFolders { size: Some(MEMORY) }),
+        queue_programs: None,
     }
 }
 

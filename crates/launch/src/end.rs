@@ -7,9 +7,10 @@ use miserly_cgroup::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::lossless;
+use crate::queue_program::{ProgramFailure, ProgramReport};
 use crate::time::BootTime;
 
-/// The end of an attempt. It is written when no process of the job is left.
+/// The end of an attempt. It is written when no process of the job or of its epilog is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptEnd {
     /// Exit of the main process.
@@ -18,9 +19,9 @@ pub struct AttemptEnd {
     ///
     /// The remaining processes of the job were then terminated.
     pub cause: Option<EndCause>,
-    /// Instant at which no process was left.
+    /// Instant at which no process was left, also of the epilog.
     pub at: BootTime,
-    /// Time from the kill instant until the last process had gone, if the job was killed.
+    /// Time from the kill instant until the last process of the job had gone, if the job was killed.
     pub late: Option<Duration>,
     /// What all processes used, if the attempt had a control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +32,12 @@ pub struct AttemptEnd {
     /// How often the job was stopped.
     #[serde(default)]
     pub stops: u32,
+    /// The prolog, if it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prolog: Option<Box<ProgramReport>>,
+    /// The epilog, if it was begun. It changes neither exit nor cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilog: Option<Box<ProgramReport>>,
 }
 
 /// What processes used, as the kernel reports it to their parent (`wait4`).
@@ -134,6 +141,9 @@ pub enum StartFailure {
         /// Error of the kernel.
         error: String,
     },
+    /// The prolog of the queue failed.
+    #[error("prolog failed: {0}")]
+    Prolog(ProgramFailure),
     /// The job was terminated before its command was started.
     #[error("the job was terminated before its command was started")]
     Ended,

@@ -4,11 +4,11 @@
 //! |---|---|---|
 //! | `spec.json` | by the launcher, durable, before the shim exists | specification of the attempt |
 //! | `void` | the specification, renamed under the lock | never ran and never will |
-//! | `lock` | locked by the shim as long as it lives | the shim exists |
+//! | `lock` | locked by the shim, and by the runner of a prolog or epilog, as long as it lives | one of them exists |
 //! | `shim.json` | by the shim once it is reachable at `ctl` | identity of the shim |
 //! | `relay` | by the program that becomes the command | socket of the relay of an interactive job |
-//! | `started.json` | by the shim, durable, before the command may run | the command may have run |
-//! | `end.json` | by the shim, durable, when no process is left | how the attempt ended |
+//! | `started.json` | by the shim, durable, before the prolog and the command may run | one of them may have run |
+//! | `end.json` | by the shim, durable, when no process is left, also of the epilog | how the attempt ended |
 //!
 //! A folder belongs to its owner alone, unless the folder above it is open to a group (mode 2750): then that group can read
 //! the records and connect to the socket, and can change nothing. So a daemon without rights follows attempts of root.
@@ -24,6 +24,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
@@ -49,7 +50,7 @@ const RELAY: &str = "relay";
 /// Preallocated files into which the start and the end are written.
 const START_TEMPORARY: &str = "started.preallocated";
 const END_TEMPORARY: &str = "end.preallocated";
-const RECORD_BYTES: u64 = 4096;
+const RECORD_BYTES: u64 = 8192;
 
 /// The bits of a folder that is open to a group: new files have that group, and it may read and enter the folder.
 const GROUP_READS: u32 = 0o2050;
@@ -75,6 +76,9 @@ pub struct StartRecord {
     /// Folder of the attempt's control group, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,
+    /// Time limit of the epilog, if the queue has one. The attempt ends so much later than the last process of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilog: Option<Duration>,
 }
 
 /// An error in a file of the folder.
@@ -109,10 +113,17 @@ pub(crate) struct Folder {
     group_reads: bool,
 }
 
-/// The lock of an attempt. Dropping it, or the exit of the process, releases it.
+/// The lock of an attempt. Dropping it and all its descriptors, or the exit of their processes, releases it.
 #[derive(Debug)]
 pub(crate) struct AttemptLock {
-    _fd: OwnedFd,
+    fd: OwnedFd,
+}
+
+impl AttemptLock {
+    /// Returns a descriptor for a child, which holds the lock, too.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
 }
 
 impl Folder {
@@ -245,7 +256,7 @@ impl Folder {
         let path = self.file(LOCK);
         let file = private().create(true).open(&path).map_err(|error| io_error("open", &path, error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(AttemptLock { _fd: file.into() })),
+            Ok(()) => Ok(Some(AttemptLock { fd: file.into() })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(io_error("lock", &path, error.into())),
         }

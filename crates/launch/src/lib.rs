@@ -60,6 +60,8 @@ mod error;
 
 mod folder;
 
+mod queue_program;
+
 mod relay_socket;
 
 mod identity;
@@ -90,6 +92,9 @@ pub use launch::launch;
 pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+pub use queue_program::{
+    ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, check_program,
+};
 pub use relay_socket::RelaySocket;
 pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;

@@ -16,7 +16,7 @@ use crate::protocol::{ShimCommand, ShimRefusal, ShimReply};
 /// Version of the protocol that this program speaks.
 ///
 /// A new command or field raises it. The fields of earlier versions keep their names and meanings.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// The description of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use miserly_cgroup::Capability;
 use serde::{Deserialize, Serialize};
 
 use crate::lossless;
+use crate::queue_program::QueuePrograms;
 use crate::time::BootTime;
 
 /// The complete specification of one attempt. The shim needs no further input.
@@ -73,6 +74,9 @@ pub struct AttemptSpec {
     /// Folders that only the processes of the attempt have. The shim is root's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_folders: Option<PrivateFolders>,
+    /// Prolog and epilog of the job's queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_programs: Option<QueuePrograms>,
 }
 
 /// A signal before the end of the window.

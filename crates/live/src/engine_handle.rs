@@ -127,7 +127,8 @@ impl Service for EngineHandle {
             // The snapshot first: no event of it is later than now.
             let snapshot = handle.snapshots.latest();
             let state = snapshot.metrics(handle.clock.read());
-            handle.metrics.text(&state, handle.forecasts.record(), connections)
+            let programs = handle.notes.program_failures();
+            handle.metrics.text(&state, handle.forecasts.record(), programs, connections)
         };
         tokio::task::spawn_blocking(text).await.unwrap_or_else(|error| {
             Err(Problem::new(ProblemCode::Internal, format!("the metrics could not be made: {error}")))

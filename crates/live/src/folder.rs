@@ -70,6 +70,8 @@ pub(crate) enum Use {
     },
     /// The socket. It is created with this mode.
     Socket(u32),
+    /// A program of the operator. It is not created, and may be reached through links.
+    Program,
 }
 
 /// Opens a folder that only this user and root can change, and creates it if it is missing.
@@ -92,9 +94,26 @@ pub(crate) fn open(path: &Path, used: Use) -> Result<OwnedFd, FolderError> {
             check_owner(&path, &found, false)?;
         }
         Use::State | Use::SharedState { .. } => check(&path, &found, false)?,
-        Use::Socket(_) => {}
+        Use::Socket(_) | Use::Program => {}
     }
     Ok(folder)
+}
+
+/// Checks that only this user and root can replace a program, on the way to it through links.
+///
+/// # Errors
+/// The first folder on the way that other users could change.
+pub(crate) fn check_program(path: &Path) -> Result<(), FolderError> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Some(parent) = path.parent() else { break };
+        open(parent, Use::Program)?;
+        match std::fs::read_link(&path) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return Ok(()),
+        }
+    }
+    Err(FolderError::Link { path })
 }
 
 /// Checks that no file in a folder is a link, or can be changed by another user. A missing folder has no files.
@@ -159,6 +178,7 @@ impl Walk {
         let mode = match used {
             Use::State | Use::SharedState { .. } => 0o700,
             Use::Socket(mode) => mode,
+            Use::Program => return Err(failed(Errno::NOENT)),
         };
         match mkdirat(&self.folder, name, Mode::RWXU) {
             // Another process was faster.
@@ -183,7 +203,7 @@ impl Walk {
             return Err(io_error(&path, Errno::NOTDIR));
         }
         self.links += 1;
-        if (!matches!(used, Use::Socket(_)) && self.left.is_empty()) || self.links > LINKS {
+        if (!matches!(used, Use::Socket(_) | Use::Program) && self.left.is_empty()) || self.links > LINKS {
             return Err(FolderError::Link { path });
         }
         check_owner(&path, &found, true)?;

@@ -1,6 +1,6 @@
 //! What the launcher of a daemon consists of, with and without an executor.
 
-use miserly_executor::{self as executor, Attempts, Client, Program, Rules};
+use miserly_executor::{self as executor, Attempts, Client, Program};
 use miserly_launch::shim;
 
 use crate::config::Configuration;
@@ -43,7 +43,8 @@ impl LauncherParts {
             });
         let groups = job_groups(&options.configuration);
         let facts = groups.facts().cloned();
-        let attempts = Attempts { folder, shim, socket: socket.clone(), groups, rules: Rules::default() };
+        let rules = options.configuration.rules.clone();
+        let attempts = Attempts { folder, shim, socket: socket.clone(), groups, rules };
         attempts.sweep_groups().map_err(system("cannot list the control groups"))?;
         let groups = JobGroups::new(&options.configuration, facts);
         Ok(LauncherParts { executor: Executor::Own(attempts), groups, notes })

@@ -60,7 +60,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         match (self.reread)() {
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
             Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
-                "the configuration stays as it was: with another state, socket, access, cgroup or user, other rules for jobs of users, or the first strict queue, the daemon has to be started again"
+                "the configuration stays as it was: with another state, socket, access, cgroup or user, other rules for jobs of users, another prolog or epilog, or the first strict queue, the daemon has to be started again"
             ),
             Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
                 Ok(()) => {

@@ -103,6 +103,14 @@ pub struct QueueFile {
     pub pause: Option<Spanned<Value>>,
     /// For the daemon: whether programs with the set-user-ID bit give its jobs no rights.
     pub no_new_privileges: Option<Spanned<Value>>,
+    /// For the daemon: a program that runs before each job, and its arguments.
+    pub prolog: Option<Spanned<Value>>,
+    /// For the daemon: the time after which it is killed.
+    pub prolog_time: Option<Spanned<Value>>,
+    /// For the daemon: a program that runs after each job, and its arguments.
+    pub epilog: Option<Spanned<Value>>,
+    /// For the daemon: the time after which it is killed.
+    pub epilog_time: Option<Spanned<Value>>,
 }
 
 impl QueueFile {
@@ -125,6 +133,10 @@ impl QueueFile {
             strict: None,
             pause: None,
             no_new_privileges: None,
+            prolog: None,
+            prolog_time: None,
+            epilog: None,
+            epilog_time: None,
         }
     }
 
@@ -139,6 +151,10 @@ impl QueueFile {
             ("strict", &self.strict),
             ("pause", &self.pause),
             ("no-new-privileges", &self.no_new_privileges),
+            ("prolog", &self.prolog),
+            ("prolog-time", &self.prolog_time),
+            ("epilog", &self.epilog),
+            ("epilog-time", &self.epilog_time),
         ];
         fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))
     }

@@ -73,6 +73,9 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(how) = &job.capacity_lost {
         line("capacity lost", how);
     }
+    if let Some(why) = &job.epilog_failed {
+        line("epilog", &format!("failed: {}", plain(why)));
+    }
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }
@@ -333,6 +336,7 @@ const fn failure(why: Failure) -> &'static str {
         Failure::Input => "its input file cannot be opened",
         Failure::Output => "its output cannot be opened",
         Failure::Program => "the program does not exist or is not executable",
+        Failure::Prolog => "prolog failed",
         Failure::Refused => "the policy of its queue rejects it",
         Failure::Dependency => "a job that it waits for did not end as required",
         Failure::System => "the system rejected the call",

@@ -113,6 +113,9 @@ pub struct JobView {
     /// How it lost processors in its window, or the sole use of them; the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_lost: Option<String>,
+    /// Why the epilog of an attempt failed; the last time. The outcome of the job is that of its command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilog_failed: Option<String>,
     /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
     /// The exit codes of the attempts that failed and after which it ran again, in order.
@@ -366,6 +369,8 @@ pub enum Failure {
     Output,
     /// The program does not exist or cannot be executed.
     Program,
+    /// The prolog of the queue failed.
+    Prolog,
     /// The queue's policy will never start it.
     Refused,
     /// A job that it waits for has not ended as required.

@@ -12,6 +12,7 @@ use crate::cpus;
 use crate::identity::raw;
 use crate::message::{CommandMessage, Hello, ReplyMessage, parse_command};
 use crate::protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+use crate::queue_program::ProgramKind;
 use crate::spec::{ReservedWindow, RunMode};
 use crate::sys;
 use crate::time::BootTime;
@@ -70,6 +71,7 @@ impl Supervisor {
         let now = BootTime::now();
         self.greets |= hello.is_some();
         let is_terminating = self.pending_end.is_some()
+            || self.programs.has_begun(ProgramKind::Epilog)
             || (self.timeline.ending().is_some() && !matches!(command, ShimCommand::Kill { .. }));
         let result = match command {
             ShimCommand::Status => Ok(()),
@@ -258,6 +260,7 @@ impl Supervisor {
         match (&self.pending_end, self.timeline.ending()) {
             (Some(pending_end), _) => AttemptPhase::Ended(Box::new(pending_end.end.clone())),
             (None, Some(ending)) => AttemptPhase::Ending(ending.cause),
+            _ if self.programs.has_begun(ProgramKind::Epilog) => AttemptPhase::Ending(None),
             _ if self.timeline.is_stopped() => match self.processes.running() {
                 Ok(running) if running.is_empty() => AttemptPhase::Stopped,
                 _ => AttemptPhase::Stopping,

@@ -255,7 +255,7 @@ fn truncate(file: &File, output: &OutputFile) -> Result<(), StartFailure> {
 /// out-of-memory killer, and its limit of core dumps, which the job may raise.
 ///
 /// Without the right to do so, the value of the daemon stays.
-fn reset_inherited() {
+pub(super) fn reset_inherited() {
     let _ = setpriority_process(None, 0);
     let _ = std::fs::write("/proc/self/oom_score_adj", "0");
     let maximum = getrlimit(Resource::Core).maximum;

@@ -26,6 +26,8 @@ pub(super) struct JobProcesses {
     main: u32,
     shim: u32,
     cgroup: Option<JobCgroup>,
+    /// The process that runs the prolog or the epilog, as long as it runs.
+    program: Option<u32>,
 }
 
 /// The result of a scan of processes that must stop.
@@ -39,7 +41,7 @@ pub(super) struct StopScan {
 
 impl JobProcesses {
     pub(super) fn new(main: u32, cgroup: Option<JobCgroup>) -> JobProcesses {
-        JobProcesses { main, shim: std::process::id(), cgroup }
+        JobProcesses { main, shim: std::process::id(), cgroup, program: None }
     }
 
     /// Returns the control group, if it can do something.
@@ -57,7 +59,33 @@ impl JobProcesses {
         self.cgroup.as_ref()
     }
 
-    /// Returns the processes that are not dead.
+    /// Sets the process that runs the prolog or the epilog.
+    pub(super) fn set_program(&mut self, runner: Option<u32>) {
+        self.program = runner;
+    }
+
+    /// Kills the processes of the prolog or the epilog.
+    pub(super) fn kill_program(&self) -> io::Result<()> {
+        let Some(runner) = self.program else { return Ok(()) };
+        let all = procfs::processes()?;
+        let members = procfs::descendants(&all, BTreeSet::from([runner]));
+        for stat in all.iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()) {
+            send(stat, Signal::KILL)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the processes that are not dead, without those of the prolog. Only these are stopped.
+    fn stoppable(&self) -> io::Result<Vec<Stat>> {
+        let mut living = self.living()?;
+        if let Some(runner) = self.program {
+            let members = procfs::descendants(&living, BTreeSet::from([runner]));
+            living.retain(|stat| !members.contains(&stat.pid));
+        }
+        Ok(living)
+    }
+
+    /// Returns the processes that are not dead, with those of the prolog or the epilog.
     pub(super) fn living(&self) -> io::Result<Vec<Stat>> {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);
@@ -114,7 +142,7 @@ impl JobProcesses {
             return Ok(StopScan { stopped: cgroup.is_frozen(), in_one_group: false });
         }
         let mut scan = StopScan { stopped: true, in_one_group: true };
-        for stat in &self.living()? {
+        for stat in &self.stoppable()? {
             scan.in_one_group &= stat.group == self.main;
             if !stat.is_halted() {
                 scan.stopped &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
@@ -129,7 +157,7 @@ impl JobProcesses {
         if self.cgroup(Capability::Freeze).is_some_and(JobCgroup::is_frozen) {
             return Ok(vec![]);
         }
-        Ok(self.living()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
+        Ok(self.stoppable()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
     }
 
     /// Moves every thread to these processors and, where permitted, out of the idle class.

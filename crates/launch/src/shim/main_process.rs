@@ -9,10 +9,11 @@ use std::process::Stdio;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::queue_programs::QueueProgramRuns;
 use super::{COMMAND, call};
 use crate::connection::Connection;
 use crate::end::{Exit, ProcessUsage, StartFailure};
-use crate::shortage::LaunchStep;
+use crate::shortage::{LaunchStep, is_shortage};
 use crate::sys;
 
 /// A message of the preparing program. A closed connection means that it became the command.
@@ -36,6 +37,11 @@ pub(super) enum SetupFailure {
 impl SetupFailure {
     pub(super) fn new(failure: StartFailure, is_shortage: bool) -> SetupFailure {
         if is_shortage { SetupFailure::Shortage(failure.to_string()) } else { SetupFailure::Final(failure) }
+    }
+
+    /// Returns the failure that an error of the system is.
+    pub(super) fn of(failure: StartFailure, error: &io::Error) -> SetupFailure {
+        SetupFailure::new(failure, is_shortage(error))
     }
 }
 
@@ -92,13 +98,14 @@ impl MainProcess {
         received.ok().flatten()
     }
 
-    /// Reaps all exited children; `true` if children are left.
+    /// Reaps all exited children, also those that run `programs`; `true` if children are left.
     ///
     /// # Errors
     /// None that the kernel is documented to return.
-    pub(super) fn reap(&mut self) -> io::Result<bool> {
+    pub(super) fn reap(&mut self, programs: &mut QueueProgramRuns) -> io::Result<bool> {
         loop {
             match sys::reap() {
+                Ok(Some(reaped)) if programs.take_exit(reaped.pid) => {}
                 Ok(Some(reaped)) => {
                     self.usage.add(reaped.usage);
                     if reaped.pid == self.pid {

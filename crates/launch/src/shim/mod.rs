@@ -2,7 +2,8 @@
 //!
 //! Several programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
 //! has no parent that must reap it. The second is the shim. The third prepares itself and becomes
-//! the command. The relay of an interactive job and its parent are called, too. The last one closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
+//! the command. The relay of an interactive job and its parent are called, too. Two programs run the prolog or epilog of the
+//! queue. The last one closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
 //!
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.
@@ -39,6 +40,10 @@ mod private_folders;
 
 mod pam_session;
 
+mod queue_programs;
+
+mod program_runner;
+
 mod program;
 
 mod relay;
@@ -64,6 +69,8 @@ const COMMAND: &str = "command";
 const SESSION: &str = "session";
 const RELAY_PARENT: &str = "relay-parent";
 const RELAY: &str = "relay";
+const RUNNER: &str = "program-runner";
+const PROGRAM: &str = "program";
 
 /// Implements `shim DIR`, where `DIR` is the folder of an attempt.
 ///
@@ -77,6 +84,8 @@ pub fn run(dir: &Path) -> ExitCode {
         Some(COMMAND) => exec::become_command(dir),
         Some(RELAY_PARENT) => relay::detach(dir).map_err(|error| error.to_string()),
         Some(RELAY) => relay::run(),
+        Some(RUNNER) => program_runner::run(dir).map_err(|error| error.to_string()),
+        Some(PROGRAM) => program_runner::become_program(dir).map_err(|error| error.to_string()),
         Some(SESSION) => pam_session::close().map_err(|error| error.to_string()),
         Some(_) => supervisor::supervise(dir),
     };

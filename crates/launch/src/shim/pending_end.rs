@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::job_cgroup::JobCgroup;
 use super::supervisor::Supervisor;
 use crate::end::{AttemptEnd, EndCause, Exit, StartFailure};
+use crate::queue_program::ProgramKind;
 use crate::time::BootTime;
 
 /// Pause after the first failed write. It doubles with each retry.
@@ -36,10 +37,16 @@ impl PendingEnd {
 }
 
 impl AttemptEnd {
-    /// Returns whether `SIGTERM` of an unknown sender ended the job.
+    /// Returns whether `SIGTERM` of an unknown sender ended the job, or its prolog.
     fn may_be_shutdown(&self) -> bool {
-        self.cause.is_none() && self.exit.is_termination()
+        self.cause.is_none() && may_be_shutdown(&self.exit)
     }
+}
+
+/// Returns whether an exit may be the effect of a `SIGTERM` that the shim gets, too: to the command, to its prolog, or to the
+/// program that waits for the prolog.
+fn may_be_shutdown(exit: &Exit) -> bool {
+    exit.is_termination() || matches!(exit, Exit::Failed(StartFailure::Prolog(_) | StartFailure::Ended))
 }
 
 impl Supervisor {
@@ -47,7 +54,7 @@ impl Supervisor {
     ///
     /// A job that has just died of the same shutdown gets the same cause.
     pub(super) fn shut_down(&mut self, now: BootTime) {
-        if self.main.exit.as_ref().is_none_or(Exit::is_termination) {
+        if self.main.exit.as_ref().is_none_or(may_be_shutdown) {
             self.timeline.shut_down(now);
         }
         if let Some(pending) = self.pending_end.as_mut().filter(|pending| pending.end.may_be_shutdown()) {
@@ -59,15 +66,20 @@ impl Supervisor {
     pub(super) fn end(&self, now: BootTime) -> AttemptEnd {
         let ending = self.timeline.ending();
         let usage = self.processes.any_cgroup().and_then(JobCgroup::usage);
-        let out_of_memory = usage.is_some_and(|usage| usage.memory_kills > 0).then_some(EndCause::Memory);
+        let out_of_memory = || usage.is_some_and(|usage| usage.memory_kills > 0).then_some(EndCause::Memory);
+        let cause = ending.and_then(|ending| ending.cause).or_else(out_of_memory);
+        let gone_at = self.programs.gone_at.unwrap_or(now);
+        let report = |kind| self.programs.report(kind).cloned().map(Box::new);
         AttemptEnd {
-            exit: self.main.exit.clone().unwrap_or(Exit::Failed(StartFailure::Ended)),
-            cause: ending.and_then(|ending| ending.cause).or(out_of_memory),
+            exit: self.exit(cause),
+            cause,
             usage,
             processes: usage.is_none().then_some(self.main.usage),
             stops: self.timeline.stops(),
             at: now,
-            late: ending.filter(|ending| ending.killed).map(|ending| now.since(ending.kill_at)),
+            late: ending.filter(|ending| ending.killed).map(|ending| gone_at.since(ending.kill_at)),
+            prolog: report(ProgramKind::Prolog),
+            epilog: report(ProgramKind::Epilog),
         }
     }
 

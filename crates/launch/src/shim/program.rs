@@ -8,14 +8,16 @@ use super::run;
 use crate::message::PROTOCOL_VERSION;
 
 /// The sources that define what a daemon and its shim have in common.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 10] = [
     include_str!("../spec.rs"),
     include_str!("../protocol.rs"),
     include_str!("../message.rs"),
     include_str!("../folder.rs"),
     include_str!("../end.rs"),
     include_str!("../launch.rs"),
+    include_str!("../queue_program.rs"),
     include_str!("supervisor.rs"),
+    include_str!("queue_programs.rs"),
     include_str!("job_cgroup.rs"),
 ];
 

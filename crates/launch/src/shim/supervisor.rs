@@ -14,9 +14,10 @@ use super::alarm::Alarm;
 use super::claim::{self, ClaimedAttempt};
 use super::job_cgroup::JobCgroup;
 use super::job_processes::{JobProcesses, set_session_nice};
-use super::main_process::{MainProcess, Permission, SetupFailure, SetupMessage};
+use super::main_process::{MainProcess, SetupFailure, SetupMessage};
 use super::pam_session;
 use super::pending_end::PendingEnd;
+use super::queue_programs::QueueProgramRuns;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
 use super::user_signals::UserSignals;
@@ -28,6 +29,7 @@ use crate::identity::{Identity, raw};
 use crate::message::Handshake;
 use crate::procfs;
 use crate::protocol::ShimRefusal;
+use crate::queue_program::ProgramKind;
 use crate::shortage::{is_shortage, is_shortage_of_record};
 use crate::spec::{EarlySignal, RunMode};
 use crate::sys;
@@ -68,6 +70,8 @@ pub(super) struct Supervisor {
     scan_at: Option<BootTime>,
     /// Signals of the user that are to be sent.
     pub(super) signals_to_send: UserSignals,
+    /// Prolog and epilog.
+    pub(super) programs: QueueProgramRuns,
     signals: OwnedFd,
     alarm: Alarm,
 }
@@ -135,6 +139,7 @@ impl Supervisor {
             main,
             timeline,
             signals_to_send: UserSignals::default(),
+            programs: QueueProgramRuns::default(),
             signals,
         })
     }
@@ -158,7 +163,7 @@ impl Supervisor {
             self.receive_commands();
             self.send_user_signals();
         }
-        if self.main.is_permitted
+        if (self.main.is_permitted || self.programs.has_begun(ProgramKind::Prolog))
             && let Err(error) =
                 pam_session::begin_close(self.attempt.folder.path(), self.attempt.spec.user.as_ref())
         {
@@ -173,7 +178,10 @@ impl Supervisor {
         let pending_end = self.pending_end.as_ref().map(|pending_end| pending_end.write_at);
         let pending_nice = self.pending_nice.map(|(_, at)| at);
         let unread = self.daemon.as_ref().is_some_and(Connection::has_line).then_some(BootTime(0));
-        [unread, self.timeline.next(), stop, pending_end, pending_nice, self.scan_at, self.resume_at]
+        let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
+        let due = self.timeline.next().filter(|_| !in_epilog);
+        let program = self.programs.next();
+        [unread, due, program, stop, pending_end, pending_nice, self.scan_at, self.resume_at]
             .into_iter()
             .flatten()
             .min()
@@ -221,9 +229,7 @@ impl Supervisor {
             if let SetupFailure::Shortage(what) = &failure {
                 super::log(&format_args!("the command was not started, for lack of a resource: {what}"));
             }
-            self.main.failure = Some(failure);
-            // Without permission the program exits.
-            self.main.connection = None;
+            self.main.refuse(failure);
         }
     }
 
@@ -242,8 +248,10 @@ impl Supervisor {
         let main = Identity::from_pid(pid)
             .map_err(|error| SetupFailure::new(setup("its identity", &error), is_shortage(&error)))?;
         let cgroup = self.processes.any_cgroup().map(|cgroup| cgroup.path().to_owned());
-        let started =
-            StartRecord { main, sid: pid, autogroup: procfs::autogroup(pid), at: BootTime::now(), cgroup };
+        let programs = self.attempt.spec.queue_programs.as_ref();
+        let epilog = programs.and_then(|programs| Some(programs.epilog.as_ref()?.limit));
+        let autogroup = procfs::autogroup(pid);
+        let started = StartRecord { main, sid: pid, autogroup, at: BootTime::now(), cgroup, epilog };
         self.attempt
             .folder
             .write_start(&started)
@@ -253,10 +261,7 @@ impl Supervisor {
             // The program becomes the command when it is resumed.
             self.stop_group();
         }
-        self.main.is_permitted = true;
-        if let Some(connection) = &mut self.main.connection {
-            connection.send(&Permission).map_err(|error| setup("the permission to run", &error))?;
-        }
+        self.begin_prolog()?;
         self.correct_start(started);
         Ok(())
     }
@@ -312,9 +317,15 @@ impl Supervisor {
         if !(signals.child || due) || self.pending_end.is_some() {
             return Ok(());
         }
-        let children = self.main.reap()?;
+        let children = self.main.reap(&mut self.programs)?;
         self.scan_at = None;
-        if self.timeline.ending().is_some_and(|ending| ending.killed) {
+        self.follow_up_program();
+        let (epilog_runs, has_epilog) =
+            (self.programs.runs(ProgramKind::Epilog), self.programs.has_begun(ProgramKind::Epilog));
+        if epilog_runs {
+            return Ok(());
+        }
+        if has_epilog || self.timeline.ending().is_some_and(|ending| ending.killed) {
             // Processes created since the last scan.
             self.processes.kill()?;
         }
@@ -322,7 +333,7 @@ impl Supervisor {
             return Ok(());
         }
         match (self.processes.living()?.is_empty(), children) {
-            (true, false) => self.pending_end = Some(PendingEnd::new(self.end(now), now)),
+            (true, false) => self.end_or_clean_up(now),
             (_, true) if had_main => {
                 let has_relay = self.attempt.spec.interaction.is_some();
                 self.timeline.terminate_leftovers(now, has_relay);
@@ -336,7 +347,10 @@ impl Supervisor {
 
     /// Carries out all due actions.
     fn run_due_actions(&mut self, now: BootTime) -> io::Result<()> {
-        while let Some(due) = self.timeline.due(now) {
+        self.kill_slow_program(now)?;
+        // No deadline of the job applies to its epilog.
+        let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
+        while let Some(due) = if in_epilog { None } else { self.timeline.due(now) } {
             self.override_stop(due);
             match due {
                 DueAction::Begin => self.begin_due_window(now),

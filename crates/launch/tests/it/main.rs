@@ -11,6 +11,7 @@ mod inherits;
 mod interactive;
 mod opportunistic;
 mod protocol;
+mod queue_programs;
 mod shutdown;
 mod stops;
 

@@ -100,6 +100,7 @@ impl Test {
             cgroup: group_of_a_test(),
             user: None,
             private_folders: None,
+            queue_programs: None,
         };
         Test { folder, spec }
     }

@@ -15,6 +15,7 @@ use toml::{Spanned, Value};
 use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
+use super::programs::ProgramLimits;
 use super::user_limits::user_limits;
 use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
 use crate::server::Access;
@@ -45,7 +46,12 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         place.fits(file, &pool, machine)?;
     }
     let memory_reserve = memory_reserve(file, &pool, machine)?;
-    let queues = queues(file, parts)?;
+    let time_or = |written: &Written<Value>, field: &str, instead: i64| {
+        let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
+        time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
+    };
+    let cleanup_time = time_or(&file.cleanup_time, "cleanup-time", 5)?;
+    let queues = queues(file, parts, ProgramLimits::new(cleanup_time, file.user.is_some()))?;
     let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
     let whole_cores = file.whole_cores.as_ref().is_some_and(|written| *written.get_ref());
     let cpus = if whole_cores {
@@ -56,10 +62,6 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     } else {
         // The last processors: other work on the machine starts with the first ones.
         machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec()
-    };
-    let time_or = |written: &Written<Value>, field: &str, instead: i64| {
-        let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
-        time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
     };
     let state = folder(file.state.as_ref(), "state")?;
     let user = file.user.as_ref().map(|user| user.get_ref().clone());
@@ -83,7 +85,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         topology: machine.topology.clone(),
         whole_cores,
         grace: time_or(&file.grace, "grace", 10)?,
-        cleanup_time: time_or(&file.cleanup_time, "cleanup-time", 5)?,
+        cleanup_time,
         orphan_resume_delay: time_or(&file.orphan_resume_delay, "orphan-resume-delay", 600)?,
         preempt_lead_time: time_or(&file.preempt_lead_time, "preempt-lead-time", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
@@ -98,7 +100,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     })
 }
 
-/// Returns the rules for jobs of other users.
+/// Returns the rules for jobs of other users, and the programs of queues.
 fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
     let of_queue = |queue: &Spanned<QueueFile>| queue.get_ref().no_new_privileges.as_ref().map(Spanned::span);
     let written = [
@@ -124,11 +126,13 @@ fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
     }
     let no_new_privileges = is_on(&file.no_new_privileges);
     let others = queues.iter().filter(|queue| queue.no_new_privileges == Some(!no_new_privileges));
+    let programs = queues.iter().filter(|queue| !queue.programs.is_empty());
     Ok(Rules {
         no_new_privileges,
         other_privileges: others.map(|queue| queue.name.clone()).collect(),
         private_folders: is_on(&file.private_folders),
         pam: file.pam.as_ref().map(|service| service.get_ref().clone()),
+        programs: programs.map(|queue| (queue.name.clone(), queue.programs.clone())).collect(),
     })
 }
 
@@ -201,7 +205,7 @@ pub(super) fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<O
 }
 
 /// Returns the queues over their parts of the pool. A file without queues gives one.
-fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
+fn queues(file: &File, parts: Vec<Part>, limits: ProgramLimits) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
-    parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()
+    parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written, limits)).collect()
 }

@@ -298,7 +298,7 @@ const POOL: [Field; 4] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 16] = [
+const QUEUE: [Field; 20] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -382,6 +382,31 @@ const QUEUE: [Field; 16] = [
         "true or false",
         "Whether programs with the set-user-ID bit, such as `sudo`, give its jobs no rights. Only with `user`.",
         Described("that of the whole file"),
+    ),
+    field(
+        "prolog",
+        "list of words",
+        "A program that runs before the command of each job, by its absolute path, and its arguments \
+         ([daemon.md](../daemon.md#prolog-and-epilog)). With `user` it runs as root.",
+        Described("none"),
+    ),
+    field(
+        "prolog-time",
+        "time, at most 10 min",
+        "The time after which the prolog is killed. The job then fails.",
+        Is("\"1min\""),
+    ),
+    field(
+        "epilog",
+        "list of words",
+        "A program that runs after the last process of each job, before its resources are free. It is as `prolog`.",
+        Described("none"),
+    ),
+    field(
+        "epilog-time",
+        "time, at most 10 min",
+        "The time after which the epilog is killed. It is at least a second less than `cleanup-time`.",
+        Described("one minute, but at most `cleanup-time` less a second"),
     ),
 ];
 

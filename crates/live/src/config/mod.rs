@@ -27,6 +27,8 @@ mod accounts;
 
 mod pools;
 
+mod programs;
+
 mod queue;
 
 mod summary;
@@ -66,7 +68,7 @@ pub struct Configuration {
     pub user: Option<String>,
     /// Whether root may submit jobs to a daemon that runs jobs as their users.
     pub allow_root: bool,
-    /// The rules for jobs of other users.
+    /// The rules for jobs of other users, and the programs of queues.
     pub rules: Rules,
     /// The place of the control groups of jobs; `None` for jobs without groups.
     pub cgroup: Option<GroupPlace>,

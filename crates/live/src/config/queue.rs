@@ -2,6 +2,7 @@
 
 use miserly_core::{Kind, Resources, Span, Time};
 use miserly_engine::QueueUsers;
+use miserly_executor::QueueRules;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::{Needs, PolicySpec};
@@ -11,6 +12,7 @@ use toml::{Spanned, Value};
 use super::accounts;
 use super::checked::time;
 use super::error::{Problem, of_field};
+use super::programs::{self, ProgramLimits};
 use crate::shadow::unfit;
 
 /// The policy of a queue without a written one.
@@ -59,12 +61,18 @@ pub struct Queue {
     pub pause: bool,
     /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
     pub no_new_privileges: Option<bool>,
+    /// The programs around attempts.
+    pub programs: QueueRules,
 }
 
 impl Queue {
     /// Returns a queue over its part of the pool. `written` is `None` for the default queue of a
     /// file without queues.
-    pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
+    pub(super) fn checked(
+        part: Part,
+        written: Option<&QueueFile>,
+        limits: ProgramLimits,
+    ) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
         let policy = policy(written, &part.week)?;
@@ -78,6 +86,7 @@ impl Queue {
             strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
             pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
             no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
+            programs: programs::programs(written, limits)?,
             name: part.name,
             pool: part.week,
         };
@@ -102,6 +111,13 @@ impl Queue {
                 "gpus: policy {name} takes running jobs off their processors, and GPUs cannot follow"
             );
             return Err(Problem::new(at, problem));
+        }
+        if let Some(epilog) = written.epilog.as_ref().filter(|_| needs.requeue) {
+            let name = self.policy.descriptor().name;
+            let problem = format!(
+                "policy {name} gives the processors of a job to another one at once, before an epilog could end"
+            );
+            return Err(of_field(epilog, "epilog", &problem));
         }
         let memory = self.pool.most().get(Kind::Memory);
         match &written.default_memory {

@@ -72,6 +72,7 @@ impl Metrics {
         &self,
         state: &StateMetrics,
         forecasts: Option<ForecastRecord>,
+        program_failures: [u64; 2],
         connections: ConnectionCounts,
     ) -> Result<String, Problem> {
         let mut sheet = Sheet::new();
@@ -79,6 +80,7 @@ impl Metrics {
         let kept = self.kept.fetch_max(state.status.kept, Ordering::Relaxed).max(state.status.kept);
         sheet.promises(&state.status, kept);
         sheet.forecasts(forecasts.unwrap_or_default());
+        sheet.queue_programs(program_failures);
         sheet.daemon(&state.status, connections);
         let mut registry = sheet.registry;
         self.histograms(&mut registry);

@@ -79,6 +79,16 @@ impl Sheet {
         self.registry.register("forecasts_kept", help, kept);
     }
 
+    /// Adds the numbers of prologs and of epilogs that failed.
+    pub(super) fn queue_programs(&mut self, failures: [u64; 2]) {
+        let failed: Family<Labels, Counter> = Family::default();
+        for (program, count) in ["prolog", "epilog"].into_iter().zip(failures) {
+            failed.get_or_create(&vec![("program", program.to_owned())]).inc_by(count);
+        }
+        let help = "Prologs and epilogs of queues that failed, since the daemon began";
+        self.registry.register("queue_program_failures", help, failed);
+    }
+
     /// Adds the age and the connections of the daemon.
     pub(super) fn daemon(&mut self, status: &Status, connections: ConnectionCounts) {
         let age = status.now.as_second().saturating_sub(status.since.as_second());

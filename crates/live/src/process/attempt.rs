@@ -16,7 +16,7 @@ use super::parking::Parking;
 use super::shim_loop::Context;
 use super::supervise::Supervision;
 use super::tasks::{FailedLaunch, PendingLaunch, Task, TaskResult};
-use super::{convert, outcome, used};
+use super::{convert, outcome, queue_programs, used};
 use crate::crash_point::CrashPoint;
 
 /// The limit of attempts. A launch is retried after the death of its shim only while the job has
@@ -227,6 +227,7 @@ impl Supervised {
                 let home = &context.home;
                 if let Ok(found) = &found {
                     self.report_usage(context, used(home, self.attempt, found));
+                    self.report_epilog(context, queue_programs::note_found(home, self.attempt, found));
                 }
                 let failed = |error: FindFailure| home.failed(error.to_string());
                 let outcome = found.map_or_else(failed, |found| outcome(home, self.attempt, found));
@@ -314,6 +315,7 @@ impl Supervised {
         let Supervision { shim, force, .. } = supervision;
         if let Ok(Some(end)) = shim.end() {
             self.report_usage(context, convert::usage(&end));
+            self.report_epilog(context, queue_programs::note(&context.home, self.attempt, &end));
             let outcome = convert::outcome(context.home.clock, self.attempt, &end);
             let outcome = force.map_or(outcome.clone(), |force| force.outcome(outcome));
             return self.report(context, outcome);
@@ -326,6 +328,13 @@ impl Supervised {
     fn report_usage(&self, context: &Context, usage: Option<Usage>) {
         if let Some(usage) = usage.filter(|_| self.is_known) {
             context.report(Input::Used(self.attempt, usage));
+        }
+    }
+
+    /// Reports that the epilog failed, before the end.
+    fn report_epilog(&self, context: &Context, failed: Option<String>) {
+        if let Some(why) = failed.filter(|_| self.is_known) {
+            context.report(Input::EpilogFailed(self.attempt, why));
         }
     }
 

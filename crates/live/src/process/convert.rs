@@ -37,6 +37,7 @@ pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> La
             },
         },
         grace: duration(launch.grace),
+        cleanup: duration(launch.cleanup_time),
         orphan_resume_delay: duration(launch.orphan_resume_delay),
         run_limit: launch.limit.map(duration),
         strict: launch.strict,
@@ -80,6 +81,13 @@ pub(super) fn outcome(clock: BootClock, attempt: Attempt, end: &AttemptEnd) -> A
         // The job can be launched again. Its window begins with it.
         Exit::Failed(StartFailure::Ended) if ended_before_it_began(attempt, end.cause) => {
             AttemptOutcome::NeverRan
+        }
+        // Another attempt has another prolog.
+        Exit::Failed(StartFailure::Prolog(_)) if end.cause == Some(EndCause::Shutdown) => {
+            AttemptOutcome::NeverRan
+        }
+        Exit::Failed(StartFailure::Prolog(failure)) => {
+            AttemptOutcome::Failed { at, why: model::Failure::Prolog, message: failure.to_string() }
         }
         Exit::Failed(failure) => {
             AttemptOutcome::Failed { at, why: self::failure(failure), message: failure.to_string() }
@@ -139,6 +147,7 @@ fn failure(failure: &StartFailure) -> model::Failure {
         StartFailure::InputFile { .. } => model::Failure::Input,
         StartFailure::OutputFile { .. } => model::Failure::Output,
         StartFailure::Program { .. } => model::Failure::Program,
+        StartFailure::Prolog(_) => model::Failure::Prolog,
         _ => model::Failure::System,
     }
 }
@@ -157,13 +166,41 @@ pub(super) fn duration(span: Span) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use miserly_launch::ProcessUsage;
+    use miserly_launch::{ProcessUsage, ProgramFailure};
 
     use super::*;
 
     fn ended(exit: Exit) -> AttemptEnd {
         let (usage, processes) = (None, None);
-        AttemptEnd { exit, cause: None, at: BootTime(0), late: None, usage, processes, stops: 2 }
+        let (prolog, epilog) = (None, None);
+        AttemptEnd {
+            exit,
+            cause: None,
+            at: BootTime(0),
+            late: None,
+            usage,
+            processes,
+            stops: 2,
+            prolog,
+            epilog,
+        }
+    }
+
+    #[test]
+    fn a_failed_prolog_ends_the_job_unless_the_machine_shuts_down() {
+        let clock = BootClock::start(jiff::Timestamp::now);
+        let outcome = |cause| {
+            let exit = Exit::Failed(StartFailure::Prolog(ProgramFailure::Signal(15)));
+            outcome(clock, Attempt { job: 1, nth: 1 }, &AttemptEnd { cause, ..ended(exit) })
+        };
+        let failed = |outcome: AttemptOutcome| match outcome {
+            AttemptOutcome::Failed { why, message, .. } => (why, message),
+            other => panic!("{other:?}"),
+        };
+        for cause in [None, Some(EndCause::Time)] {
+            assert_eq!(failed(outcome(cause)), (model::Failure::Prolog, "signal 15".to_owned()));
+        }
+        assert_eq!(outcome(Some(EndCause::Shutdown)), AttemptOutcome::NeverRan);
     }
 
     #[test]

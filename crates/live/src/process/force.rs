@@ -36,6 +36,8 @@ pub(super) struct ForcedEnd {
     /// How often the shim may be found stopped before the daemon does more than to continue it.
     /// `None` if the daemon does not wait for that.
     patience: Option<u32>,
+    /// Whether it leaves time for an epilog, once that is known.
+    waits_for_epilog: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +58,27 @@ impl ForcedEnd {
     /// If its running time counts, it is ended only if its shim is stopped time after time.
     pub(super) fn overdue(now: BootTime, by_running_time: bool) -> ForcedEnd {
         let patience = by_running_time.then_some(WAKES);
-        ForcedEnd { at: now, step: Step::Wake, by: KilledBy::Time, pause: PATIENCE, patience }
+        ForcedEnd {
+            at: now,
+            step: Step::Wake,
+            by: KilledBy::Time,
+            pause: PATIENCE,
+            patience,
+            waits_for_epilog: false,
+        }
     }
 
     /// Returns the end of an attempt that its shim shall kill at an instant.
     pub(super) fn requested(kill_at: BootTime) -> ForcedEnd {
-        ForcedEnd { by: KilledBy::User, ..ForcedEnd::overdue(kill_at.after(PATIENCE), false) }
+        let overdue = ForcedEnd::overdue(kill_at.after(PATIENCE), false);
+        ForcedEnd { by: KilledBy::User, waits_for_epilog: true, ..overdue }
+    }
+
+    /// Leaves time for the epilog of an attempt whose processes are killed before. Once only.
+    pub(super) fn wait_for_epilog(&mut self, epilog: Duration) {
+        if self.step == Step::Wake && !epilog.is_zero() && std::mem::take(&mut self.waits_for_epilog) {
+            self.at = self.at.after(epilog);
+        }
     }
 
     /// Returns the earlier of two ends, with the cause of the first one. One that waits for no shim
@@ -132,6 +149,7 @@ impl Supervision {
     /// Takes the next step of an end by force, if it is due.
     pub(super) fn force(&mut self, context: &Context, attempt: Attempt) {
         let Some(mut force) = self.force.take() else { return };
+        force.wait_for_epilog(self.epilog());
         if force.next_step().is_some_and(|at| at <= BootTime::now()) {
             match force.step {
                 Step::Wake => {
@@ -208,6 +226,14 @@ mod tests {
         let patient = ForcedEnd::overdue(NOW, true);
         assert_eq!(patient.or(request).at, request.at);
         assert_eq!(request.or(patient).at, request.at);
+        for (mut force, delay) in [(request, 5 * PATIENCE), (ForcedEnd::overdue(NOW, false), Duration::ZERO)]
+        {
+            let at = force.at;
+            force.wait_for_epilog(Duration::ZERO);
+            force.wait_for_epilog(5 * PATIENCE);
+            force.wait_for_epilog(5 * PATIENCE);
+            assert_eq!(force.at, at.after(delay));
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ mod pool;
 
 mod poller;
 
+mod queue_programs;
+
 mod take_up;
 
 mod message;
@@ -115,6 +117,7 @@ pub(super) struct Home {
     clock: BootClock,
     groups: JobGroups,
     guard: GuardWaker,
+    notes: LauncherNotes,
 }
 
 impl Home {
@@ -143,7 +146,7 @@ impl Processes {
             None
         };
         let (guard, messages) = memory_guard::channel();
-        let home = Home { executor, clock, groups, guard };
+        let home = Home { executor, clock, groups, guard, notes: notes.clone() };
         let shims = shim_loop::start(home.clone(), reports, notes.clone())?;
         memory_guard::start(home.groups.clone(), shims.clone(), notes, messages)?;
         Ok(Processes { home, shims, fresh: BTreeSet::new(), rotators: BTreeMap::new(), confiner })

@@ -1,12 +1,13 @@
 //! The restrictions of the launcher, for `status`.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use miserly_engine::Attempt;
 
 use miserly_executor::NoProgram;
+use miserly_launch::ProgramKind;
 use tokio::sync::watch;
 
 const UNCONFINED: &str = "other programs may run on the processors of jobs";
@@ -29,6 +30,8 @@ struct Notes {
     parked: Mutex<Arc<BTreeSet<i64>>>,
     /// Changes with the set of parked jobs.
     parking: watch::Sender<()>,
+    /// The prologs and the epilogs that failed.
+    program_failures: [AtomicU64; 2],
 }
 
 impl LauncherNotes {
@@ -88,6 +91,21 @@ impl LauncherNotes {
     /// Returns a receiver that changes after each change of the parked jobs.
     pub(crate) fn parking(&self) -> watch::Receiver<()> {
         self.0.parking.subscribe()
+    }
+
+    /// Counts a failed prolog or epilog.
+    pub(super) fn count_failure(&self, kind: ProgramKind) {
+        let [prologs, epilogs] = &self.0.program_failures;
+        let counter = match kind {
+            ProgramKind::Prolog => prologs,
+            ProgramKind::Epilog => epilogs,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the numbers of prologs and of epilogs that failed.
+    pub(crate) fn program_failures(&self) -> [u64; 2] {
+        self.0.program_failures.each_ref().map(|counter| counter.load(Ordering::Relaxed))
     }
 
     fn parked(&self) -> MutexGuard<'_, Arc<BTreeSet<i64>>> {

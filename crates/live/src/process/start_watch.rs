@@ -18,6 +18,8 @@ const SLOW: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct StartWatch {
     found: Option<BootTime>,
+    /// The time limit of the epilog.
+    epilog: Duration,
     look_at: BootTime,
     examine_at: BootTime,
     backoff: Backoff,
@@ -26,7 +28,13 @@ pub(super) struct StartWatch {
 impl StartWatch {
     pub(super) fn new() -> StartWatch {
         let now = BootTime::now();
-        StartWatch { found: None, look_at: now, examine_at: now.after(SLOW), backoff: Backoff::new(FIRST) }
+        StartWatch {
+            found: None,
+            epilog: Duration::ZERO,
+            look_at: now,
+            examine_at: now.after(SLOW),
+            backoff: Backoff::new(FIRST),
+        }
     }
 
     /// Returns the instant of the next look, if the record is not there yet.
@@ -41,10 +49,17 @@ impl StartWatch {
         }
         self.look_at = now.after(self.backoff.pause());
         // An unreadable record is reported with the end of the attempt.
-        let found = shim.start().ok().flatten().map(|started| started.at);
+        let record = shim.start().ok().flatten();
+        self.epilog = record.as_ref().and_then(|started| started.epilog).unwrap_or(self.epilog);
+        let found = record.map(|started| started.at);
         let is_news = found != self.found;
         self.found = found.or(self.found);
         found.filter(|_| is_news)
+    }
+
+    /// Returns the time limit of the epilog, as far as it is known.
+    pub(super) const fn epilog(&self) -> Duration {
+        self.epilog
     }
 
     /// Returns whether it is time to examine the shim, since there is no record.

@@ -211,6 +211,11 @@ impl Supervision {
         started
     }
 
+    /// Returns the time limit of the epilog, as far as it is known.
+    pub(super) const fn epilog(&self) -> Duration {
+        self.start.epilog()
+    }
+
     /// Continues a shim that does not answer because it is stopped.
     fn look_at_silence(&mut self, now: BootTime) {
         let Some(since) = self.desired.unanswered_since() else {

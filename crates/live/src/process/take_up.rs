@@ -8,7 +8,7 @@ use miserly_executor::FindFailure;
 use miserly_launch::{BootTime, FoundAttempt, Shim, ShimCommand, ShimReply};
 
 use super::attempt::Begin;
-use super::{Processes, outcome, used};
+use super::{Processes, outcome, queue_programs, used};
 use crate::clock::BootClock;
 
 /// The time for all attempts together. An attempt that needs longer is taken over later.
@@ -57,6 +57,8 @@ impl Processes {
             Ok(FoundAttempt::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
             Ok(found) => {
                 absence.used.extend(used(&self.home, attempt, &found).map(|used| (attempt, used)));
+                let failed = queue_programs::note_found(&self.home, attempt, &found);
+                absence.epilogs.extend(failed.map(|why| (attempt, why)));
                 absence.ended.push((attempt, outcome(&self.home, attempt, found)));
             }
             Err(error @ FindFailure::Final(_)) => {

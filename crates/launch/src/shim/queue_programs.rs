@@ -1,0 +1,197 @@
+//! The prolog and the epilog of an attempt, as its shim sees them.
+//!
+//! The prolog begins after the start record is durable, and the epilog before the end is recorded. So no other attempt runs
+//! either of them again, whichever process is killed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::main_process::{MainProcess, Permission, SetupFailure};
+use super::pending_end::PendingEnd;
+use super::program_runner;
+use super::supervisor::{RETRY_INTERVAL, Supervisor};
+use crate::connection::Connection;
+use crate::end::{EndCause, Exit, StartFailure};
+use crate::queue_program::{ProgramFailure, ProgramKind, ProgramReport};
+use crate::time::BootTime;
+
+/// The time after the limit of a program at which its runner is killed, because it was stopped or does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The programs of an attempt.
+#[derive(Debug, Default)]
+pub(super) struct QueueProgramRuns {
+    running: Option<Running>,
+    prolog: Option<ProgramReport>,
+    epilog: Option<ProgramReport>,
+    /// The instant at which no process of the job was left.
+    pub(super) gone_at: Option<BootTime>,
+    /// A program that has just ended.
+    ended: Option<ProgramKind>,
+}
+
+/// A program that runs.
+#[derive(Debug)]
+struct Running {
+    kind: ProgramKind,
+    /// The process that runs it.
+    runner: u32,
+    connection: Connection,
+    kill_at: BootTime,
+}
+
+impl QueueProgramRuns {
+    /// Returns the report of a program that has ended.
+    pub(super) fn report(&self, kind: ProgramKind) -> Option<&ProgramReport> {
+        match kind {
+            ProgramKind::Prolog => self.prolog.as_ref(),
+            ProgramKind::Epilog => self.epilog.as_ref(),
+        }
+    }
+
+    fn set_report(&mut self, kind: ProgramKind, report: ProgramReport) {
+        match kind {
+            ProgramKind::Prolog => self.prolog = Some(report),
+            ProgramKind::Epilog => self.epilog = Some(report),
+        }
+    }
+
+    pub(super) fn runs(&self, kind: ProgramKind) -> bool {
+        self.running.as_ref().is_some_and(|running| running.kind == kind)
+    }
+
+    pub(super) fn has_begun(&self, kind: ProgramKind) -> bool {
+        self.runs(kind) || self.report(kind).is_some()
+    }
+
+    /// Returns the instant at which a program is to be killed with its runner.
+    pub(super) fn next(&self) -> Option<BootTime> {
+        self.running.as_ref().map(|running| running.kill_at)
+    }
+
+    /// Takes the report of a runner that was reaped; `false` if the process is another one.
+    pub(super) fn take_exit(&mut self, pid: u32) -> bool {
+        let Some(mut running) = self.running.take_if(|running| running.runner == pid) else { return false };
+        let report = running.connection.receive().ok().flatten();
+        let report = report.unwrap_or_else(|| ProgramReport::failed(ProgramFailure::Killed));
+        self.set_report(running.kind, report);
+        self.ended = Some(running.kind);
+        true
+    }
+}
+
+impl Supervisor {
+    /// Starts a program, unless the queue has none. Returns whether it runs.
+    fn start_program(&mut self, kind: ProgramKind) -> io::Result<bool> {
+        let programs = self.attempt.spec.queue_programs.as_ref();
+        let Some(program) = programs.and_then(|programs| programs.get(kind)) else { return Ok(false) };
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = program_runner::runner(self.attempt.folder.path(), kind);
+        let connection = Connection::new(ours)?;
+        let runner =
+            command.stdin(OwnedFd::from(theirs)).stdout(self.attempt.lock.descriptor()?).spawn()?.id();
+        let kill_at = BootTime::now().after(program.limit.saturating_add(PATIENCE));
+        self.programs.running = Some(Running { kind, runner, connection, kill_at });
+        self.processes.set_program(Some(runner));
+        // Without a control group the program runs where the job does.
+        if let Err(error) = self.processes.place(self.mode.cpus(), false) {
+            super::log(&format_args!("the {} is not on the processors of the job: {error}", kind.name()));
+        }
+        if let Some(running) = &mut self.programs.running {
+            // A runner that is dead is reaped, and its program has failed.
+            let _ = running.connection.send(&());
+        }
+        Ok(true)
+    }
+
+    /// Starts the prolog, or permits the command to run if there is none. The start record is durable.
+    pub(super) fn begin_prolog(&mut self) -> Result<(), SetupFailure> {
+        let started = self
+            .start_program(ProgramKind::Prolog)
+            .map_err(|error| SetupFailure::of(StartFailure::setup("its prolog", &error), &error))?;
+        if started { Ok(()) } else { Ok(self.grant()?) }
+    }
+
+    /// Permits the command to run.
+    fn grant(&mut self) -> Result<(), StartFailure> {
+        let Some(connection) = &mut self.main.connection else { return Ok(()) };
+        self.main.is_permitted = true;
+        connection.send(&Permission).map_err(|error| StartFailure::setup("the permission to run", &error))
+    }
+
+    /// Continues after a program that has just ended.
+    pub(super) fn follow_up_program(&mut self) {
+        let Some(kind) = self.programs.ended.take() else { return };
+        self.processes.set_program(None);
+        if kind == ProgramKind::Epilog {
+            return;
+        }
+        let failure = self.programs.report(kind).and_then(|report| report.failure.clone());
+        let failure = match (self.timeline.ending(), failure) {
+            (Some(_), _) => Some(StartFailure::Ended),
+            (None, Some(failure)) => Some(StartFailure::Prolog(failure)),
+            (None, None) => self.grant().err(),
+        };
+        if let Some(failure) = failure {
+            self.main.refuse(failure.into());
+            // A stopped program does not see that.
+            if self.timeline.is_stopped()
+                && let Err(error) = self.processes.kill()
+            {
+                super::log(&error);
+            }
+        }
+    }
+
+    /// Starts the epilog when no process of the job is left. Without one, or after it, the attempt has ended.
+    pub(super) fn end_or_clean_up(&mut self, now: BootTime) {
+        self.programs.gone_at.get_or_insert(now);
+        let has_begun = self.main.is_permitted || self.programs.has_begun(ProgramKind::Prolog);
+        if has_begun && !self.programs.has_begun(ProgramKind::Epilog) {
+            match self.start_program(ProgramKind::Epilog) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    let failure = ProgramFailure::NotRun { error: error.to_string() };
+                    self.programs.set_report(ProgramKind::Epilog, ProgramReport::failed(failure));
+                }
+            }
+        }
+        self.pending_end = Some(PendingEnd::new(self.end(now), now));
+    }
+
+    /// Kills a program whose runner should have killed it.
+    pub(super) fn kill_slow_program(&mut self, now: BootTime) -> io::Result<()> {
+        match &mut self.programs.running {
+            Some(running) if running.kill_at <= now => {
+                running.kill_at = now.after(RETRY_INTERVAL);
+                self.processes.kill_program()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the exit of the main process. A window that ends in the prolog is a failure of the prolog.
+    pub(super) fn exit(&self, cause: Option<EndCause>) -> Exit {
+        let exit = self.main.exit.clone().unwrap_or(Exit::Failed(StartFailure::Ended));
+        let in_prolog = !self.main.is_permitted && self.programs.has_begun(ProgramKind::Prolog);
+        match (exit, cause) {
+            (Exit::Failed(StartFailure::Ended), Some(EndCause::Time)) if in_prolog => {
+                Exit::Failed(StartFailure::Prolog(ProgramFailure::Window))
+            }
+            (exit, _) => exit,
+        }
+    }
+}
+
+impl MainProcess {
+    /// Refuses the permission to run. The program then exits.
+    pub(super) fn refuse(&mut self, failure: SetupFailure) {
+        if self.exit.is_none() {
+            self.failure = Some(failure);
+            self.connection = None;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The prologs and epilogs of attempts that have ended, for the log, the metrics and the engine.
+
+use miserly_engine::Attempt;
+use miserly_launch::{AttemptEnd, FoundAttempt, ProgramKind, ProgramReport};
+
+use super::Home;
+
+/// Logs and counts the programs that failed. Returns the failure of the epilog.
+pub(super) fn note(home: &Home, attempt: Attempt, end: &AttemptEnd) -> Option<String> {
+    for (kind, report) in [(ProgramKind::Prolog, &end.prolog), (ProgramKind::Epilog, &end.epilog)] {
+        if let Some(report) = report {
+            log(attempt, kind, report);
+            if report.failure.is_some() {
+                home.notes.count_failure(kind);
+            }
+        }
+    }
+    Some(end.epilog.as_ref()?.failure.as_ref()?.to_string())
+}
+
+/// As [`note`], for an attempt that was found.
+pub(super) fn note_found(home: &Home, attempt: Attempt, found: &FoundAttempt) -> Option<String> {
+    match found {
+        FoundAttempt::Ended(end) => note(home, attempt, end),
+        FoundAttempt::Alive(_) | FoundAttempt::Lost(_) | FoundAttempt::NeverRan => None,
+    }
+}
+
+fn log(attempt: Attempt, kind: ProgramKind, ProgramReport { failure, output }: &ProgramReport) {
+    let (job, name) = (attempt.job, kind.name());
+    let output = if output.is_empty() { String::new() } else { format!("; its output: {output}") };
+    match failure {
+        Some(failure) => tracing::warn!("job {job}: {name} failed: {failure}{output}"),
+        None if output.is_empty() => {}
+        None => tracing::info!("job {job}: {name} ended{output}"),
+    }
+}
