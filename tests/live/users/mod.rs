@@ -5,6 +5,7 @@ mod accounts;
 mod interactive;
 mod life;
 mod limits;
+mod queue_programs;
 mod rights;
 mod seals;
 

@@ -90,7 +90,7 @@ fn shell(user: &Account, folder: &Path, script: &str) -> Output {
 
 /// Checks that a daemon does not start.
 #[track_caller]
-fn does_not_start(daemon: &Daemon, says: &str) {
+pub(super) fn does_not_start(daemon: &Daemon, says: &str) {
     let output = daemon.command(&[]).output().expect("a program");
     assert_eq!(output.status.code(), Some(2), "{}", daemon.log());
     assert!(daemon.log().contains(says), "{says} is not in: {}", daemon.log());
