@@ -21,7 +21,7 @@ use super::mark::CommitMark;
 /// | 4 | jobs have predicted runtimes, and queues what their policies learned of users |
 /// | 5 | jobs wait for the success or the failure of others, arrays have lists of indexes and limits, jobs run again after failures |
 /// | 6 | requests of waiting jobs are replaced |
-/// | 7 | pools have exceptions, which are those of reservations |
+/// | 7 | pools have exceptions, which are those of reservations; jobs have limits and groups; a job fails in its prolog |
 pub(super) const FORMAT: u32 = 7;
 
 /// The name of the value that holds the format.
