@@ -123,6 +123,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             submission: Arc::clone(&record.submission),
             name: record.name.to_string(),
             queue: record.queue.to_string(),
+            configured_queue: self.setup.configured_queue(&record.queue).to_owned(),
             array: record.array,
             uid: record.uid,
             credential: record.credential.clone(),

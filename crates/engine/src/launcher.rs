@@ -74,6 +74,8 @@ pub struct Launch {
     pub name: String,
     /// Its queue.
     pub queue: String,
+    /// The queue of the configuration whose rules apply: the same, or the one whose pool a reservation has a part of.
+    pub configured_queue: String,
     /// Its place in an array.
     pub array: Option<ArrayMember>,
     /// The user, by number.

@@ -107,6 +107,12 @@ impl Setup {
         self.reservations.iter().any(|reservation| reservation.name == queue)
     }
 
+    /// Returns the queue of the configuration whose rules apply to the jobs of a queue.
+    pub(crate) fn configured_queue<'a>(&'a self, queue: &'a str) -> &'a str {
+        let reservation = self.reservations.iter().find(|reservation| reservation.name == queue);
+        reservation.map_or(queue, |reservation| &reservation.of)
+    }
+
     /// Returns the queues of the configuration with these reservations in place of the present ones.
     ///
     /// # Errors

@@ -63,11 +63,11 @@ impl Attempts {
             LaunchFailure::new(LaunchFailureKind::Temporary, &message)
         })?;
         let user = user.map(|user| JobUser {
-            no_new_privileges: self.rules.no_new_privileges(&request.queue),
+            no_new_privileges: self.rules.no_new_privileges(&request.configured_queue),
             pam: self.rules.pam.clone(),
             ..user
         });
-        let programs = self.rules.programs.get(&request.queue);
+        let programs = self.rules.programs.get(&request.configured_queue);
         let spec = AttemptSpec {
             private_folders: self.private_folders(request).filter(|_| user.is_some()),
             queue_programs: programs.and_then(|programs| programs.programs(request, user.as_ref())),

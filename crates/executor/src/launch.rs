@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
 /// The request of a launch.
 ///
 /// The submission defines the command: program, script, folder, environment, outputs, umask and name. The other fields are
-/// numbers and the queue, and choose neither a program nor a file.
+/// numbers and queues, and choose neither a program nor a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaunchRequest {
     /// The attempt.
@@ -27,8 +27,10 @@ pub struct LaunchRequest {
     pub submission: Box<Submission>,
     /// The sealed user of the job, for an executor.
     pub credential: Option<String>,
-    /// The queue of the job, for its rules.
+    /// The queue of the job.
     pub queue: String,
+    /// The queue of the configuration whose rules apply. For a reservation it is the queue whose pool has its resources.
+    pub configured_queue: String,
     /// The number of the first job of its array, and its index.
     pub array: Option<(i64, u32)>,
     /// Whether its outputs follow those of an earlier attempt that ran.
@@ -213,6 +215,7 @@ pub(crate) mod tests {
             }),
             credential: None,
             queue: "queue".into(),
+            configured_queue: "queue".into(),
             array: None,
             append: false,
             memory: 0,

@@ -7,7 +7,7 @@ use miserly_api::model::{
     JobView, Phase, Possible, Problem, ProblemCode, Reservation, ReservedTime, Submission, WaitReason, Window,
 };
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
-use miserly_engine::{Absence, Account, Caller, DaemonReply, DaemonRequest, Input, Queue};
+use miserly_engine::{Absence, Account, Action, Caller, DaemonReply, DaemonRequest, Input, Queue};
 
 use super::life::{CLEANUP, Life, early, job, queue, wall};
 
@@ -71,6 +71,12 @@ fn other_jobs_are_planned_around_it_and_its_own_within_it() {
     assert!(matches!(life.job(7, small).phase, Phase::Running(_)));
     assert_eq!(life.job(101, own).phase, life.job(102, own).phase);
     assert!(matches!(life.job(102, own).phase, Phase::Running(_)));
+    // The rules of the queue of the configuration apply, such as its prolog.
+    let launched = life.actions(own).into_iter().find_map(|action| match action {
+        Action::Launch(launch) => Some((launch.queue, launch.configured_queue)),
+        _ => None,
+    });
+    assert_eq!(launched, Some(("course".to_owned(), "batch".to_owned())));
     assert_eq!(life.status(103).broken, 0);
 }
 

@@ -24,6 +24,7 @@ pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> La
         submission: Box::new((*launch.submission).clone()),
         credential: launch.credential.as_ref().map(|credential| credential.content().to_owned()),
         queue: launch.queue.clone(),
+        configured_queue: launch.configured_queue.clone(),
         array: launch.array.map(Into::into),
         append: launch.append,
         memory: launch.memory,
