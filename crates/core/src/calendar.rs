@@ -81,6 +81,11 @@ impl Calendar {
         self
     }
 
+    /// Returns the amount at that time without regard to exceptions.
+    pub fn regular_at(&self, time: Time) -> Resources {
+        self.steps[self.step(time).1].1
+    }
+
     /// Returns the calendar without exceptions.
     #[must_use]
     pub fn without_exceptions(self) -> Calendar {
@@ -116,7 +121,7 @@ impl Calendar {
     pub fn at(&self, time: Time) -> Resources {
         match self.exception(time) {
             Ok(exception) => exception.amount,
-            Err(_) => self.steps[self.step(time).1].1,
+            Err(_) => self.regular_at(time),
         }
     }
 

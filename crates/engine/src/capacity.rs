@@ -28,12 +28,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut memory = self.unrecorded.memory();
         let mut changes = vec![];
         let lost = self.lost_cpus(there);
+        // A reservation that has not begun has no memory to lose.
+        let reserved = |place: &usize| self.setup.is_reservation(&self.setup.queues[*place].name);
+        let mut lost_memory = vec![0; self.setup.queues.len()];
+        let places = || (0..self.setup.queues.len()).rev();
+        for place in places().filter(|place| !reserved(place)).chain(places().filter(reserved)) {
+            lost_memory[place] = memory.min(self.setup.queues[place].pool.most().get(Kind::Memory));
+            memory -= lost_memory[place];
+        }
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
             let loses = self.cpus.own_lost(&queue.name).unwrap_or(lost[place]).min(whole.cpus_count().get());
-            let lost_memory = memory.min(whole.get(Kind::Memory));
-            memory -= lost_memory;
-            let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory);
+            let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory[place]);
             changes.push((place, left.with_cpus(whole.cpus_count() - loses.into())));
         }
         for (place, capacity) in changes {

@@ -119,6 +119,8 @@ pub struct Engine<L, J> {
     pub(crate) setup: Arc<Setup>,
     /// The setup at the last commit, if this batch has replaced it.
     pub(crate) durable_setup: Option<Arc<Setup>>,
+    /// The last look at past reservations.
+    pub(crate) expiry_checked: Option<Time>,
     /// The configured setup, until the jobs of a new daemon are under it.
     pub(crate) configured: Option<Setup>,
     /// The reason why the configured setup does not apply.

@@ -7,6 +7,7 @@ use miserly_units::duration;
 use crate::expected_ends::ExpectedEnds;
 use crate::moves::TriedRound;
 use crate::requests::{Handled, RequestError, no_job};
+use crate::reservations::excess;
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 
@@ -59,7 +60,28 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let longest = Record { time: record.time.saturating_add(longer.ticks()), ..record.clone() };
         self.check_changed_usage(at, record, &longest)?;
         let Some(handle) = self.jobs.handle(record.number) else { return Ok(None) };
-        self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)
+        let tried = self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)?;
+        if let Some(tried) = &tried {
+            self.check_pool(at, record, tried)?;
+        }
+        Ok(tried)
+    }
+
+    /// Checks that an extension does not last into a time at which the pool has less than its jobs hold.
+    fn check_pool(&self, at: Time, record: &Record, tried: &TriedRound) -> Result<(), Problem> {
+        let Some(queue) = self.setup.queue(&record.queue).filter(|queue| queue.pool.varies()) else {
+            return Ok(());
+        };
+        let present = self.system.queues().get(tried.queue).map(miserly_core::Driver::ledger);
+        let was_short = present.is_some_and(|ledger| excess(at, ledger, &queue.pool).is_some());
+        if was_short || excess(at, tried.ledger(), &queue.pool).is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "job {} would last into a time at which queue {} has less, by its calendar or a reservation",
+            record.number, queue.name
+        );
+        Err(Problem::new(ProblemCode::Refused, message))
     }
 
     /// Returns the amendment that extends a job.

@@ -14,7 +14,7 @@ use crate::{Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
 /// A queue after a round that was played on a copy.
 pub(crate) struct TriedRound {
     /// The position of the queue.
-    queue: usize,
+    pub(crate) queue: usize,
     system: System,
     pub(crate) effects: Vec<Effect>,
     /// The changed jobs, by their handles on the copy.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System};
+use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System, Time};
 use miserly_policies::Promises;
 
 use crate::compatibility::Compatibility;
 use crate::dependencies::DependencyTracker;
+use crate::reservations::excess;
 use crate::{
     Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Queue, Record, RequestError,
     Setup,
@@ -138,9 +139,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let mut queues = trial.queues().iter().zip(&setup.queues);
             queues.find_map(|(queue, setup)| self.unheeded_promise(queue.ledger(), setup.policy.promises()))
         };
+        self.check_reserved(at, setup, &trial)?;
         let Some(job) = effects.iter().find_map(suffers).or_else(unheeded) else { return Ok(()) };
         let message = format!("the promise to job {job} would break");
         Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
+    }
+
+    /// Checks that running and promised jobs leave each reservation its part of the pool.
+    fn check_reserved(&self, at: Time, setup: &Setup, trial: &System) -> Result<(), Problem> {
+        for (queue, driver) in setup.queues.iter().zip(trial.queues()) {
+            let Some((lack, _)) = excess(at, driver.ledger(), &queue.pool) else { continue };
+            let is_reserved = queue.pool.exceptions().iter().any(|one| one.from <= lack && lack < one.to);
+            let present = self.setup.queue(&queue.name).zip(self.ledger_called(&queue.name));
+            let had_lack = present.is_some_and(|(before, ledger)| excess(at, ledger, &before.pool).is_some());
+            if is_reserved && !had_lack {
+                let message =
+                    format!("queue {} would have too little for its jobs during a reservation", queue.name);
+                return Err(Problem::new(ProblemCode::Refused, message));
+            }
+        }
+        Ok(())
     }
 
     /// Returns a waiting job with a promise that a policy does not heed because it promises less.

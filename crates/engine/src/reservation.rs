@@ -61,7 +61,7 @@ impl Reservation {
         Ok(Reservation {
             name: written.name.clone(),
             of: of.name.clone(),
-            amount: amounts(&amount(of, written)?),
+            amount: amounts(&amount(of, setup.granule(), written)?),
             times: times(now, &written.times)?,
             users: users(written)?,
             policy: policy(written.policy.as_deref().unwrap_or(POLICY))?,
@@ -189,11 +189,15 @@ fn check_name(setup: &Setup, name: &str) -> Result<(), Problem> {
 }
 
 /// Returns the resources of a request. Its memory is that of its part of the processors, if it names none.
-fn amount(of: &Queue, written: &model::Reservation) -> Result<Resources, Problem> {
+fn amount(of: &Queue, granule: u64, written: &model::Reservation) -> Result<Resources, Problem> {
     let most = of.pool.most();
     let (cpus, pool_memory) = (written.cpus, most.get(Kind::Memory));
     if cpus == 0 || cpus > most.cpus_count().get() {
         let message = format!("cpus: {cpus}: queue {} has 1 to {}", of.name, most.cpus_count());
+        return Err(refused_field("cpus", message));
+    }
+    if granule > 1 && !cpus.is_multiple_of(granule) {
+        let message = format!("cpus: {cpus}: jobs get whole cores here, of {granule} processors each");
         return Err(refused_field("cpus", message));
     }
     let part = || u128::from(pool_memory) * u128::from(cpus) / u128::from(most.cpus_count().get());
@@ -247,9 +251,13 @@ fn policy(written: &str) -> Result<String, Problem> {
     let policy: PolicySpec = written
         .parse()
         .map_err(|error| Problem::with_field("policy", format!("policy: {written}: {error}")))?;
-    if !policy.needs().calendar {
+    let needs = policy.needs();
+    if !needs.calendar {
         let message = format!("policy: {policy} plans with a constant pool");
         return Err(refused_field("policy", message));
+    }
+    if needs.known_runtimes || needs.beyond_limits {
+        return Err(refused_field("policy", format!("policy: {policy} runs in simulations only")));
     }
     Ok(policy.to_string())
 }

@@ -13,8 +13,14 @@ use crate::{
     Setup, Snapshot,
 };
 
+/// The most times of all reservations together: a change of the setup costs their square.
+const TIMES_MOST: usize = 4_000;
+
 /// The maximum number of instants at which a search for another beginning looks.
-const INSTANTS_MOST: usize = 10_000;
+const INSTANTS_MOST: usize = 100_000;
+
+/// The time after which past reservations are looked at again. It is short for a person, and long for a failing attempt.
+const EXPIRY_EVERY: Span = Span::from_ticks(10_000_000);
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Reserves a part of a pool, unless a running or promised job needs it.
@@ -26,6 +32,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Refused, message).into());
         }
         let reservation = Reservation::new(&self.setup, now, caller.uid, written)?;
+        let times: usize = self.setup.reservations.iter().map(|one| one.times().count()).sum();
+        if times + reservation.times().count() > TIMES_MOST {
+            let message = format!("all reservations together have at most {TIMES_MOST} times");
+            return Err(Problem::new(ProblemCode::Refused, message).into());
+        }
         let all = [&self.setup.reservations[..], std::slice::from_ref(&reservation)].concat();
         let added = Setup::clone(&self.setup)
             .with_reservations(&all)
@@ -67,9 +78,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Removes the reservations whose last time is over and whose jobs have ended.
     pub(crate) fn remove_past_reservations(&mut self, now: Now) -> Result<(), EngineError> {
         let is_past = |one: &Reservation| one.last() <= now.ticks;
-        if !self.setup.reservations.iter().any(is_past) {
+        // The queue that is stopped gets another chance by a reload only.
+        if !self.setup.reservations.iter().any(is_past) || !self.stopped.is_empty() {
             return Ok(());
         }
+        if self.expiry_checked.is_some_and(|checked| now.ticks < checked + EXPIRY_EVERY) {
+            return Ok(());
+        }
+        self.expiry_checked = Some(now.ticks);
         let counts: BTreeMap<String, usize> = self
             .setup
             .reservations
@@ -102,10 +118,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn check_reserves(&self, caller: &Caller) -> Result<(), Problem> {
-        if self.info.is_operator(caller) {
-            return Ok(());
+        if !self.info.is_operator(caller) {
+            let message = "only an operator can make or remove a reservation";
+            return Err(Problem::new(ProblemCode::Forbidden, message));
         }
-        Err(Problem::new(ProblemCode::Forbidden, "only an operator can make or remove a reservation"))
+        match self.stopped.keys().next() {
+            None => Ok(()),
+            Some(queue) => {
+                let message =
+                    format!("queue {queue} is stopped; `miserly reload` gives it another chance first");
+                Err(Problem::new(ProblemCode::Conflict, message))
+            }
+        }
     }
 
     /// Checks that running and promised jobs have their resources beside a reservation.
@@ -114,17 +138,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         else {
             return Ok(());
         };
-        let windows = certain_windows(now.ticks, ledger);
-        let starts = windows.iter().map(|window| window.start);
-        let changes = reservation.times().flat_map(|(from, to)| {
-            let next = move |at: &Time| queue.pool.next(*at).map(|(at, _)| at);
-            std::iter::successors(Some(from), next).take_while(move |at| *at < to)
-        });
-        let mut instants: Vec<Time> = starts.chain(changes).chain([now.ticks]).collect();
-        instants.sort_unstable();
-        instants.dedup();
-        let lack = held(instants, windows).into_iter().find(|(at, held)| !held.fits_in(&queue.pool.at(*at)));
-        let Some((at, held)) = lack else { return Ok(()) };
+        let Some((at, held)) = excess(now.ticks, ledger, &queue.pool) else { return Ok(()) };
         let there = queue.pool.at(at);
         let message = format!(
             "running and promised jobs of queue {} need {} cpus and {} of memory {} from now, and {} cpus and {} would be left",
@@ -154,7 +168,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Problem { possible: Some(model::Possible::Reservation(window)), ..problem }
     }
 
-    fn ledger_called(&self, queue: &str) -> Option<&Ledger> {
+    pub(crate) fn ledger_called(&self, queue: &str) -> Option<&Ledger> {
         Some(self.system.queues().get(self.setup.position(queue)?)?.ledger())
     }
 }
@@ -206,6 +220,20 @@ fn certain_windows(now: Time, ledger: &Ledger) -> Vec<Window> {
     let jobs = ledger.running().chain(ledger.waiting()).map(|job| ledger.entry(job));
     let certain = jobs.filter(|entry| entry.state != State::Waiting || entry.promise.is_some());
     certain.filter_map(|entry| window(now, ledger.machine(), entry)).collect()
+}
+
+/// Returns the first instant at which the jobs that run or have a promise hold more than a pool has, and how much.
+pub(crate) fn excess(now: Time, ledger: &Ledger, pool: &Calendar) -> Option<(Time, Resources)> {
+    let windows = certain_windows(now, ledger);
+    let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
+    let last = ends.max().unwrap_or(now).max(pool.regular_from());
+    let starts = windows.iter().map(|window| window.start);
+    let changes = std::iter::successors(pool.next(now), |(at, _)| pool.next(*at)).map(|(at, _)| at);
+    let changes = changes.take_while(|at| *at < last).take(INSTANTS_MOST);
+    let mut instants: Vec<Time> = starts.chain(changes).chain([now]).collect();
+    instants.sort_unstable();
+    instants.dedup();
+    held(instants, windows).into_iter().find(|(at, held)| !held.fits_in(&pool.at(*at)))
 }
 
 /// Returns the first instant from which on resources are free in a pool beside windows, for a time.

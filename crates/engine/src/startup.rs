@@ -42,7 +42,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<Engine<L, J>, EngineError> {
         // Jobs have their promises under the setup of the last daemon.
         let stored = SavedSetup::load(&journal)?.filter(|stored| *stored != SavedSetup::new(&setup));
-        let (setup, configured) = match stored.and_then(|stored| stored.setup()) {
+        let last = stored.as_ref().and_then(SavedSetup::setup);
+        if stored.is_some() && last.is_none() {
+            tracing::error!(
+                "this version cannot read the stored setup: its advance reservations are lost, and the configuration holds"
+            );
+        }
+        let (setup, configured) = match last {
             Some(last) => (last, Some(setup)),
             None => (setup, None),
         };
@@ -51,6 +57,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let snapshots = Snapshots::new(Snapshot::empty(&setup, &info));
         let mut engine = Engine {
             durable_setup: None,
+            expiry_checked: None,
             setup,
             configured,
             configuration_problem: None,

@@ -177,8 +177,7 @@ impl Snapshot {
         }
         let in_the_way = all.iter().filter(takes).filter_map(|one| Some((one, first(one)?)));
         let in_the_way: Vec<_> = in_the_way.filter(|(_, (from, _))| *from < end).collect();
-        let whole = queue.pool.clone().without_exceptions();
-        let fits = demand.fits_in(&whole.at(now.ticks).less(held));
+        let fits = demand.fits_in(&queue.pool.regular_at(now.ticks).less(held));
         in_the_way.into_iter().min_by_key(|(_, (from, _))| *from).filter(|_| fits).map(reason)
     }
 

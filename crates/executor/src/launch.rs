@@ -74,6 +74,11 @@ impl LaunchRequest {
         if !self.attempt.is_valid() || self.array.is_some_and(|(first, _)| first < 1) {
             return invalid(format!("there is no attempt {}.{}", self.attempt.job, self.attempt.nth));
         }
+        // A program of root gets the name of the queue.
+        let usual = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        if self.queue != self.configured_queue && !self.queue.chars().all(usual) {
+            return invalid(format!("there is no queue {:?}", self.queue));
+        }
         // Not those that this process may use: the confinement of other programs is also its own.
         let usable = online_cpus().map_err(|error| InvalidRequest(error.to_string()))?;
         let planned = self.mode.window().map_or(&[][..], |window| &window.cpus);

@@ -129,6 +129,26 @@ fn a_promise_or_a_running_job_in_its_way_refuses_it() {
 }
 
 #[test]
+fn a_running_job_is_not_extended_into_it() {
+    for policy in ["miser", "easy", "conservative"] {
+        let mut life = Life::of_policy(policy, 8, 8);
+        let running = life.submit(1, job(4, 50));
+        reserve(&mut life, 2, course(&[(100, 200)])).unwrap();
+        let extend = |by| DaemonRequest::Extend { job: running, by };
+        let problem = life.ask(3, extend(60.0)).unwrap_err();
+        // It may last until 99 and its cleanup time until 100, which is 48 seconds more.
+        assert_eq!(
+            (problem.code, problem.possible),
+            (ProblemCode::Refused, Some(Possible::Extension(48))),
+            "{policy}"
+        );
+        life.ask(4, extend(48.0)).unwrap();
+        let own = life.submit(5, in_course(6, 90));
+        assert_eq!(start(&life.job(6, own)), 100);
+    }
+}
+
+#[test]
 fn what_is_no_reservation() {
     let mut life = Life::new(8, 8);
     let good = course(&[(100, 200)]);

@@ -173,7 +173,8 @@ impl QueueShadow {
         let position = queues.iter().position(|queue| queue.name == self.queue);
         let found = position.and_then(|at| Some((u32::try_from(at).ok()?, &queues[at])));
         self.following = self.following.take().zip(found).and_then(|(following, (position, real))| {
-            let same = following.real.pool == real.pool && following.real.again == real.again;
+            let pool = |line: &QueueLine| (line.pool.clone(), line.again, line.once.clone());
+            let same = pool(&following.real) == pool(real);
             same.then(|| Following { position, real: real.clone(), ..following })
         });
     }
