@@ -79,7 +79,7 @@ pub(super) fn become_program(dir: &Path) -> io::Result<()> {
     setsid()?;
     sys::default_signals();
     exec::reset_inherited();
-    umask(Mode::WGRP | Mode::WOTH);
+    umask(Mode::from_raw_mode(0o022));
     let mut command = Command::new(&program.path);
     let arguments = program.argv.get(1..).unwrap_or_default();
     command.args(arguments).current_dir("/").env_clear().envs(env).env(MARK, dir);
