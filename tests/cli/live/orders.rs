@@ -205,3 +205,23 @@ fn several_jobs_are_shown_and_extended() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), "error: job 6: no\n"));
     assert!(run.stdout.starts_with("job 5: "), "{}", run.stdout);
 }
+
+/// Without `--user` it selects jobs of one's own, also for root.
+#[test]
+fn cancel_selects_jobs_by_filters() {
+    let listed = format!("GET /v1/jobs?all=false&uid={}", rustix::process::geteuid().as_raw());
+    let named = |number, name: &str| job(number, &json!({"name": name}));
+    let daemon = Daemon::new(&[
+        (&listed, 200, json!([named(12, "train1"), named(13, "other"), named(14, "train2")])),
+        ("POST /v1/jobs/12/cancel", 200, json!({"jobs": [12]})),
+        ("POST /v1/jobs/14/cancel", 200, json!({"jobs": [14]})),
+    ]);
+    let run = daemon.run("cancel --name train?");
+    let expect = (Some(0), "jobs 12, 14: cancelled\n", "");
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
+    let asked: Vec<String> = daemon.requests().into_iter().map(|(asked, _)| asked).collect();
+    assert_eq!(asked, [listed.as_str(), "POST /v1/jobs/14/cancel", "POST /v1/jobs/12/cancel"]);
+    daemon.fails("cancel --name none", 1, "no unfinished job is selected");
+    daemon.fails("cancel", 2, "<JOB>");
+    daemon.fails("cancel 12 --mine", 2, "cannot be used with");
+}
