@@ -3,11 +3,12 @@
 use miserly_core::{Entry, Span};
 use miserly_formula::Interval;
 
-use super::priority::{Priority, WAIT, constant_facts};
+use super::priority::{PLAIN, WAIT, constant_facts};
 
-/// The values of [`Priority::NAMES`] for a job, or for several jobs: between two bounds. The wait has no value yet.
+/// The first values of [`Priority::NAMES`](super::Priority::NAMES) for a job, or for several jobs: between two bounds. The wait
+/// has no value yet. A formula with usage has no bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Facts([Interval; Priority::NAMES.len()]);
+pub(crate) struct Facts([Interval; PLAIN]);
 
 impl Facts {
     /// Returns the facts of a job.
@@ -34,7 +35,7 @@ impl Facts {
     }
 
     /// Returns the values with waits between these two.
-    pub(super) fn with_waits(&self, shortest: Span, longest: Span) -> [Interval; Priority::NAMES.len()] {
+    pub(super) fn with_waits(&self, shortest: Span, longest: Span) -> [Interval; PLAIN] {
         let mut values = self.0;
         values[WAIT] = interval(shortest.as_secs_f64()).hull(interval(longest.as_secs_f64()));
         values

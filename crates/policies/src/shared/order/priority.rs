@@ -38,17 +38,8 @@ const SUBMIT: usize = 3;
 /// The index of the bypass count in [`Priority::NAMES`].
 const BYPASSED: usize = 7;
 
-/// The index of the share of the user in [`Priority::NAMES`].
-const USAGE_SHARE: usize = 8;
-
-/// The index of the usage of the user in [`Priority::NAMES`].
-const USAGE: usize = 9;
-
-/// The index of the share of the group in [`Priority::NAMES`].
-const GROUP_USAGE_SHARE: usize = 10;
-
-/// The index of the usage of the group in [`Priority::NAMES`].
-const GROUP_USAGE: usize = 11;
+/// The number of the first names in [`Priority::NAMES`]. The others are of usage.
+pub(super) const PLAIN: usize = 8;
 
 impl Priority {
     /// The names that a formula may use, with the unit of each.
@@ -83,10 +74,12 @@ impl Priority {
     }
 
     fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
-        let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
+        let names = Priority::NAMES.map(|(name, _)| name);
+        // Most formulas have no usage, and their values are fewer.
+        let plain = Formula::parse(text, &names[..PLAIN]).ok();
+        let uses_usage = plain.is_none();
+        let formula = Arc::new(plain.map_or_else(|| Formula::parse(text, &names), Ok)?);
         let counts_bypasses = formula.uses(BYPASSED);
-        let of_usage = [USAGE_SHARE, USAGE, GROUP_USAGE_SHARE, GROUP_USAGE];
-        let uses_usage = of_usage.into_iter().any(|name| formula.uses(name));
         let is_linear = !uses_usage && formula.is_linear_in(WAIT);
         Ok(Priority { formula, first, counts_bypasses, uses_usage, is_linear })
     }
@@ -120,15 +113,22 @@ impl Priority {
     ///
     /// The value is negated if its smallest comes first.
     pub(super) fn aged(&self, now: Time, entry: &Entry, used: Used, weight: Weight) -> f64 {
-        let facts = self.facts(now, entry, used);
+        let (plain, all);
+        let facts: &[f64] = if self.uses_usage {
+            all = self.facts(now, entry, used);
+            &all
+        } else {
+            plain = self.plain_facts(now, entry);
+            &plain
+        };
         if weight == Weight::NONE
-            && let Some(value) = self.formula.eval_integers(&facts)
+            && let Some(value) = self.formula.eval_integers(facts)
         {
             return if self.first == Direction::Largest { value } else { 0.0 - value };
         }
         self.aged_exactly(now, entry, used, weight).map_or_else(
             || {
-                let value = self.formula.eval(&facts);
+                let value = self.formula.eval(facts);
                 let value = if self.first == Direction::Largest { value } else { -value };
                 weight.age(value, entry.request.submit)
             },
@@ -153,7 +153,12 @@ impl Priority {
     }
 
     fn aged_exactly(&self, now: Time, entry: &Entry, used: Used, weight: Weight) -> Option<Fraction> {
-        let value = self.formula.eval_exactly(&self.fractions(now, entry, used))?;
+        let plain = self.plain_fractions(now, entry);
+        let value = if self.uses_usage {
+            self.formula.eval_exactly(&[&plain[..], &usage_fractions(used)].concat())?
+        } else {
+            self.formula.eval_exactly(&plain)?
+        };
         let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
         if weight == Weight::NONE {
             return Some(value);
@@ -169,25 +174,31 @@ impl Priority {
 
     /// Returns the values of [`Priority::NAMES`].
     fn facts(&self, now: Time, entry: &Entry, used: Used) -> [f64; Priority::NAMES.len()] {
-        let mut facts = constant_facts(entry);
-        facts[WAIT] = (now - entry.request.submit).as_secs_f64();
-        facts[BYPASSED] = f64::from(self.bypassed(entry));
-        if self.uses_usage {
-            let part = |parts: u32| f64::from(parts) / f64::from(Usage::PARTS);
-            let hours = |seconds: u64| seconds as f64 / f64::from(HOUR);
-            facts[USAGE_SHARE] = part(used.parts);
-            facts[USAGE] = hours(used.seconds);
-            facts[GROUP_USAGE_SHARE] = part(used.group_parts);
-            facts[GROUP_USAGE] = hours(used.group_seconds);
-        }
+        let part = |parts: u32| f64::from(parts) / f64::from(Usage::PARTS);
+        let hours = |seconds: u64| seconds as f64 / f64::from(HOUR);
+        let mut facts = [0.0; Priority::NAMES.len()];
+        facts[..PLAIN].copy_from_slice(&self.plain_facts(now, entry));
+        facts[PLAIN..].copy_from_slice(&[
+            part(used.parts),
+            hours(used.seconds),
+            part(used.group_parts),
+            hours(used.group_seconds),
+        ]);
         facts
     }
 
-    /// Returns the values of [`Priority::NAMES`], exactly.
-    fn fractions(&self, now: Time, entry: &Entry, used: Used) -> [Fraction; Priority::NAMES.len()] {
+    /// Returns the values of [`Priority::NAMES`] without those of usage.
+    fn plain_facts(&self, now: Time, entry: &Entry) -> [f64; PLAIN] {
+        let mut facts = constant_facts(entry);
+        facts[WAIT] = (now - entry.request.submit).as_secs_f64();
+        facts[BYPASSED] = f64::from(self.bypassed(entry));
+        facts
+    }
+
+    /// Returns the values of [`Priority::NAMES`] without those of usage, exactly.
+    fn plain_fractions(&self, now: Time, entry: &Entry) -> [Fraction; PLAIN] {
         let request = &entry.request;
         let integer = |amount: u64| ratio(amount, 1);
-        let part = |amount, of| if self.uses_usage { ratio(amount, of) } else { Fraction::ZERO };
         let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
         [
             seconds(now - request.submit),
@@ -198,16 +209,22 @@ impl Priority {
             known(request.user),
             known(request.queue),
             Fraction::from(i64::from(self.bypassed(entry))),
-            part(used.parts.into(), Usage::PARTS),
-            part(used.seconds, HOUR),
-            part(used.group_parts.into(), Usage::PARTS),
-            part(used.group_seconds, HOUR),
         ]
     }
 }
 
-/// Returns the values of [`Priority::NAMES`] that do not change while a job waits, and 0 for the others.
-pub(super) fn constant_facts(entry: &Entry) -> [f64; Priority::NAMES.len()] {
+/// Returns the values of the names of usage, exactly.
+fn usage_fractions(used: Used) -> [Fraction; Priority::NAMES.len() - PLAIN] {
+    [
+        ratio(used.parts.into(), Usage::PARTS),
+        ratio(used.seconds, HOUR),
+        ratio(used.group_parts.into(), Usage::PARTS),
+        ratio(used.group_seconds, HOUR),
+    ]
+}
+
+/// Returns the values of [`Priority::NAMES`] before those of usage that do not change while a job waits, and 0 for the others.
+pub(super) fn constant_facts(entry: &Entry) -> [f64; PLAIN] {
     let request = &entry.request;
     let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
     [
@@ -218,10 +235,6 @@ pub(super) fn constant_facts(entry: &Entry) -> [f64; Priority::NAMES.len()] {
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
         known(request.queue),
-        0.0,
-        0.0,
-        0.0,
-        0.0,
         0.0,
     ]
 }
