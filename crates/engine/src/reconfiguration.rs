@@ -18,7 +18,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Replaces the setup by that of a configuration, and commits it. Reservations stay.
     ///
     /// # Errors
-    /// As [`replace_setup`](Engine::replace_setup).
+    /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
     pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
         let setup = setup.with_reservations(&self.setup.reservations)?;
         self.replace_setup(now, setup)?;
