@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
 
-/// Commands of Slurm, PBS and pueue, and those to write in their place.
+/// Commands of Slurm, PBS and pueue, and those of this program in their place.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["sbatch", "qsub", "bsub", "add"], "submit"),
     (&["srun"], "run, or run --pty for a terminal"),
@@ -32,7 +32,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["restart"], "requeue"),
 ];
 
-/// Options of other commands than `submit` in Slurm, and what to write in their place.
+/// Options of Slurm for other commands than `submit`, and those of this program in their place.
 const OPTIONS: &[(&str, &[&str], &str)] = &[
     ("queue", &["-j", "--jobs", "--job"], "show and the number, or --array for an array"),
     ("queue", &["--start"], "nothing: the column START has the promised start, and LIKELY the likely one"),
@@ -45,7 +45,7 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
     ("show", &["-d", "--details"], "--long"),
 ];
 
-/// Returns the error with what to write in place of an unknown command or option.
+/// Returns the error with a hint for an unknown command or option.
 pub(crate) fn with_hints(error: clap::Error) -> clap::Error {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

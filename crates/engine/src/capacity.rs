@@ -126,8 +126,7 @@ pub(crate) fn instants_of(pools: &[&Calendar]) -> Vec<Time> {
     let begin = first.unwrap_or(Time::ZERO).min(Time::ZERO);
     let mut instants = vec![begin];
     for pool in pools {
-        let next = |at: &Time| pool.next(*at).map(|(at, _)| at);
-        instants.extend(std::iter::successors(next(&begin), next).take_while(|at| *at <= until));
+        instants.extend(pool.changes_after(begin).take_while(|at| *at <= until));
     }
     instants.sort_unstable();
     instants.dedup();

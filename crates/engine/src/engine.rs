@@ -119,8 +119,8 @@ pub struct Engine<L, J> {
     pub(crate) setup: Arc<Setup>,
     /// The setup at the last commit, if this batch has replaced it.
     pub(crate) durable_setup: Option<Arc<Setup>>,
-    /// The last look at past reservations.
-    pub(crate) expiry_checked: Option<Time>,
+    /// The last attempt to remove past reservations.
+    pub(crate) expiry_tried: Option<Time>,
     /// The configured setup, until the jobs of a new daemon are under it.
     pub(crate) configured: Option<Setup>,
     /// The reason why the configured setup does not apply.
@@ -352,9 +352,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // A refusal stands: it changed nothing.
             let message = format!("state store is full; request rejected: {error}");
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
-        }
-        if let Some(setup) = self.durable_setup.take() {
-            self.setup = setup;
         }
         self.load()?;
         self.system.resume(self.values.last_instant, &self.wake_ups);

@@ -17,6 +17,7 @@ impl Snapshot {
     /// Returns the free capacity of all pools.
     pub(crate) fn pools(&self, now: Now) -> Pools {
         let pool = |(queue, setup): (&QueueSnapshot, &Queue)| {
+            let usage: Usage = queue.state.state.state().policy.get();
             let records = self.jobs.iter().filter(|record| *record.queue == *setup.name);
             let entries = records.filter_map(Record::ledger_entry);
             let windows = entries.filter_map(|entry| window(now.ticks, &queue.machine, &entry)).collect();
@@ -24,8 +25,8 @@ impl Snapshot {
                 queue: setup.name.clone(),
                 cpus: setup.pool.most().cpus_count().get(),
                 slices: slices(now, &queue.machine.capacity(), windows, &setup.pool),
-                usage: self.usage(now.ticks, queue),
-                group_usage: self.group_usage(now.ticks, queue),
+                usage: self.usage(now.ticks, &usage),
+                group_usage: self.group_usage(now.ticks, &usage),
             }
         };
         Pools { pools: self.queues.iter().zip(&self.setup.queues).map(pool).collect() }
@@ -34,32 +35,36 @@ impl Snapshot {
 
 impl Snapshot {
     /// Returns the decayed usage of the users of a queue, the largest share first.
-    fn usage(&self, now: Time, queue: &QueueSnapshot) -> Vec<UserUsage> {
-        let usage: Usage = queue.state.state.state().policy.get();
-        let of_user = |uid: u32| UserUsage {
-            user: (self.info.users.0)(uid),
-            uid,
-            share: f64::from(usage.share(Some(uid), now)) / f64::from(Usage::PARTS),
-            cpu_hours: usage.processor_seconds(Some(uid), now) as f64 / 3600.0,
-        };
-        let mut users: Vec<UserUsage> = usage.users().flatten().map(of_user).collect();
-        users.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.uid.cmp(&other.uid)));
-        users
+    fn usage(&self, now: Time, usage: &Usage) -> Vec<UserUsage> {
+        let parts_and_seconds = |uid| (usage.share(Some(uid), now), usage.processor_seconds(Some(uid), now));
+        let of_user =
+            |(uid, share, cpu_hours)| UserUsage { user: (self.info.users.0)(uid), uid, share, cpu_hours };
+        largest_first(usage.users(), parts_and_seconds).into_iter().map(of_user).collect()
     }
 
     /// Returns the decayed usage of the groups of a queue, the largest share first.
-    fn group_usage(&self, now: Time, queue: &QueueSnapshot) -> Vec<GroupUsage> {
-        let usage: Usage = queue.state.state.state().policy.get();
-        let of_group = |gid: u32| GroupUsage {
-            group: (self.info.groups.0)(gid),
-            gid,
-            share: f64::from(usage.group_share(Some(gid), now)) / f64::from(Usage::PARTS),
-            cpu_hours: usage.group_processor_seconds(Some(gid), now) as f64 / 3600.0,
-        };
-        let mut groups: Vec<GroupUsage> = usage.groups().flatten().map(of_group).collect();
-        groups.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.gid.cmp(&other.gid)));
-        groups
+    fn group_usage(&self, now: Time, usage: &Usage) -> Vec<GroupUsage> {
+        let parts_and_seconds =
+            |gid| (usage.group_share(Some(gid), now), usage.group_processor_seconds(Some(gid), now));
+        let of_group =
+            |(gid, share, cpu_hours)| GroupUsage { group: (self.info.groups.0)(gid), gid, share, cpu_hours };
+        largest_first(usage.groups(), parts_and_seconds).into_iter().map(of_group).collect()
     }
+}
+
+/// Returns users or groups, each with its share and its processor-hours, the largest share first. Those without a number are
+/// left out.
+fn largest_first(
+    numbers: impl Iterator<Item = Option<u32>>,
+    parts_and_seconds: impl Fn(u32) -> (u32, u64),
+) -> Vec<(u32, f64, f64)> {
+    let read = |number: u32| {
+        let (parts, seconds) = parts_and_seconds(number);
+        (number, f64::from(parts) / f64::from(Usage::PARTS), seconds as f64 / 3600.0)
+    };
+    let mut all: Vec<(u32, f64, f64)> = numbers.flatten().map(read).collect();
+    all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    all
 }
 
 /// The resources of a job from its start until before its end.
@@ -131,8 +136,8 @@ fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
     let mut last = ends.max().unwrap_or(now).max(now + AHEAD);
     let mut points: Vec<Time> = windows.iter().flat_map(|window| [window.start, window.end]).collect();
     points.push(now);
-    let changes = std::iter::successors(pool.next(now), |(at, _)| pool.next(*at)).map(|(at, _)| at);
-    let changes: Vec<Time> = changes.take_while(|at| *at <= last).take(CHANGES_MOST).collect();
+    let changes: Vec<Time> =
+        pool.changes_after(now).take_while(|at| *at <= last).take(CHANGES_MOST).collect();
     if changes.len() == CHANGES_MOST {
         last = changes[CHANGES_MOST - 1];
     }

@@ -131,9 +131,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn drain(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {
-        if !self.info.is_operator(caller) {
-            return Err(Problem::new(ProblemCode::Forbidden, "only an operator can drain the daemon"));
-        }
+        self.info.check_operator(caller, "drain the daemon")?;
         tracing::info!("operator {} drains the daemon: {on}", (self.info.users.0)(caller.uid));
         self.values.draining = on;
         self.batch.touch_values();

@@ -174,8 +174,7 @@ impl Setup {
 
 /// Checks the name of a new reservation.
 fn check_name(setup: &Setup, name: &str) -> Result<(), Problem> {
-    let usual = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    if name.is_empty() || name.len() > NAME || !name.chars().all(usual) {
+    if name.len() > NAME || !model::is_plain_name(name) {
         let message = format!("name: {name:?}: 1 to {NAME} letters, digits, - and _");
         return Err(Problem::with_field("name", message));
     }

@@ -1,7 +1,5 @@
 //! Requests for reservations, and the end of past ones.
 
-use std::collections::BTreeMap;
-
 use miserly_api::model::{self, Problem, ProblemCode, ReservedTime};
 use miserly_core::{Calendar, Kind, Ledger, Resources, Span, State, Time};
 use miserly_units::{duration, memory};
@@ -19,7 +17,7 @@ const TIMES_MOST: usize = 4_000;
 /// The maximum number of instants at which a search for another beginning looks.
 const INSTANTS_MOST: usize = 100_000;
 
-/// The time after which past reservations are looked at again. It is short for a person, and long for a failing attempt.
+/// The time after which it is tried again to remove past reservations.
 const EXPIRY_EVERY: Span = Span::from_ticks(10_000_000);
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -77,26 +75,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Removes the reservations whose last time is over and whose jobs have ended.
     pub(crate) fn remove_past_reservations(&mut self, now: Now) -> Result<(), EngineError> {
-        let is_past = |one: &Reservation| one.last() <= now.ticks;
-        // The queue that is stopped gets another chance by a reload only.
-        if !self.setup.reservations.iter().any(is_past) || !self.stopped.is_empty() {
+        let is_over = |one: &&Reservation| one.last() <= now.ticks && self.jobs.count_in(&one.name) == 0;
+        let over: Vec<String> =
+            self.setup.reservations.iter().filter(is_over).map(|one| one.name.clone()).collect();
+        // A queue that is stopped gets another chance by a reload only.
+        if over.is_empty() || !self.stopped.is_empty() {
             return Ok(());
         }
-        if self.expiry_checked.is_some_and(|checked| now.ticks < checked + EXPIRY_EVERY) {
+        if self.expiry_tried.is_some_and(|tried| now.ticks < tried + EXPIRY_EVERY) {
             return Ok(());
         }
-        self.expiry_checked = Some(now.ticks);
-        let counts: BTreeMap<String, usize> = self
-            .setup
-            .reservations
-            .iter()
-            .map(|one| (one.name.clone(), self.jobs.count_in(&one.name)))
-            .collect();
-        let is_over = |one: &Reservation| is_past(one) && counts.get(&one.name) == Some(&0);
-        if !self.setup.reservations.iter().any(is_over) {
-            return Ok(());
-        }
-        match self.drop_reservations(now, is_over) {
+        self.expiry_tried = Some(now.ticks);
+        match self.drop_reservations(now, |one| over.contains(&one.name)) {
             Err(RequestError::Fatal(error)) => Err(error),
             Err(RequestError::Refused(problem)) => {
                 tracing::warn!("a past reservation stays: {problem}");
@@ -118,10 +108,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn check_reserves(&self, caller: &Caller) -> Result<(), Problem> {
-        if !self.info.is_operator(caller) {
-            let message = "only an operator can make or remove a reservation";
-            return Err(Problem::new(ProblemCode::Forbidden, message));
-        }
+        self.info.check_operator(caller, "make or remove a reservation")?;
         match self.stopped.keys().next() {
             None => Ok(()),
             Some(queue) => {
@@ -228,8 +215,7 @@ pub(crate) fn excess(now: Time, ledger: &Ledger, pool: &Calendar) -> Option<(Tim
     let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
     let last = ends.max().unwrap_or(now).max(pool.regular_from());
     let starts = windows.iter().map(|window| window.start);
-    let changes = std::iter::successors(pool.next(now), |(at, _)| pool.next(*at)).map(|(at, _)| at);
-    let changes = changes.take_while(|at| *at < last).take(INSTANTS_MOST);
+    let changes = pool.changes_after(now).take_while(|at| *at < last).take(INSTANTS_MOST);
     let mut instants: Vec<Time> = starts.chain(changes).chain([now]).collect();
     instants.sort_unstable();
     instants.dedup();
@@ -249,8 +235,7 @@ fn first_room(
     let laps = if pool.repeats() { pool.period() + pool.period() } else { Span::ZERO };
     let until = last + length + laps;
     let mut instants: Vec<Time> = windows.iter().flat_map(|window| [window.start, window.end]).collect();
-    let changes = std::iter::successors(pool.next(from), |(at, _)| pool.next(*at)).map(|(at, _)| at);
-    instants.extend(changes.take_while(|at| *at < until).take(INSTANTS_MOST));
+    instants.extend(pool.changes_after(from).take_while(|at| *at < until).take(INSTANTS_MOST));
     instants.extend([from, until]);
     instants.retain(|at| (from..=until).contains(at));
     instants.sort_unstable();

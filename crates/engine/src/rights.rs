@@ -15,6 +15,14 @@ impl DaemonInfo {
         caller.uid == 0 || (Some(caller.uid) != self.overflow_uid && is_named())
     }
 
+    /// Checks that a user is an operator. `action` is the rest of the sentence.
+    pub(crate) fn check_operator(&self, caller: &Caller, action: &str) -> Result<(), Problem> {
+        if self.is_operator(caller) {
+            return Ok(());
+        }
+        Err(Problem::new(ProblemCode::Forbidden, format!("only an operator can {action}")))
+    }
+
     /// Returns whether a user may change a job, and read its command and its paths.
     pub(crate) fn may_read(&self, caller: &Caller, record: &Record) -> bool {
         let is_own = caller.uid == record.uid && Some(caller.uid) != self.overflow_uid;

@@ -57,7 +57,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let snapshots = Snapshots::new(Snapshot::empty(&setup, &info));
         let mut engine = Engine {
             durable_setup: None,
-            expiry_checked: None,
+            expiry_tried: None,
             setup,
             configured,
             configuration_problem: None,
@@ -153,6 +153,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
+        if let Some(setup) = self.durable_setup.take() {
+            self.setup = setup;
+        }
         let Loaded { jobs, system, earlier, unreadable } = self.loaded()?;
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, jobs.records());
         self.cpus = self.cpus.anew(&self.setup);

@@ -38,9 +38,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Unavailable, message))));
         }
         self.batch = PendingBatch::default();
-        if let Some(setup) = self.durable_setup.take() {
-            self.setup = setup;
-        }
         self.load()?;
         self.batch.line(&JournalLine::Stopped {
             at: self.values.last_instant.ticks(),

@@ -75,8 +75,7 @@ impl LaunchRequest {
             return invalid(format!("there is no attempt {}.{}", self.attempt.job, self.attempt.nth));
         }
         // A program of root gets the name of the queue.
-        let usual = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-        if self.queue != self.configured_queue && !self.queue.chars().all(usual) {
+        if self.queue != self.configured_queue && !model::is_plain_name(&self.queue) {
             return invalid(format!("there is no queue {:?}", self.queue));
         }
         // Not those that this process may use: the confinement of other programs is also its own.

@@ -57,3 +57,9 @@ pub use submission::{
 };
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};
+
+/// Returns whether a text is a plain name: letters, digits, `-` and `_`, at least one.
+pub fn is_plain_name(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    !text.is_empty() && text.chars().all(is_plain)
+}

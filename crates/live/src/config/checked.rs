@@ -4,6 +4,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use miserly_api::model::is_plain_name;
 use miserly_core::{Kind, Span};
 use miserly_executor::Rules;
 use miserly_machine_file::file::QueueFile;
@@ -116,11 +117,7 @@ fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
         return Err(Problem::new(span, format!("{field}: it has a meaning only with `user`")));
     }
     let is_on = |written: &Written<bool>| written.as_ref().is_none_or(|on| *on.get_ref());
-    let is_service = |name: &str| {
-        let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-        !name.is_empty() && name.chars().all(allowed)
-    };
-    if let Some(service) = file.pam.as_ref().filter(|service| !is_service(service.get_ref())) {
+    if let Some(service) = file.pam.as_ref().filter(|service| !is_plain_name(service.get_ref())) {
         let problem = format!("{:?} is no name of a service: a file in /etc/pam.d", service.get_ref());
         return Err(of_field(service, "pam", &problem));
     }

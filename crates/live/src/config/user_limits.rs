@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use miserly_api::model::is_plain_name;
 use miserly_core::Span;
 use miserly_engine::{CpuHours, LimitTable, Limits, UserLimits};
 use miserly_machine_file::file::Account;
@@ -90,9 +91,8 @@ fn limit_table(written: &LimitFile, span: Range<usize>) -> Result<LimitTable, Pr
     let Some(name) = &written.name else {
         return Err(Problem::new(span, "name: a limit needs one".to_owned()));
     };
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     let text = name.get_ref();
-    if text.is_empty() || !text.chars().all(allowed) || text == UserLimits::DEFAULT {
+    if !is_plain_name(text) || text == UserLimits::DEFAULT {
         let problem =
             format!("{text:?} is no name of a limit: letters, digits, - and _, but not user-limits");
         return Err(of_field(name, "name", &problem));
