@@ -37,7 +37,7 @@ pub(crate) enum SlurmCommand {
     Audit(SlurmAuditArgs),
     /// Schedules the nodes of partitions by a policy, until it is interrupted
     Drive(SlurmDriveArgs),
-    /// Prints the jobs of a driver: promises, and why jobs are not planned
+    /// Prints the jobs of a cluster with the promises of a driver, and why jobs are not planned
     Queue(SlurmQueueArgs),
     /// Hands the nodes of a driver back to Slurm at once
     HandBack(SlurmHandBackArgs),
@@ -236,6 +236,14 @@ pub(crate) struct SlurmDriveArgs {
     #[arg(long)]
     pub(crate) no_comments: bool,
 
+    /// The days of accounting from which likely runtimes are learned; 0: none
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = value_parser!(i64).range(0..=3650))]
+    pub(crate) history: i64,
+
+    /// The number of futures with likely runtimes from which starts are forecast; 0: no forecasts
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(0..=1000))]
+    pub(crate) draws: u64,
+
     /// Ends after this time [default: never]
     #[arg(long = "for", value_name = "TIME", value_parser = period)]
     pub(crate) period: Option<Duration>,
@@ -255,9 +263,24 @@ pub(crate) struct ReservationArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmQueueArgs {
-    /// The folder of the driver's state
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: PathBuf,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// The folder of a driver's state: prints its jobs with all that it knows [default: the jobs that Slurm shows, with their comments]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["slurm_conf", "mine", "user", "partition"])]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Limits the list to your jobs
+    #[arg(long, visible_alias = "me")]
+    pub(crate) mine: bool,
+
+    /// Limits the list to the jobs of a user, by name or number
+    #[arg(long, short, value_name = "USER", conflicts_with = "mine")]
+    pub(crate) user: Option<String>,
+
+    /// Limits the list to a partition
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
 
     /// Prints JSON; times are in seconds since 1970
     #[arg(long)]

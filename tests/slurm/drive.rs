@@ -203,10 +203,10 @@ fn a_driver_copes_with_what_others_do() {
     assert_eq!(driver.job(&held).unwrap()["why"], "it is held");
     // The limit of a waiting job, and of the running one.
     cluster.text("scontrol", &["update", &format!("JobId={waits}"), "TimeLimit=2"]);
-    let before = cluster.comment_of(&waits);
     cluster.text("scontrol", &["update", &format!("JobId={filler}"), "TimeLimit=20"]);
-    driver.until("the promise moves with the limit", || cluster.comment_of(&waits) != before);
-    assert!(driver.job(&waits).unwrap()["broken"].as_str().unwrap().contains("limit"), "{}", driver.log());
+    driver.until("the promise moves with the limit", || {
+        driver.job(&waits).unwrap()["broken"].as_str().is_some_and(|broken| broken.contains("limit"))
+    });
     // A node goes, and comes back.
     cluster.text("scontrol", &["update", "NodeName=node4", "State=DRAIN", "Reason=test"]);
     cluster.text("scancel", &[&filler]);
@@ -221,6 +221,50 @@ fn a_driver_copes_with_what_others_do() {
     let jobs = [&waits, &held, &after, &named].map(Clone::clone);
     check(&cluster, &driver, &jobs, &[]);
     assert_eq!(cluster.runs(&jobs)[&named][0][3], "node3");
+}
+
+#[test]
+fn promises_and_forecasts_are_where_users_look() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "told", &["-p", "conservative"]);
+    let filler = cluster.submit(&["-n32", "-t2"], "sleep 300");
+    driver.until("the machine is full", || cluster.state_of(&filler) == "RUNNING");
+    let waits = cluster.submit(&["-n32", "-t1", "-J", "wide"], "sleep 1");
+    let array = cluster.submit(&["-n32", "-t1", "-a", "1,3-5"], "sleep 1");
+    driver.until("a likely start is told", || {
+        let comment = cluster.comment_of(&waits);
+        comment.starts_with("miserly: starts by ") && comment.contains(", likely ")
+    });
+    driver.until("the tasks of an array share a comment", || {
+        cluster.comment_of(&array).starts_with("miserly: the first of these tasks starts by ")
+    });
+    // They are still one job of Slurm.
+    let rows = cluster.text("squeue", &["-h", "-j", &array, "-o", "%i"]);
+    assert_eq!(rows.trim(), format!("{array}_[1,3-5]"));
+    let queue = |arguments: &[&str]| {
+        let output = cluster.run(env!("CARGO_BIN_EXE_miserly"), arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let jobs: Value = serde_json::from_str(&queue(&["queue", "--slurm", "--json"])).unwrap();
+    let jobs = jobs.as_array().unwrap();
+    assert_eq!(jobs.len(), 6, "{jobs:#?}");
+    let job = jobs.iter().find(|job| job["job"] == *waits).unwrap();
+    assert_eq!((&job["name"], &job["why"]), (&"wide".into(), &Value::Null), "{job}");
+    assert!(job["starts_by"].is_string() && job["likely"].is_string(), "{job}");
+    assert!(jobs[0]["start"].is_i64() && jobs[0]["state"] == "running", "{jobs:#?}");
+    let text = queue(&["queue", "--slurm", "--name", "wi*"]);
+    assert!(text.lines().count() == 2 && text.contains(" by "), "{text}");
+    assert_eq!(
+        queue(&["queue", "--slurm", "--name", "wi*"]),
+        queue(&["queue", "--slurm", "--user", "root", "--name", "wide"])
+    );
+    assert_eq!(queue(&["slurm", "queue", "-p", "none"]).lines().count(), 1);
+    cluster.text("scancel", &[&filler]);
+    let jobs: Vec<String> = ["1", "3", "4", "5"].iter().map(|task| format!("{array}_{task}")).collect();
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    check(&cluster, &driver, &jobs, &[]);
 }
 
 /// Names and comments of users are no commands, and no lines of answers.

@@ -14,6 +14,8 @@
 
 mod desk;
 
+mod forecasts;
+
 mod notes;
 
 mod obstacle;
@@ -35,11 +37,13 @@ use miserly_core::{Span, Time, Violation};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_slurm::{Change, Cluster, Detail, Job, JobState, Limit, Poller, Slurm, SlurmError};
 
-pub use crate::desk::Step;
+pub use crate::desk::{Step, Told};
+pub use crate::forecasts::Learn;
 pub use crate::notes::{Note, StartRecord};
 pub use crate::orders::Order;
 
 use crate::desk::{Desk, PATIENCE, Seen, Stage, StoredJob};
+use crate::forecasts::Forecasts;
 use crate::store::Store;
 
 /// The readings after which all forms are read again.
@@ -168,6 +172,9 @@ pub enum DriveError {
         /// Its format.
         format: u32,
     },
+    /// There is no thread for forecasts.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
     /// The stored state cannot be read.
     #[error("the stored state is damaged: {0}")]
     Damaged(String),
@@ -180,6 +187,7 @@ pub struct Drive {
     poller: Poller,
     desk: Desk,
     store: Option<Store>,
+    forecasts: Option<Forecasts>,
     /// Whether a step has succeeded.
     has_run: bool,
     /// Findings of steps that were not delivered.
@@ -217,11 +225,21 @@ impl Drive {
             settings,
             desk,
             store,
+            forecasts: None,
             has_run: false,
             found: Step::default(),
             changed: BTreeSet::new(),
             readings: 0,
         })
+    }
+
+    /// Makes forecasts of waiting jobs, from `draws` futures with likely runtimes, which `learn` reads now and then.
+    ///
+    /// # Errors
+    /// If the system has no thread for them.
+    pub fn with_forecasts(self, learn: Learn, draws: u64) -> Result<Drive, DriveError> {
+        let forecasts = Forecasts::start(learn, draws).map_err(DriveError::Thread)?;
+        Ok(Drive { forecasts: Some(forecasts), ..self })
     }
 
     /// Returns the partitions that are not driven and have nodes of those that are. Their jobs wait until they are.
@@ -284,6 +302,9 @@ impl Drive {
 
     /// Reads the cluster, and decides.
     fn look(&mut self) -> Result<Step, DriveError> {
+        if let Some(likely) = self.forecasts.as_mut().and_then(Forecasts::take) {
+            self.desk.set_likely(&likely);
+        }
         let changes = self.poller.poll()?;
         let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
         // They stay until they are read. Not every change of a form shows, so all are read now and then.
@@ -301,7 +322,11 @@ impl Drive {
             if vanished.is_empty() { BTreeMap::new() } else { Cluster::starts(&self.slurm, &vanished) };
         let is_complete = self.poller.is_complete();
         let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
-        self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)
+        let step = self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)?;
+        if let Some(forecasts) = &mut self.forecasts {
+            forecasts.ask(|| self.desk.copy());
+        }
+        Ok(step)
     }
 
     /// Returns whether a step has succeeded.
@@ -401,6 +426,10 @@ pub struct QueuedJob {
     pub latest: Option<i64>,
     /// The start that the policy plans, seconds since 1970. It is no promise.
     pub planned: Option<i64>,
+    /// The median of its start in simulated futures, seconds since 1970.
+    pub likely: Option<i64>,
+    /// The start by which it starts in 95 % of the simulated futures, seconds since 1970.
+    pub by_95: Option<i64>,
     /// Why a promise was broken.
     pub broken: Option<String>,
 }
@@ -426,6 +455,8 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
         first: facts.promised.and_then(|(first, _)| seconds(first)),
         latest: facts.promised.and_then(|(_, latest)| seconds(latest)),
         planned: entry.and_then(|entry| entry.planned).map(Time::ticks).and_then(seconds),
+        likely: facts.likely.and_then(|(median, _)| seconds(median)),
+        by_95: facts.likely.and_then(|(_, by_95)| seconds(by_95)),
         broken: facts.broken,
     };
     Ok((jobs.into_iter().map(job).collect(), starts))
@@ -455,9 +486,17 @@ fn changed_job(change: &Change) -> Option<&str> {
 
 /// Returns an instant for people.
 fn local(at: Time) -> String {
+    written(at, "%Y-%m-%dT%H:%M:%S")
+}
+
+/// Returns an instant for people, to the minute.
+fn minute(at: Time) -> String {
+    written(at, "%Y-%m-%dT%H:%M")
+}
+
+fn written(at: Time, format: &str) -> String {
     let zone = jiff::tz::TimeZone::system();
-    let at = Timestamp::from_second(at.secs())
-        .map(|at| at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S").to_string());
+    let at = Timestamp::from_second(at.secs()).map(|at| at.to_zoned(zone).strftime(format).to_string());
     at.unwrap_or_else(|_| "-".to_owned())
 }
 

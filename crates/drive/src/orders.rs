@@ -76,6 +76,9 @@ pub enum Order {
     Tell {
         /// The job.
         job: String,
+        /// The waiting tasks of its array, in Slurm's notation, if they share the comment.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tasks: Option<String>,
         /// The comment.
         text: String,
     },
@@ -135,8 +138,9 @@ impl Order {
                 let release = words(&["release".into(), job.clone()]);
                 [update].into_iter().chain(releases.then_some(release)).collect()
             }
-            Order::Tell { job, text } => {
-                vec![words(&["update".into(), format!("JobId={job}"), format!("Comment={text}")])]
+            Order::Tell { job, tasks, text } => {
+                let target = tasks.as_ref().unwrap_or(job);
+                vec![words(&["update".into(), format!("JobId={target}"), format!("Comment={text}")])]
             }
             Order::HandBack { reservation } => of_reservation(reservation, "EndTime=now+1".into()),
         }
@@ -161,7 +165,7 @@ impl fmt::Display for Order {
         for (at, command) in self.commands().iter().enumerate() {
             f.write_str(if at == 0 { "scontrol" } else { "; scontrol" })?;
             for word in command {
-                if word.contains([' ', '\'', '|', ';', '&', '$', '`', '\\', '*', '(', ')', '<', '>']) {
+                if word.contains([' ', '\'', '|', ';', '&', '$', '`', '\\', '*', '(', ')', '<', '>', '[']) {
                     write!(f, " \"{}\"", word.replace(['$', '`', '\\'], "_"))?;
                 } else {
                     write!(f, " {word}")?;
@@ -195,9 +199,11 @@ mod tests {
         let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3";
         assert_eq!(back(false).to_string(), update);
         assert_eq!(back(true).to_string(), format!("{update}; scontrol release 7_3"));
-        let tell = Order::Tell { job: "1".into(), text: "\"by\"\u{15} no\non".into() };
+        let tell = Order::Tell { job: "1".into(), tasks: None, text: "\"by\"\u{15} no\non".into() };
         assert_eq!(tell.commands(), [["update", "JobId=1", "Comment='by' noon"]]);
         assert_eq!(tell.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
+        let all = Order::Tell { job: "8_1".into(), tasks: Some("8_[1-3]".into()), text: "by".into() };
+        assert_eq!(all.commands(), [["update", "JobId=8_[1-3]", "Comment=by"]]);
         let admit = Order::Admit { reservation, users: [3, 1].into() };
         assert_eq!(admit.commands(), [["update", "ReservationName=miserly", "Users+=1,3"]]);
     }

@@ -45,7 +45,7 @@ impl Slurm {
     pub fn submit_array(&self, request: &ArrayRequest<'_>) -> Result<String, SlurmError> {
         let options = [
             "--parsable".to_owned(),
-            format!("--array={}", ranges(request.tasks)),
+            format!("--array={}", task_ranges(request.tasks)),
             format!("--job-name={}", request.name),
             format!("--chdir={}", request.folder.display()),
             format!("--output={}", request.output),
@@ -87,7 +87,7 @@ impl Slurm {
 }
 
 /// Returns ascending numbers in Slurm's short form: `1-3,7`.
-fn ranges(numbers: &[usize]) -> String {
+pub fn task_ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let text = |run: &[usize]| match run {
         [first, .., last] => format!("{first}-{last}"),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn numbers_are_ranges() {
-        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3,7,9-10");
-        assert_eq!(ranges(&[4]), "4");
+        assert_eq!(task_ranges(&[1, 2, 3, 7, 9, 10]), "1-3,7,9-10");
+        assert_eq!(task_ranges(&[4]), "4");
     }
 }

@@ -283,6 +283,31 @@ impl Cluster {
         Ok((cluster, took))
     }
 
+    /// Reads the jobs that have not ended, with their comments, in the order of their numbers.
+    ///
+    /// # Errors
+    /// As [`read`](Cluster::read).
+    pub fn jobs_with_comments(slurm: &Slurm) -> Result<Vec<(Job, Option<String>)>, SlurmError> {
+        let (jobs, _) = Cluster::timed_jobs(slurm)?;
+        let mark = mark()?;
+        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}%i|%k")])?;
+        let mut comments: BTreeMap<String, String> = BTreeMap::new();
+        for line in answer.text.lines().filter_map(|line| line.strip_prefix(&mark)) {
+            if let Some((id, comment)) = line.split_once(SEPARATOR)
+                && let Some(comment) = present(comment)
+            {
+                comments.insert(id.trim().to_owned(), comment.to_owned());
+            }
+        }
+        let mut all: Vec<_> = jobs
+            .into_values()
+            .map(|job| (comments.remove(&job.id), job))
+            .map(|(comment, job)| (job, comment))
+            .collect();
+        all.sort_by_key(|(job, _)| job.order());
+        Ok(all)
+    }
+
     /// Reads the jobs, and returns the time that it took.
     pub(crate) fn timed_jobs(slurm: &Slurm) -> Result<(BTreeMap<String, Job>, Duration), SlurmError> {
         // A line that does not begin so is the rest of a name, and may look like a job.

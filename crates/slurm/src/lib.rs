@@ -30,7 +30,7 @@ mod queues;
 mod twin;
 
 pub use accounting::{learn, log};
-pub use array::{ArrayRequest, ArrayState};
+pub use array::{ArrayRequest, ArrayState, task_ranges};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,

@@ -92,6 +92,15 @@ pub(crate) struct QueueArgs {
     )]
     pub(crate) watch: Option<u64>,
 
+    /// Lists the jobs of the Slurm cluster in place of a daemon's, with the promises of its driver, as `slurm queue` does
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "all", "array", "state", "since", "until", "limit", "after", "columns", "sort", "exact", "details", "socket"
+        ]
+    )]
+    pub(crate) slurm: bool,
+
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -97,7 +97,7 @@ pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
-pub(crate) use self::text::{counted, local, table};
+pub(crate) use self::text::{counted, local, matches_pattern, table};
 pub(crate) use self::top::run as top;
 pub(crate) use self::usage::run as usage;
 pub(crate) use self::wait::run as wait;

@@ -86,7 +86,7 @@ pub(crate) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Ite
 }
 
 /// Returns whether a text has the form of a pattern, in which * is any text and ? any character.
-pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     // Where to go on after the last *, if the text does not fit.
     let (mut at, mut from, mut star) = (0, 0, None);

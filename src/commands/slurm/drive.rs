@@ -1,4 +1,4 @@
-//! `miserly slurm drive`, `queue` and `hand-back`: a policy schedules a cluster.
+//! `miserly slurm drive` and `hand-back`: a policy schedules a cluster.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -6,16 +6,14 @@ use std::time::Duration;
 use anyhow::bail;
 use jiff::Timestamp;
 use miserly_core::Span;
-use miserly_drive::{
-    Drive, DriveError, Note, Order, QueuedJob, Settings, StartRecord, Step, queue as queued,
-};
+use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
 use miserly_run::Stopwatch;
 use miserly_slurm::{Cluster, Configuration};
 use serde::Serialize;
 
-use super::instant;
-use crate::args::{SlurmDriveArgs, SlurmHandBackArgs, SlurmQueueArgs};
-use crate::commands::live::{counted, table};
+use super::{instant, learned};
+use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
+use crate::commands::live::counted;
 use crate::output::{print, print_json};
 
 /// The time between two looks of the controller at the limits of jobs.
@@ -41,7 +39,11 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         margin: seconds(margin),
         comments: !args.no_comments,
     };
-    let mut drive = Drive::new(slurm, &cluster, settings, args.state.as_deref())?;
+    let mut drive = Drive::new(slurm.clone(), &cluster, settings, args.state.as_deref())?;
+    if args.draws > 0 && !args.dry_run {
+        let days = args.history;
+        drive = drive.with_forecasts(Box::new(move || learned(&slurm, days)), args.draws)?;
+    }
     let others = drive.neighbours(&cluster);
     if !others.is_empty() {
         note!(
@@ -151,58 +153,6 @@ fn words(note: &Note) -> String {
         }
         Note::PromiseBroken { latest: None, why } => format!("promise broken: {why}"),
     }
-}
-
-/// The document of `queue`.
-#[derive(Serialize)]
-struct QueueDoc {
-    jobs: Vec<QueuedJob>,
-    started: u64,
-    promised: u64,
-    kept: u64,
-    /// Jobs that started after their first promise.
-    late: Vec<StartRecord>,
-}
-
-pub(super) fn queue(args: &SlurmQueueArgs) -> anyhow::Result<()> {
-    let (jobs, starts) = queued(&args.state)?;
-    let kept: Vec<bool> = starts.iter().filter_map(StartRecord::is_kept).collect();
-    let document = QueueDoc {
-        jobs,
-        started: starts.len() as u64,
-        promised: kept.len() as u64,
-        kept: kept.iter().filter(|kept| **kept).count() as u64,
-        late: starts.into_iter().filter(|start| start.is_kept() == Some(false)).collect(),
-    };
-    if args.json { print_json(&document) } else { print(&queue_text(&document)) }
-}
-
-fn queue_text(document: &QueueDoc) -> String {
-    let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), instant);
-    let rows = document.jobs.iter().filter(|job| job.stage != "running").map(|job| {
-        let why = match (&job.why, &job.broken) {
-            (Some(why), _) => why.clone(),
-            (None, Some(broken)) => format!("promise broken: {broken}"),
-            (None, None) => String::new(),
-        };
-        vec![job.job.clone(), job.stage.to_owned(), time(job.latest), time(job.first), time(job.planned), why]
-    });
-    let text = table(&["JOB", "STATE", "STARTS BY", "FIRST PROMISE", "PLANNED", "WHY"], &[], rows);
-    let late = document.late.iter().map(|start| {
-        let why = start.broken.as_deref().unwrap_or("no cause is known");
-        format!(
-            "late: job {}, promised by {}, started {}: {why}\n",
-            start.job,
-            start.first.map_or_else(|| "-".to_owned(), instant),
-            instant(start.start)
-        )
-    });
-    text + &format!(
-        "{} started, {} with a promise, {} of them by it\n",
-        counted(document.started, "job"),
-        document.promised,
-        document.kept
-    ) + &late.collect::<String>()
 }
 
 pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {

@@ -2,6 +2,10 @@
 
 mod drive;
 
+mod queue;
+
+pub(crate) use self::queue::{ClusterFilter, cluster_queue, cluster_queue_text};
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
@@ -52,7 +56,7 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Shadow(args) => shadow(args),
         SlurmCommand::Audit(args) => audit(args),
         SlurmCommand::Drive(args) => drive::drive(args),
-        SlurmCommand::Queue(args) => drive::queue(args),
+        SlurmCommand::Queue(args) => queue::queue(args),
         SlurmCommand::HandBack(args) => drive::hand_back(args),
     }
 }

@@ -10,6 +10,8 @@ mod slurm;
 
 mod users;
 
+pub(super) use self::users::Users;
+
 use anyhow::ensure;
 use miserly_api::client::{DaemonSocket, find};
 use miserly_follow::Board;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use miserly_core::Time;
-use miserly_slurm::{Cluster, JobState};
+use miserly_slurm::{Cluster, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
 use super::{Desk, Step};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED, minutes};
-use crate::{local, user_number};
+use crate::{local, minute, user_number};
 
 /// The most comments of a step.
 const MOST_TOLD: usize = 20;
@@ -112,13 +112,15 @@ impl Desk {
     }
 
     /// Writes the promise of each waiting job, or the reason of its wait, into its comment.
+    ///
+    /// The waiting tasks of an array share a comment, because a comment of its own would part a task from the others.
     fn tell(&mut self, cluster: &Cluster, step: &mut Step) {
         if !self.settings.comments {
             return;
         }
-        let mut shared: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut tasks: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
         for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
-            *shared.entry(job.number).or_default() += 1;
+            tasks.entry(job.number).or_default().push(job);
         }
         let mut told = 0;
         // Each step goes on after the job at which the last one ended.
@@ -130,25 +132,23 @@ impl Desk {
             .map(|(id, _)| id.clone())
             .collect();
         for id in &ids {
-            let Some(case) = self.cases.get_mut(id) else { continue };
-            let Some(job) = cluster.jobs.get(id) else { continue };
-            // A comment on one of the waiting tasks of an array would part it from the others.
-            if job.state != JobState::Pending || shared.get(&job.number) != Some(&1) || told == MOST_TOLD {
+            let Some(job) = cluster.jobs.get(id).filter(|job| job.state == JobState::Pending) else {
+                continue;
+            };
+            // The first task of an array has the comment of all.
+            let Some(group) = tasks.get_mut(&job.number) else { continue };
+            group.sort_by_key(|task| task.order());
+            if group[0].id != *id {
                 continue;
             }
+            if told == MOST_TOLD {
+                break;
+            }
+            let cases: Vec<&Case> = group.iter().filter_map(|task| self.cases.get(&task.id)).collect();
+            let words =
+                if group.len() == 1 { cases.first().map(|case| words(case)) } else { shared_words(&cases) };
+            let Some((words, case)) = words.zip(self.cases.get_mut(id)) else { continue };
             let facts = &mut case.facts;
-            let words = match (&facts.stage, &facts.aside, facts.promised) {
-                (Stage::Placed { nodes, .. }, ..) => format!("starts on {}", nodes.join(",")),
-                (_, Some(aside), _) => format!("not planned: {}", aside.why),
-                (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
-                    format!("starts by {}", local(Time::from_ticks(latest)))
-                }
-                // Its promise has no end.
-                (_, None, Some(_)) => {
-                    format!("waits: {}", facts.broken.as_deref().unwrap_or("no start is known"))
-                }
-                (_, None, None) => "waits".to_owned(),
-            };
             let comment = match facts.form.comment.as_deref() {
                 Some(own) => format!("{own} | {MARK}{words}"),
                 None => format!("{MARK}{words}"),
@@ -157,10 +157,83 @@ impl Desk {
                 told += 1;
                 self.told_last.clone_from(id);
                 step.changed = true;
-                step.orders.push(Order::Tell { job: id.clone(), text: comment.clone() });
+                let tasks = (group.len() > 1).then(|| waiting_tasks(group)).flatten();
+                step.orders.push(Order::Tell { job: id.clone(), tasks, text: comment.clone() });
                 facts.told = Some(comment);
             }
         }
+    }
+}
+
+/// Returns the comment on a waiting job.
+fn words(case: &Case) -> String {
+    let facts = &case.facts;
+    let likely = case.likely().map(|at| format!(", likely {}", minute(at))).unwrap_or_default();
+    match (&facts.stage, &facts.aside, facts.promised) {
+        (Stage::Placed { nodes, .. }, ..) => format!("starts on {}", nodes.join(",")),
+        (_, Some(aside), _) => format!("not planned: {}", aside.why),
+        (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
+            format!("starts by {}{likely}", local(Time::from_ticks(latest)))
+        }
+        // Its promise has no end.
+        (_, None, Some(_)) => {
+            format!("waits: {}", facts.broken.as_deref().unwrap_or("no start is known"))
+        }
+        (_, None, None) => format!("waits{likely}"),
+    }
+}
+
+/// Returns the comment on the waiting tasks of an array, if there is anything to say on all of them.
+fn shared_words(tasks: &[&Case]) -> Option<String> {
+    let promises = tasks.iter().filter(|case| case.facts.aside.is_none()).filter_map(|case| {
+        let (_, latest) = case.facts.promised?;
+        Some(latest).filter(|latest| *latest < Time::MAX.ticks())
+    });
+    let (least, most) = (promises.clone().min(), promises.clone().max());
+    if let Some((least, most)) = least.zip(most) {
+        let [first, last] = [least, most].map(|at| local(Time::from_ticks(at)));
+        let without = tasks.len() - promises.count();
+        let others = if without > 0 { format!("; {without} have no promise yet") } else { String::new() };
+        return Some(format!("the first of these tasks starts by {first}, the last by {last}{others}"));
+    }
+    let mut likely: Vec<Time> = tasks.iter().filter_map(|case| case.likely()).collect();
+    likely.sort_unstable();
+    match (likely.first(), tasks.first()) {
+        (Some(first), _) => Some(format!("waits; the first of these tasks starts likely {}", minute(*first))),
+        (None, Some(task)) => Some(words(task)),
+        (None, None) => None,
+    }
+}
+
+/// Returns the waiting tasks of an array in Slurm's notation: `17_[3-9]`.
+fn waiting_tasks(group: &[&Job]) -> Option<String> {
+    let (array, _) = group.first()?.array.as_ref()?;
+    let numbers: Option<Vec<usize>> = group.iter().map(|job| job.array.as_ref()?.1.parse().ok()).collect();
+    Some(format!("{array}_[{}]", task_ranges(&numbers?)))
+}
+
+/// The part of a comment that a driver wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The latest start, if it is promised.
+    pub starts_by: Option<String>,
+    /// The likely start, if there is a forecast.
+    pub likely: Option<String>,
+    /// Anything else: the nodes of its start, or why it is not planned.
+    pub why: Option<String>,
+}
+
+impl Told {
+    /// Reads a comment. Returns `None` if no driver wrote a part of it.
+    pub fn of(comment: &str) -> Option<Told> {
+        let words = comment[comment.find(MARK)? + MARK.len()..].trim_end_matches('"');
+        let (words, likely) = match words.split_once(", likely ") {
+            Some((words, likely)) => (words, Some(likely.to_owned())),
+            None => (words, None),
+        };
+        let starts_by = words.strip_prefix("starts by ").map(str::to_owned);
+        let why = (starts_by.is_none() && words != "waits").then(|| words.to_owned());
+        Some(Told { starts_by, likely, why })
     }
 }
 
@@ -174,7 +247,52 @@ pub(super) fn own_comment(comment: Option<&str>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::case::{Aside, Facts};
     use super::*;
+
+    fn case(promised: Option<i64>, likely: Option<i64>) -> Case {
+        let ticks = |seconds: i64| seconds * 1_000_000;
+        let facts = Facts {
+            promised: promised.map(|latest| (ticks(latest), ticks(latest))),
+            likely: likely.map(|at| (ticks(at), ticks(at))),
+            ..Facts::default()
+        };
+        Case { number: 1, handle: None, facts }
+    }
+
+    #[test]
+    fn tasks_of_an_array_share_a_comment() {
+        let [at_0, at_60] = [0, 60].map(|seconds| local(Time::from_secs(seconds).unwrap()));
+        let [one, other, none] = [case(Some(60), Some(30)), case(Some(0), None), case(None, Some(0))];
+        assert_eq!(
+            shared_words(&[&one, &other]),
+            Some(format!("the first of these tasks starts by {at_0}, the last by {at_60}"))
+        );
+        assert!(shared_words(&[&one, &none]).unwrap().ends_with("; 1 have no promise yet"));
+        let likely = minute(Time::ZERO);
+        assert_eq!(
+            shared_words(&[&none, &none]),
+            Some(format!("waits; the first of these tasks starts likely {likely}"))
+        );
+        assert_eq!(words(&none), format!("waits, likely {likely}"));
+        assert_eq!(words(&other), format!("starts by {at_0}"));
+        let task = |place: &str| Job { array: Some((7, place.to_owned())), ..Job::default() };
+        let tasks = ["3", "4", "9"].map(task);
+        assert_eq!(waiting_tasks(&tasks.iter().collect::<Vec<_>>()).unwrap(), "7_[3-4,9]");
+    }
+
+    #[test]
+    fn a_comment_is_read_as_it_was_written() {
+        let of = |case: &Case| Told::of(&format!("mine | {MARK}{}", words(case))).unwrap();
+        let both = of(&case(Some(60), Some(30)));
+        assert_eq!(both.starts_by, Some(local(Time::from_secs(60).unwrap())));
+        assert_eq!((both.likely, both.why), (Some(minute(Time::ZERO)), None));
+        assert_eq!(of(&case(None, None)), Told::default());
+        let mut aside = case(Some(60), None);
+        aside.facts.aside = Some(Aside { until: None, why: "it is held".into() });
+        assert_eq!(of(&aside).why.as_deref(), Some("not planned: it is held"));
+        assert_eq!(Told::of("mine"), None);
+    }
 
     #[test]
     fn the_comment_of_a_user_is_kept_apart() {

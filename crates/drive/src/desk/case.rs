@@ -11,6 +11,9 @@ use crate::notes::{Note, StartRecord};
 pub(super) const FIRST_PAUSE: Span = Span::from_ticks(30 * 1_000_000);
 pub(super) const LAST_PAUSE: Span = Span::from_ticks(600 * 1_000_000);
 
+/// Forecasts that differ by this are the same.
+const SMALL: Span = Span::from_ticks(60 * 1_000_000);
+
 /// A job that the driver knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -46,6 +49,9 @@ pub(crate) struct Facts {
     /// Why its promise was broken, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,
+    /// The median of its start in simulated futures, and the start by which 95 % start. Ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) likely: Option<(i64, i64)>,
 }
 
 impl Facts {
@@ -124,6 +130,25 @@ impl Case {
         self.set_aside(id, Aside { until, why }, step);
     }
 
+    /// Takes in a new forecast. A small difference changes nothing, so that the comment stays.
+    pub(super) fn set_likely(&mut self, now: Time, [median, by_95]: [Time; 2]) {
+        if let Some((known, _)) = self.facts.likely {
+            let known = Time::from_ticks(known);
+            let small = Span::from_ticks((known - now).ticks() / 10).max(SMALL);
+            if median.max(known) - median.min(known) <= small {
+                return;
+            }
+        }
+        self.facts.likely = Some((median.ticks(), by_95.ticks()));
+    }
+
+    /// Returns the likely start, which is not after the promise.
+    pub(super) fn likely(&self) -> Option<Time> {
+        let (median, _) = self.facts.likely?;
+        let latest = self.facts.promised.map_or(i64::MAX, |(_, latest)| latest);
+        Some(Time::from_ticks(median.min(latest)))
+    }
+
     /// Returns the first instant at which it may start, if it is not over.
     pub(super) fn begin(&self, at: Time) -> Option<Time> {
         self.facts.form.eligible.and_then(Time::from_secs).filter(|begin| *begin > at)
@@ -158,6 +183,27 @@ mod tests {
             (slow.is_kept(), slow.broken.as_deref()),
             (Some(false), Some("Slurm took 16 s to start it"))
         );
+    }
+
+    #[test]
+    fn a_forecast_changes_when_it_differs_by_much() {
+        let mut case = Case { number: 1, handle: None, facts: Facts::default() };
+        let at = |seconds| Time::from_secs(seconds).unwrap();
+        assert_eq!(case.likely(), None);
+        // (now, forecast, what is shown then)
+        for (now, median, shown) in [
+            (0, 100, 100),
+            (0, 160, 100),
+            (0, 5000, 5000),
+            (0, 5400, 5000),
+            // More than a tenth of the time that is left.
+            (4000, 5400, 5400),
+        ] {
+            case.set_likely(at(now), [at(median), at(9000)]);
+            assert_eq!(case.likely(), Some(at(shown)), "{median} at {now}");
+        }
+        case.facts.promised = Some((at(9000).ticks(), at(5300).ticks()));
+        assert_eq!(case.likely(), Some(at(5300)));
     }
 
     #[test]

@@ -20,12 +20,16 @@ use miserly_core::{
     Driver, Effect, Entry, Expected, Fault, JobId, JobNumber, Ledger, LedgerState, Placement, Request, Round,
     Span, State, Submission, Time,
 };
+use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job};
+
+pub use self::asking::Told;
 
 use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::rebuild::holds_nodes;
+use crate::forecasts::Likely;
 use crate::notes::{Note, StartRecord};
 use crate::orders::Order;
 use crate::site::Site;
@@ -200,6 +204,25 @@ impl Desk {
         let asides =
             self.cases.values().filter_map(|case| case.facts.aside.as_ref()?.until).map(Time::from_ticks);
         self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).min()
+    }
+
+    /// Returns a copy of the ledger for simulations, once there is one.
+    pub(crate) fn copy(&self) -> Option<LiveQueue> {
+        let driver = self.driver.as_ref()?;
+        let copy = SystemCopy { now: self.last?, ledger: driver.ledger().clone(), wake: driver.wake() };
+        Some(LiveQueue { policy: self.settings.policy.clone(), copy })
+    }
+
+    /// Takes in forecasts.
+    pub(crate) fn set_likely(&mut self, likely: &[Likely]) {
+        let Some(now) = self.last else { return };
+        let by_job: BTreeMap<JobNumber, [Time; 2]> =
+            likely.iter().map(|likely| (likely.job, likely.starts)).collect();
+        for case in self.cases.values_mut() {
+            if let Some(starts) = by_job.get(&case.number) {
+                case.set_likely(now, *starts);
+            }
+        }
     }
 
     /// Returns the jobs with an unknown form: new ones, and those that run on several nodes.

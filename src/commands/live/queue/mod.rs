@@ -12,19 +12,37 @@ use std::time::Duration;
 use jiff::Timestamp;
 use miserly_api::client::Client;
 use miserly_api::model::JobView;
+use miserly_slurm::Slurm;
 
 use self::columns::{key, shown};
 pub(super) use self::filter::{Wanted, jobs};
 use super::text::{Instants, local};
 use super::{client, print_answer};
 use crate::args::{QueueArgs, SortKey};
+use crate::commands::slurm::{ClusterFilter, cluster_queue, cluster_queue_text};
 use crate::output::print;
 
 pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
+    let watched = args.watch.map(Duration::from_secs);
+    if args.slurm {
+        let wanted = ClusterFilter {
+            mine: args.mine,
+            user: args.user.as_deref(),
+            partition: args.queue.as_deref(),
+            name: args.name.as_deref(),
+        };
+        let slurm = Slurm::default();
+        match watched {
+            Some(period) => watch(period, || cluster_queue_text(&slurm, &wanted))?,
+            None => cluster_queue(&slurm, &wanted, args.json)?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let client = client(&args.daemon)?;
     let wanted = Wanted::of(args);
-    if let Some(secs) = args.watch {
-        return watch(&client, args, &wanted, Duration::from_secs(secs));
+    if let Some(period) = watched {
+        watch(period, || Ok(text(args, &listed(&client, args, &wanted)?)))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let found = listed(&client, args, &wanted)?;
     print_answer(args.json, &found, || text(args, &found))?;
@@ -32,10 +50,10 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the jobs until it is interrupted. On a terminal, each list replaces the last one without a blank screen between them.
-fn watch(client: &Client, args: &QueueArgs, wanted: &Wanted, period: Duration) -> anyhow::Result<ExitCode> {
+fn watch(period: Duration, jobs: impl Fn() -> anyhow::Result<String>) -> anyhow::Result<()> {
     let terminal = std::io::stdout().is_terminal();
     loop {
-        let jobs = text(args, &listed(client, args, wanted)?);
+        let jobs = jobs()?;
         let list = format!("{}\n\n{jobs}", local(Timestamp::now()));
         // Home; each line up to its end; then all that is left of a longer list.
         let list = if terminal { format!("\x1b[H{}\x1b[J", list.replace('\n', "\x1b[K\n")) } else { list };

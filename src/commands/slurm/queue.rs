@@ -1,0 +1,181 @@
+//! `miserly slurm queue` and `miserly queue --slurm`: the jobs of a cluster, and the promises to them.
+
+use std::path::Path;
+
+use miserly_drive::{QueuedJob, StartRecord, Told, queue as queued};
+use miserly_slurm::{Cluster, Job, JobState, Slurm};
+use miserly_view::plain;
+use serde::Serialize;
+
+use super::instant;
+use crate::args::SlurmQueueArgs;
+use crate::commands::live::{counted, matches_pattern, table};
+use crate::commands::source::Users;
+use crate::output::{print, print_json};
+
+pub(super) fn queue(args: &SlurmQueueArgs) -> anyhow::Result<()> {
+    if let Some(state) = &args.state {
+        return of_driver(state, args.json);
+    }
+    let wanted = ClusterFilter {
+        mine: args.mine,
+        user: args.user.as_deref(),
+        partition: args.partition.as_deref(),
+        name: None,
+    };
+    cluster_queue(&args.cluster.slurm(), &wanted, args.json)
+}
+
+/// The jobs of a cluster that are listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClusterFilter<'a> {
+    /// Only those of the caller.
+    pub(crate) mine: bool,
+    /// Those of a user, by name or number.
+    pub(crate) user: Option<&'a str>,
+    /// Those of a partition.
+    pub(crate) partition: Option<&'a str>,
+    /// Those with a name of this pattern.
+    pub(crate) name: Option<&'a str>,
+}
+
+impl ClusterFilter<'_> {
+    fn admits(&self, job: &Job, user: &str) -> bool {
+        (!self.mine || job.user == rustix::process::geteuid().as_raw())
+            && self.user.is_none_or(|wanted| wanted == user || wanted.parse() == Ok(job.user))
+            && self.partition.is_none_or(|partition| job.partitions.iter().any(|one| one == partition))
+            && self.name.is_none_or(|name| matches_pattern(name, &job.name))
+    }
+}
+
+/// A job of a cluster, with the promise in its comment.
+#[derive(Serialize)]
+struct ClusterJob {
+    job: String,
+    name: String,
+    user: String,
+    partition: String,
+    cpus: u64,
+    state: String,
+    /// The start of a job that runs, seconds since 1970.
+    start: Option<i64>,
+    /// The latest start of a waiting job, as the driver wrote it.
+    starts_by: Option<String>,
+    /// Its likely start, as the driver wrote it.
+    likely: Option<String>,
+    /// Why it waits: in the words of the driver, or else in Slurm's.
+    why: Option<String>,
+}
+
+/// Prints the jobs that Slurm shows, with the promises in their comments.
+pub(crate) fn cluster_queue(slurm: &Slurm, wanted: &ClusterFilter<'_>, json: bool) -> anyhow::Result<()> {
+    let jobs = cluster_jobs(slurm, wanted)?;
+    if json { print_json(&jobs) } else { print(&jobs_text(&jobs)) }
+}
+
+/// Returns the jobs that Slurm shows as a table.
+pub(crate) fn cluster_queue_text(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<String> {
+    Ok(jobs_text(&cluster_jobs(slurm, wanted)?))
+}
+
+fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec<ClusterJob>> {
+    let mut users = Users::default();
+    let mut found = vec![];
+    for (job, comment) in Cluster::jobs_with_comments(slurm)? {
+        let user = users.name(job.user);
+        if !wanted.admits(&job, &user) {
+            continue;
+        }
+        let waits = job.state == JobState::Pending;
+        let told = comment.as_deref().filter(|_| waits).and_then(Told::of).unwrap_or_default();
+        let planned = told.starts_by.is_some() || told.likely.is_some();
+        let why = told.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));
+        found.push(ClusterJob {
+            job: job.id,
+            name: plain(&job.name),
+            user,
+            partition: job.partitions.join(","),
+            cpus: job.cpus,
+            state: job.state.as_str().to_owned(),
+            start: job.start.filter(|_| !waits),
+            starts_by: told.starts_by.as_deref().map(plain),
+            likely: told.likely.as_deref().map(plain),
+            why: why.as_deref().map(plain),
+        });
+    }
+    Ok(found)
+}
+
+fn jobs_text(jobs: &[ClusterJob]) -> String {
+    let none = || "-".to_owned();
+    let row = |job: &ClusterJob| {
+        let by = job.starts_by.as_ref().map(|by| format!("by {}", by.replacen('T', " ", 1)));
+        let start = job.start.map(instant).or(by).unwrap_or_else(none);
+        vec![
+            job.job.clone(),
+            job.name.clone(),
+            job.user.clone(),
+            job.partition.clone(),
+            job.cpus.to_string(),
+            job.state.clone(),
+            start,
+            job.likely.as_ref().map_or_else(none, |likely| likely.replacen('T', " ", 1)),
+            job.why.clone().unwrap_or_default(),
+        ]
+    };
+    let header = ["JOB", "NAME", "USER", "PARTITION", "CPUS", "STATE", "START", "LIKELY", "WHY"];
+    table(&header, &["CPUS"], jobs.iter().map(row))
+}
+
+/// The document of a driver's jobs.
+#[derive(Serialize)]
+struct DriverDoc {
+    jobs: Vec<QueuedJob>,
+    started: u64,
+    promised: u64,
+    kept: u64,
+    /// Jobs that started after their first promise.
+    late: Vec<StartRecord>,
+}
+
+fn of_driver(state: &Path, json: bool) -> anyhow::Result<()> {
+    let (jobs, starts) = queued(state)?;
+    let kept: Vec<bool> = starts.iter().filter_map(StartRecord::is_kept).collect();
+    let document = DriverDoc {
+        jobs,
+        started: starts.len() as u64,
+        promised: kept.len() as u64,
+        kept: kept.iter().filter(|kept| **kept).count() as u64,
+        late: starts.into_iter().filter(|start| start.is_kept() == Some(false)).collect(),
+    };
+    if json { print_json(&document) } else { print(&driver_text(&document)) }
+}
+
+fn driver_text(document: &DriverDoc) -> String {
+    let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), instant);
+    let rows = document.jobs.iter().filter(|job| job.stage != "running").map(|job| {
+        let why = match (&job.why, &job.broken) {
+            (Some(why), _) => why.clone(),
+            (None, Some(broken)) => format!("promise broken: {broken}"),
+            (None, None) => String::new(),
+        };
+        let times = [job.latest, job.first, job.planned, job.likely].map(time);
+        [job.job.clone(), job.stage.to_owned()].into_iter().chain(times).chain([why]).collect()
+    });
+    let text = table(&["JOB", "STATE", "STARTS BY", "FIRST PROMISE", "PLANNED", "LIKELY", "WHY"], &[], rows);
+    let late = document.late.iter().map(|start| {
+        let why = start.broken.as_deref().unwrap_or("no cause is known");
+        format!(
+            "late: job {}, promised by {}, started {}: {why}\n",
+            start.job,
+            start.first.map_or_else(|| "-".to_owned(), instant),
+            instant(start.start)
+        )
+    });
+    text + &format!(
+        "{} started, {} with a promise, {} of them by it\n",
+        counted(document.started, "job"),
+        document.promised,
+        document.kept
+    ) + &late.collect::<String>()
+}
