@@ -17,6 +17,8 @@ mod cluster;
 
 mod command;
 
+mod cycles;
+
 mod error;
 
 mod fields;
@@ -37,6 +39,7 @@ pub use cluster::{
     Reservation, changes,
 };
 pub use command::Slurm;
+pub use cycles::{CycleAudit, RecordedJob};
 pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use poller::Poller;

@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{
-    Entry, Expected, JobId, JobNumber, Ledger, Machine, Placement, Procs, Progress, Request, Resources, Span,
-    State, Time, work,
-};
+use miserly_core::{Entry, JobId, JobNumber, Ledger, Machine, Procs, Request, Resources, Span, State, Time};
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
-use crate::{Cluster, Job, JobState};
+use crate::{Cluster, Job, JobState, cycles};
 
 /// Partitions that share nodes, with their jobs as one queue.
 #[derive(Clone, Debug)]
@@ -159,25 +156,8 @@ fn running(job: &Job, nodes: &BTreeSet<&str>, now: Time) -> Option<Entry> {
         return None;
     }
     let start = Time::from_ticks(job.start?.saturating_mul(1_000_000)).min(now);
-    let demand = Resources::cpus(cpus);
-    let request = Request { demand, ..request(job) };
-    let end = (start + request.estimate).max(now + Span::TICK);
-    let mut entry = Entry::waiting(request, 0);
-    entry.progress = Progress {
-        done: work(now - start, Procs::new(cpus)),
-        at: now,
-        procs: Procs::new(cpus),
-        ..Progress::default()
-    };
-    entry.state = State::Running {
-        start,
-        since: start,
-        expected: Expected::At(end),
-        placement: Placement::on_plain(demand),
-        released: false,
-        quantum: None,
-    };
-    Some(entry)
+    let request = Request { demand: Resources::cpus(cpus), ..request(job) };
+    Some(cycles::running(Entry::waiting(request, 0), start, now))
 }
 
 #[cfg(test)]

@@ -56,16 +56,16 @@ pub struct TwinAudit {
 impl Configuration {
     /// Returns the policy that schedules by this configuration.
     ///
-    /// The order has the age and the size of jobs, with the weights of `priority/multifactor`. The size is the share of the
-    /// processors; Slurm takes the mean of that and of the share of the nodes. `ordered`: the jobs come in
-    /// the order of their priorities already.
-    pub fn twin(&self, processors: u64, ordered: bool) -> Twin {
+    /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
+    /// Slurm's priorities are. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
+    /// asks for one node. `ordered`: the jobs come in the order of their priorities already.
+    pub fn twin(&self, processors: u64, nodes: u64, ordered: bool) -> Twin {
         let mut left_out = vec![];
         let mut parameters = vec![];
         match self.priority.as_str() {
             _ if ordered => {}
             "priority/multifactor" => {
-                parameters.extend(self.order(processors).map(|order| format!("order={order}")));
+                parameters.extend(self.order(processors, nodes).map(|order| format!("order={order}")));
                 let weighs = |(key, _): &&(&str, &str)| self.weight(key).is_none_or(|weight| weight != 0.0);
                 let missing =
                     NOT_MODELLED.iter().filter(weighs).filter(|(key, _)| self.weights.contains_key(*key));
@@ -123,19 +123,19 @@ impl Configuration {
     }
 
     /// Returns the order by age and size, if it is another one than that of arrival.
-    fn order(&self, processors: u64) -> Option<String> {
+    fn order(&self, processors: u64, nodes: u64) -> Option<String> {
         let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
         let size = weight("PriorityWeightJobSize").map(|weight| {
-            let share = format!("procs / {}", processors.max(1));
+            let shares = format!("procs / {} + 1 / {}", processors.max(1), nodes.max(1));
             if self.favours_small {
-                format!("{weight} * (1 - {share})")
+                format!("{weight} * (1 - ({shares}) / 2)")
             } else {
-                format!("{weight} * {share}")
+                format!("{weight} * ({shares}) / 2")
             }
         })?;
         let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
         let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
-        Some(format!("'{}'", age.into_iter().chain([size]).collect::<Vec<_>>().join(" + ")))
+        Some(format!("'floor({})'", age.into_iter().chain([size]).collect::<Vec<_>>().join(" + ")))
     }
 }
 
@@ -146,7 +146,7 @@ impl Cluster {
     /// partitions, tiers and preemption are left out.
     pub fn twin(&self, ordered: bool) -> Twin {
         let processors = self.nodes.values().map(|node| node.cpus).sum();
-        let mut twin = self.configuration.twin(processors, ordered);
+        let mut twin = self.configuration.twin(processors, self.nodes.len() as u64, ordered);
         if self.partitions.len() > 1 {
             twin.left_out.push(format!("{} partitions, as one", self.partitions.len()));
         }
@@ -200,7 +200,7 @@ mod tests {
 
     #[track_caller]
     fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
-        let twin = configuration.twin(64, false);
+        let twin = configuration.twin(64, 4, false);
         assert_eq!(
             (twin.policy.as_str(), twin.left_out),
             (policy, left_out.iter().map(|&word| word.to_owned()).collect())
@@ -230,7 +230,7 @@ mod tests {
         ];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='1000 * min(wait / 604800, 1) + 100 * procs / 64')",
+            "slurm(order='floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2)')",
             &["fair share (PriorityWeightFairShare = 9)"],
         );
         check(&configuration("sched/backfill", "", &weights[..1]), "slurm", &[]);

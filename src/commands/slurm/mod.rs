@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{JobNumber, Procs, Refusal, Request, Span, Time};
+use miserly_core::{JobNumber, Procs, Refusal, Request, Resources, Span, Time};
 use miserly_forecast::Forecaster;
 use miserly_import::{SlurmOptions, SubmitAt};
 use miserly_live::shadow::{ComparedJob, of_jobs};
@@ -24,8 +24,8 @@ use miserly_report::AtomicFile;
 use miserly_run::{RunOptions, RunSetup, Stopwatch};
 use miserly_sim::{Finished, Observer};
 use miserly_slurm::{
-    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError, Twin,
-    TwinAudit, forecasts, learn, log,
+    Audit, AuditSummary, Audited, Change, Cluster, CycleAudit, JobForecast, JobState, Poller, RecordedJob,
+    Slurm, SlurmError, Twin, TwinAudit, forecasts, learn, log,
 };
 use miserly_units::duration;
 use miserly_workload::swf::{Field, Record};
@@ -42,6 +42,9 @@ use crate::output::{print, print_json};
 
 /// The difference of clocks that is worth a line.
 const CLOCKS: i64 = 2;
+
+/// The most recorded states from which a twin decides.
+const MOST_STATES: usize = 1000;
 
 /// The accounting before a period that is simulated too.
 const WARM_UP: SignedDuration = SignedDuration::from_hours(24);
@@ -155,6 +158,7 @@ struct TwinDoc {
     twin: Twin,
     #[serde(flatten)]
     audit: TwinAudit,
+    cycles: CycleAudit,
     /// Jobs that the simulation left out: without processors, or wider than the cluster is now.
     not_simulated: u64,
 }
@@ -193,6 +197,8 @@ struct Replayed {
 struct Replay {
     /// The jobs that became eligible in the period.
     jobs: Vec<Replayed>,
+    /// All jobs of the accounting, and those of the cluster that have not ended.
+    recorded: Vec<RecordedJob>,
     /// The jobs of the period that were not simulated.
     not_simulated: u64,
     /// The seconds since 1970 at the instant 0.
@@ -227,7 +233,9 @@ impl Replay {
         let mut outcomes = Outcomes::default();
         setup.outcome(policy, false, &mut [&mut outcomes])?;
         let begin = setup.dates().map_or(0, |dates| dates.start());
-        let mut replay = Replay { jobs: vec![], not_simulated: 0, begin };
+        let mut replay = Replay { jobs: vec![], recorded: vec![], not_simulated: 0, begin };
+        replay.recorded.extend(log.records.iter().filter_map(recorded));
+        replay.recorded.extend(unfinished(cluster, begin));
         for record in log.records {
             let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
             let times = known(Field::Submit)
@@ -249,6 +257,35 @@ impl Replay {
     }
 }
 
+/// Returns a job of the accounting that has ended, if its times are known.
+fn recorded(record: &Record) -> Option<RecordedJob> {
+    let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+    let number = |field| u32::try_from(record.get(field)).ok();
+    let submit = Time::from_secs(known(Field::Submit)?)?;
+    let start = submit + Span::from_secs(known(Field::Wait)?)?;
+    let runtime = Span::from_secs(known(Field::Runtime)?)?;
+    let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
+    let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
+    let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
+    let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
+    let request = Request { user, group, queue, ..request };
+    Some(RecordedJob { request, start: Some(start), end: Some(start + runtime) })
+}
+
+/// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`.
+fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = RecordedJob> {
+    let jobs =
+        cluster.jobs.values().filter(|job| job.state != JobState::Pending || job.waits_for_processors());
+    // The jobs of the accounting have positive numbers.
+    (1..).zip(jobs).filter_map(move |(number, job)| {
+        let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(begin));
+        let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
+        let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
+        let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
+        Some(RecordedJob { request: Request { user: Some(job.user), ..request }, start, end: None })
+    })
+}
+
 /// Returns a line on the jobs that were not simulated, if there are any.
 fn left_out_text(not_simulated: u64) -> String {
     if not_simulated == 0 {
@@ -263,7 +300,8 @@ fn left_out_text(not_simulated: u64) -> String {
 fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let cluster = Cluster::read(&slurm)?;
-    let Replay { jobs, not_simulated, begin } = Replay::new(&slurm, &args.period, &cluster, &args.policy)?;
+    let Replay { jobs, not_simulated, begin, .. } =
+        Replay::new(&slurm, &args.period, &cluster, &args.policy)?;
     let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
     let job = |job: Replayed| ComparedJob {
         submitted: micros(job.submit),
@@ -296,14 +334,19 @@ fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
         None => cluster.twin(false),
     };
     let policy: PolicySpec = twin.policy.parse()?;
-    let Replay { jobs, not_simulated, .. } = Replay::new(&slurm, &args.period, &cluster, &policy)?;
+    let Replay { jobs, recorded, not_simulated, begin } =
+        Replay::new(&slurm, &args.period, &cluster, &policy)?;
     let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
-    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cluster.configuration.cycle());
-    let document = TwinDoc { twin, audit, not_simulated };
+    let cycle = cluster.configuration.cycle();
+    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
+    let since = Time::from_secs(args.period.since.as_second() - begin).unwrap_or(Time::ZERO);
+    let procs = cluster.nodes.values().map(|node| node.cpus).sum();
+    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since, MOST_STATES);
+    let document = TwinDoc { twin, audit, cycles, not_simulated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }
 
-fn twin_text(TwinDoc { twin, audit, not_simulated }: &TwinDoc) -> String {
+fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String {
     let mut text = format!("policy: {}\n", twin.policy);
     for what in &twin.left_out {
         text += &format!("not in the twin: {what}\n");
@@ -312,6 +355,14 @@ fn twin_text(TwinDoc { twin, audit, not_simulated }: &TwinDoc) -> String {
     let share = |part: u64, of: u64| {
         if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
     };
+    text += &format!(
+        "from {} of the cluster, two cycles ahead: {} of {} recorded starts are the policy's too, and {} of {} starts by the policy are recorded\n",
+        counted(cycles.states, "state"),
+        share(cycles.foreseen, cycles.starts),
+        cycles.starts,
+        share(cycles.confirmed, cycles.simulated),
+        cycles.simulated,
+    );
     text + &format!(
         "{}, of which {} waited for more than a cycle\n\
          starts within a cycle ({}): {}; of those that waited: {}\n\

@@ -191,10 +191,10 @@ fn shared_words(tasks: &[&Case]) -> Option<String> {
     });
     let (least, most) = (promises.clone().min(), promises.clone().max());
     if let Some((least, most)) = least.zip(most) {
-        let [first, last] = [least, most].map(|at| local(Time::from_ticks(at)));
+        let [least, most] = [least, most].map(|at| local(Time::from_ticks(at)));
         let without = tasks.len() - promises.count();
         let others = if without > 0 { format!("; {without} have no promise yet") } else { String::new() };
-        return Some(format!("the first of these tasks starts by {first}, the last by {last}{others}"));
+        return Some(format!("the first of these tasks starts by {least}, the last by {most}{others}"));
     }
     let mut likely: Vec<Time> = tasks.iter().filter_map(|case| case.likely()).collect();
     likely.sort_unstable();

@@ -1,0 +1,239 @@
+//! A policy beside a cluster, a cycle at a time: from the recorded state of each instant.
+//!
+//! A simulation of a whole log leaves the cluster at the first difference, and after that it decides on another state. Here the
+//! state is that of the record at each instant, so each decision is compared by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, Machine, Placement, Procs,
+    Progress, Request, Resources, Span, State, System, Time, work,
+};
+use miserly_policies::PolicySpec;
+use miserly_sim::{Job, Observer, Simulation};
+use serde::Serialize;
+
+/// A job of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedJob {
+    /// Its request, with a number of its own. The submission is the instant at which it could start.
+    pub request: Request,
+    /// The recorded start; none while it waits.
+    pub start: Option<Time>,
+    /// The recorded end; none while it runs.
+    pub end: Option<Time>,
+}
+
+/// The decisions of a policy beside those of a cluster. They are of jobs that waited at the instant of the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CycleAudit {
+    /// The instants at which the recorded state was taken.
+    pub states: u64,
+    /// Recorded starts within a cycle after a state.
+    pub starts: u64,
+    /// Those that the policy starts as well, within two cycles after the state.
+    pub foreseen: u64,
+    /// Starts by the policy within a cycle after a state.
+    pub simulated: u64,
+    /// Those that are recorded as well, within two cycles after the state.
+    pub confirmed: u64,
+}
+
+impl CycleAudit {
+    /// Compares the decisions of a policy on this number of processors with the record, at some multiples of a cycle: those at
+    /// which jobs wait, from an instant on, at most `most` of them, evenly over the record.
+    ///
+    /// O(jobs) for each instant, and two cycles of simulation.
+    pub fn new(
+        jobs: &[RecordedJob],
+        procs: u64,
+        policy: &PolicySpec,
+        cycle: Span,
+        from: Time,
+        most: usize,
+    ) -> CycleAudit {
+        let mut audit = CycleAudit::default();
+        let mut instants = instants(jobs, cycle);
+        instants.retain(|at| *at >= from);
+        let step = instants.len().div_ceil(most.max(1)).max(1);
+        for at in instants.into_iter().step_by(step) {
+            audit.add(jobs, procs, policy, cycle, at);
+        }
+        audit
+    }
+
+    fn add(&mut self, jobs: &[RecordedJob], procs: u64, policy: &PolicySpec, cycle: Span, at: Time) {
+        let Some(simulated) = starts(jobs, procs, policy, at, at + cycle + cycle) else { return };
+        self.states += 1;
+        let soon = |start: Option<Time>, cycles: Span| start.is_some_and(|start| start <= at + cycles);
+        for job in jobs.iter().filter(|job| job.waits(at)) {
+            let ours = simulated.get(&job.request.number).copied();
+            if soon(job.start, cycle) {
+                self.starts += 1;
+                self.foreseen += u64::from(soon(ours, cycle + cycle));
+            }
+            if soon(ours, cycle) {
+                self.simulated += 1;
+                self.confirmed += u64::from(soon(job.start, cycle + cycle));
+            }
+        }
+    }
+}
+
+impl RecordedJob {
+    fn waits(&self, at: Time) -> bool {
+        self.request.submit <= at && self.start.is_none_or(|start| start > at)
+    }
+
+    fn runs(&self, at: Time) -> bool {
+        self.start.is_some_and(|start| start <= at) && self.end.is_none_or(|end| end > at)
+    }
+}
+
+/// Returns the multiples of a cycle at which jobs wait.
+fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
+    let unit = cycle.ticks().max(1);
+    let until = jobs.iter().flat_map(|job| [job.start, job.end]).flatten().max();
+    let mut all = BTreeSet::new();
+    for job in jobs {
+        let Some(end) = job.start.or(until) else { continue };
+        let first = job.request.submit.ticks().div_euclid(unit) + 1;
+        let last = (end.ticks() - 1).div_euclid(unit);
+        all.extend((first..=last).map(|nth| Time::from_ticks(nth * unit)));
+    }
+    all.into_iter().collect()
+}
+
+/// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
+///
+/// `None`: more processors were in use than there are.
+fn starts(
+    jobs: &[RecordedJob],
+    procs: u64,
+    policy: &PolicySpec,
+    at: Time,
+    until: Time,
+) -> Option<BTreeMap<JobNumber, Time>> {
+    let machine = Machine::plain(Procs::new(procs));
+    let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
+    for (admitted, job) in (0_u64..).zip(jobs) {
+        let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start);
+        runtimes.insert(job.request.number, runtime.max(Span::TICK));
+        let entry = Entry::waiting(job.request.clone(), admitted);
+        if job.waits(at) {
+            entries.push(entry);
+        } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
+            entries.push(running(entry, start, at));
+        } else if job.request.submit > at && job.request.submit <= until {
+            later.push(Job::new(job.request.clone(), runtime.max(Span::TICK)));
+        }
+    }
+    later.sort_by_key(|job| (job.request.submit, job.request.number));
+    let held: u64 = entries
+        .iter()
+        .filter(|entry| matches!(entry.state, State::Running { .. }))
+        .map(|entry| entry.request.procs().get())
+        .sum();
+    if held > procs {
+        return None;
+    }
+    let ledger = Ledger::restored(machine.clone(), (0..).map(JobId).zip(entries).collect()).ok()?;
+    let mut driver = Driver::new(ledger, policy.build(&machine, 0).ok()?, EventOrder::Batched);
+    driver.resume(at, Some(at + Span::TICK));
+    let runtime =
+        |entry: &Entry| runtimes.get(&entry.request.number).copied().unwrap_or(entry.request.estimate);
+    let mut simulation =
+        Simulation::continuing(System::new(vec![driver]), Procs::new(procs), at, runtime).ok()?;
+    let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
+    let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
+    // A run that ends for want of events has said all.
+    let _ = simulation.run(&mut later, &mut [&mut watch]);
+    Some(watch.starts)
+}
+
+/// Returns the entry of a job that runs since `start`.
+pub(crate) fn running(mut entry: Entry, start: Time, now: Time) -> Entry {
+    let procs = entry.request.procs();
+    let end = (start + entry.request.estimate).max(now + Span::TICK);
+    entry.progress = Progress { done: work(now - start, procs), at: now, procs, ..Progress::default() };
+    entry.state = State::Running {
+        start,
+        since: start,
+        expected: Expected::At(end),
+        placement: Placement::on_plain(Resources::cpus(procs)),
+        released: false,
+        quantum: None,
+    };
+    entry
+}
+
+/// Notes starts until an instant.
+struct Watch {
+    until: Time,
+    now: Time,
+    starts: BTreeMap<JobNumber, Time>,
+}
+
+impl Observer for Watch {
+    fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
+        self.now = now;
+        if now <= self.until && matches!(effect, Effect::Started { .. }) {
+            self.starts.entry(job).or_insert(now);
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.now > self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Time {
+        Time::from_secs(seconds).unwrap()
+    }
+
+    fn job(number: JobNumber, procs: u64, times: [i64; 3], limit: i64) -> RecordedJob {
+        let [submit, start, end] = times.map(at);
+        let request = Request::new(number, submit, Span::from_secs(limit).unwrap(), Resources::cpus(procs));
+        RecordedJob { request, start: Some(start), end: Some(end) }
+    }
+
+    fn audit(jobs: &[RecordedJob]) -> CycleAudit {
+        let policy = "slurm(bf_interval=10s, bf_resolution=1s)".parse().unwrap();
+        CycleAudit::new(jobs, 4, &policy, Span::from_secs(10).unwrap(), Time::ZERO, 1000)
+    }
+
+    /// Job 1 has the machine until 100. Job 2 waits for it, and job 3 can backfill only if its limit allows it.
+    fn record(third: [i64; 3], limit: i64) -> Vec<RecordedJob> {
+        vec![job(1, 3, [0, 0, 100], 100), job(2, 4, [1, 101, 200], 100), job(3, 1, third, limit)]
+    }
+
+    #[test]
+    fn a_record_by_the_rules_is_foreseen() {
+        // Job 3 is backfilled a second after a cycle, and job 2 starts at the end of job 1.
+        let all = audit(&record([2, 11, 60], 50));
+        // The start of job 2 is ahead of two states.
+        assert_eq!((all.starts, all.foreseen, all.simulated, all.confirmed), (2, 2, 3, 3), "{all:?}");
+    }
+
+    #[test]
+    fn a_record_against_the_rules_is_not() {
+        // It could have started at 10, and started at 45.
+        let late = audit(&record([2, 45, 60], 50));
+        assert_eq!((late.starts, late.foreseen), (2, 2), "{late:?}");
+        assert!(late.simulated - late.confirmed >= 2, "{late:?}");
+        // Its limit is beyond the reservation of job 2, and it started nevertheless.
+        let early = audit(&record([2, 20, 60], 500));
+        assert_eq!((early.starts, early.foreseen), (2, 1), "{early:?}");
+    }
+
+    #[test]
+    fn a_state_with_too_many_processors_in_use_is_left_out() {
+        let jobs = [job(1, 4, [0, 0, 50], 50), job(2, 4, [0, 0, 50], 50), job(3, 1, [5, 60, 70], 10)];
+        let states = audit(&jobs).states;
+        assert_eq!(states, 1, "only that after both have ended");
+    }
+}
