@@ -267,6 +267,35 @@ fn promises_and_forecasts_are_where_users_look() {
     check(&cluster, &driver, &jobs, &[]);
 }
 
+#[test]
+fn windows_of_miser_are_kept_and_refused() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "windows", &["-p", "miser(horizon=10min)"]);
+    let filler = cluster.submit(&["-n32", "-t2"], "sleep 5");
+    driver.until("the machine is full", || cluster.state_of(&filler) == "RUNNING");
+    let window = cluster.submit(&["-n20", "-t1"], "sleep 1");
+    let later = cluster.submit(&["-n1", "-t1", "--begin=now+40"], "sleep 1");
+    let long = cluster.submit(&["-n1", "-t30"], "sleep 1");
+    let urgent = cluster.submit(&["-n1", "-t1", "--deadline=now+3minutes"], "sleep 1");
+    driver.until("a window is promised", || cluster.comment_of(&window).starts_with("miserly: starts by "));
+    driver.until("a window beyond the horizon is refused", || {
+        cluster.comment_of(&long).contains("no window within the horizon")
+    });
+    driver.until("a window before the deadline is missing", || {
+        cluster.comment_of(&urgent).contains("no window before its deadline")
+    });
+    driver.until("a window after its begin is promised", || {
+        cluster.comment_of(&later).starts_with("miserly: starts by ")
+    });
+    cluster.text("scancel", &[&long, &urgent]);
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    let jobs = [&filler, &window, &later].map(Clone::clone);
+    check(&cluster, &driver, &jobs, &[]);
+    let queue = driver.queue();
+    assert_eq!((&queue["started"], &queue["kept"]), (&3.into(), &queue["promised"]), "{queue}");
+}
+
 /// Names and comments of users are no commands, and no lines of answers.
 #[test]
 fn a_user_cannot_speak_through_a_job() {

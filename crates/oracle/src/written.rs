@@ -103,7 +103,9 @@ impl NaiveOnHosts {
             ("selective-backfill", ..) => {
                 return Some(NaiveOnHosts::Selective { order, threshold: given.threshold()? });
             }
-            (_, Some("kept"), _) | ("conservative", _, None | Some("true")) => {
+            // Without a horizon, no window is refused.
+            ("miser", ..) if given.word("horizon") != Some("none") => return None,
+            (_, Some("kept"), _) | ("miser", ..) | ("conservative", _, None | Some("true")) => {
                 return Some(NaiveOnHosts::Kept { order });
             }
             (_, Some("all"), _) | ("conservative", ..) => None,

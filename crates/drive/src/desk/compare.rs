@@ -199,10 +199,12 @@ impl Desk {
         if case.handle.is_none() && job.reservation.as_ref() == Some(&self.settings.reservation) {
             return;
         }
+        let deadline = case.facts.form.deadline.and_then(Time::from_secs);
+        let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
         let request = Request {
             number: case.number,
             user: Some(job.user),
-            constraints: Constraints { begin, ..Constraints::NONE },
+            constraints: Constraints { begin, deadline, ..Constraints::NONE },
             ..Request::new(
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
@@ -258,7 +260,10 @@ impl Desk {
             None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
         };
         match before {
-            Some(before) if before.demand == request.demand => {
+            Some(before)
+                if before.demand == request.demand
+                    && before.constraints.deadline == request.constraints.deadline =>
+            {
                 let begin = request.constraints.begin;
                 let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });
                 if before.estimate != request.estimate {

@@ -1,6 +1,6 @@
 //! The decisions of a pass, carried out.
 
-use miserly_core::{BreachCause, Effect, EndHow, Ended, JobId, Placement, StartReason, Time};
+use miserly_core::{BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, StartReason, Time};
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
@@ -43,10 +43,17 @@ impl Desk {
                     let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
                     step.notes.push((id, Note::PromiseBroken { latest, why }));
                 }
-                Effect::Refused { .. } => {
+                Effect::Refused { why, .. } => {
                     case.handle = None;
                     self.by_handle.remove(&effect.job());
-                    let why = "it is too large for the nodes in service".to_owned();
+                    let why = match why {
+                        Refusal::NoWindow => "it has no window within the horizon of the policy",
+                        Refusal::Deadline => "it has no window before its deadline",
+                        Refusal::TooLarge | Refusal::BeyondClasses => {
+                            "it is too large for the nodes in service"
+                        }
+                    };
+                    let why = why.to_owned();
                     case.set_aside(&id, Aside { until: Some((at + LAST_PAUSE).ticks()), why }, step);
                 }
                 // A plan is no promise. No policy that does the others is accepted.

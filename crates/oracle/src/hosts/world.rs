@@ -203,10 +203,11 @@ impl World<'_> {
         plan.room(self.now, self.request(job).planned(), &self.demand(job))
     }
 
-    /// Returns the earliest start of the job, not before `from`, beside the running jobs and these
-    /// reservations.
+    /// Returns the earliest start of the job, not before `from` and its own begin, beside the running
+    /// jobs and these reservations.
     pub(super) fn earliest(&self, job: usize, from: Time, reservations: &[Reservation]) -> Reservation {
         let plan = Plan::new(self, reservations);
+        let from = self.request(job).constraints.begin.map_or(from, |begin| begin.max(from));
         let (at, parts) = plan.earliest(from, self.request(job).planned(), &self.demand(job));
         Reservation { job, at, parts }
     }

@@ -12,9 +12,6 @@ pub static MISER: PolicyDescriptor = PolicyDescriptor {
     paper: "Roussos, Bitar, English: Deterministic Batch Scheduling without Static Partitioning, 1999",
     promises: "every job, when it is submitted",
     needs: Needs {
-        one_host: true,
-        one_host_per_job: true,
-        shared_hosts: true,
         calendar: true,
         begin_and_deadline: true,
         refusals: true,

@@ -52,9 +52,14 @@ fn start(machine: &Machine, job: &Finished) -> NaiveStart {
 }
 
 fn agree(machine: &Machine, jobs: &[Job], turn: usize) -> Result<(), TestCaseError> {
+    let policies: Vec<&str> = ON_HOSTS.iter().chain(&MORE).skip(turn).step_by(TURNS).copied().collect();
+    agree_on(machine, jobs, &policies)
+}
+
+fn agree_on(machine: &Machine, jobs: &[Job], policies: &[&str]) -> Result<(), TestCaseError> {
     let naive: Vec<NaiveJob> =
         jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
-    for policy in ON_HOSTS.iter().chain(&MORE).skip(turn).step_by(TURNS) {
+    for policy in policies {
         let twin = NaiveOnHosts::written(policy, SEED).expect("a naive version");
         for instants in BOTH {
             let ours: Vec<NaiveStart> =
@@ -100,6 +105,53 @@ proptest! {
         turn in 0..TURNS,
     ) {
         agree(&machine, &jobs, turn)?;
+    }
+}
+
+/// Miser's windows on hosts of any kind, for jobs with an earliest start too.
+const WINDOWS: [&str; 1] = ["miser(horizon=none)"];
+
+/// Returns the jobs, of which some must not begin before a later instant.
+fn with_begins((machine, mut jobs): (Machine, Vec<Job>), waits: &[i64]) -> (Machine, Vec<Job>) {
+    for (job, wait) in jobs.iter_mut().zip(waits).filter(|(_, wait)| **wait > 0) {
+        job.request.constraints.begin = Some(job.request.submit + Span::from_secs(*wait).unwrap());
+    }
+    (machine, jobs)
+}
+
+proptest! {
+    #[test]
+    fn windows_on_hosts(
+        workload in prop_oneof![
+            hosts_workload(true, Spread::One, Sharing::Shared),
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(false, Spread::Any, Sharing::Whole),
+        ],
+        waits in prop::collection::vec(prop_oneof![2 => Just(0), 1 => 1i64..60], 40),
+    ) {
+        let (machine, jobs) = with_begins(workload, &waits);
+        agree_on(&machine, &jobs, &WINDOWS)?;
+    }
+
+    /// A window that would end beyond the horizon is refused, and all others are promised and kept.
+    #[test]
+    fn windows_on_hosts_end_within_the_horizon(
+        (machine, jobs) in hosts_workload(false, Spread::Any, Sharing::Shared),
+        horizon in 1i64..60,
+    ) {
+        let policy = format!("miser(horizon={horizon}s)");
+        let limit = Span::from_secs(horizon).unwrap();
+        let ended = run_on(&machine, &jobs, &policy, miserly_core::EventOrder::Batched).0;
+        for job in &ended {
+            let latest = job.promised.expect("each accepted job has a promise");
+            prop_assert!(latest + job.request.estimate <= job.request.submit + limit, "{}", job.request.number);
+            prop_assert!(job.start <= latest);
+        }
+        // Alone on the machine, a job has its window at once.
+        let short = jobs.iter().min_by_key(|job| (job.request.submit, job.request.number));
+        if let Some(job) = short.filter(|job| job.request.planned() <= limit) {
+            prop_assert!(ended.iter().any(|one| one.request.number == job.request.number));
+        }
     }
 }
 

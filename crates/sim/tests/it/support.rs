@@ -393,7 +393,9 @@ pub(crate) const ON_HOSTS: [&str; 22] = [
 ];
 
 /// Policies that run on any hosts, of which there is a reference implementation on processors only.
-pub(crate) const MORE_ON_HOSTS: [&str; 5] = [
+pub(crate) const MORE_ON_HOSTS: [&str; 7] = [
+    "miser(horizon=none)",
+    "miser(horizon=40s)",
     "slurm(bf_interval=2s, bf_resolution=1s)",
     "slurm(bf_interval=1s, bf_resolution=1s, bf_window=3s, order=shortest)",
     "easy(predict=similar, book=guarded, backfill=shortest)",

@@ -44,6 +44,9 @@ pub struct Detail {
     pub licences: Option<String>,
     /// The first instant at which it may start, seconds since 1970, if it is known.
     pub eligible: Option<i64>,
+    /// The instant by which it has to end, seconds since 1970, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<i64>,
     /// The comment of its user.
     pub comment: Option<String>,
     /// Its allocation on each node, if it runs.
@@ -133,6 +136,7 @@ impl Detail {
             exclusive: matches!(fields.get("OverSubscribe"), Some("NO" | "EXCLUSIVE")),
             licences: text("Licenses"),
             eligible: fields.get("EligibleTime").and_then(|text| text.parse().ok()),
+            deadline: fields.get("Deadline").and_then(|text| text.parse().ok()),
             comment: quoted(&line, "Comment"),
             on: allocated(&line),
         })
