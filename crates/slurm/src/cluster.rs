@@ -107,6 +107,8 @@ pub struct Partition {
     pub longest: Limit,
     /// Jobs of a higher tier go first.
     pub tier: u64,
+    /// Its part in the priorities of its jobs, in proportion to those of other partitions.
+    pub job_factor: u64,
     /// Whether jobs share processors.
     pub shares: String,
 }
@@ -435,6 +437,7 @@ impl Partition {
             longest: limit(fields.required("MaxTime")?)
                 .ok_or_else(|| fields.unreadable("MaxTime".to_owned()))?,
             tier: fields.number("PriorityTier")?,
+            job_factor: fields.number("PriorityJobFactor").unwrap_or(1),
             shares: fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))

@@ -44,4 +44,4 @@ pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use poller::Poller;
 pub use queues::Queue;
-pub use twin::{Twin, TwinAudit};
+pub use twin::{Machinery, Twin, TwinAudit};

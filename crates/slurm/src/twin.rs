@@ -6,12 +6,11 @@ use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Cluster, Configuration};
+use crate::{Cluster, Configuration, Partition};
 
 /// Weights of a priority that the twin has no value for, with their quantities.
-const NOT_MODELLED: [(&str, &str); 5] = [
+const NOT_MODELLED: [(&str, &str); 4] = [
     ("PriorityWeightFairShare", "fair share"),
-    ("PriorityWeightPartition", "the partition"),
     ("PriorityWeightQOS", "the quality of service"),
     ("PriorityWeightAssoc", "the association"),
     ("PriorityWeightTRES", "trackable resources"),
@@ -53,19 +52,31 @@ pub struct TwinAudit {
     pub twin_mean_wait: f64,
 }
 
+/// The parts of a cluster that the order of its twin depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machinery<'a> {
+    /// Its processors.
+    pub processors: u64,
+    /// Its nodes.
+    pub nodes: u64,
+    /// Its partitions: the number of each in a log, and its part in priorities, from 0 to 1.
+    pub partitions: &'a [(i64, f64)],
+}
+
 impl Configuration {
     /// Returns the policy that schedules by this configuration.
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
     /// Slurm's priorities are. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
-    /// asks for one node. `ordered`: the jobs come in the order of their priorities already.
-    pub fn twin(&self, processors: u64, nodes: u64, ordered: bool) -> Twin {
+    /// asks for one node. Parts of partitions that are all alike are left out. `ordered`: the jobs come in the order of their
+    /// priorities already.
+    pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
         let mut left_out = vec![];
         let mut parameters = vec![];
         match self.priority.as_str() {
             _ if ordered => {}
             "priority/multifactor" => {
-                parameters.extend(self.order(processors, nodes).map(|order| format!("order={order}")));
+                parameters.extend(self.order(machinery).map(|order| format!("order={order}")));
                 let weighs = |(key, _): &&(&str, &str)| self.weight(key).is_none_or(|weight| weight != 0.0);
                 let missing =
                     NOT_MODELLED.iter().filter(weighs).filter(|(key, _)| self.weights.contains_key(*key));
@@ -123,7 +134,8 @@ impl Configuration {
     }
 
     /// Returns the order by age and size, if it is another one than that of arrival.
-    fn order(&self, processors: u64, nodes: u64) -> Option<String> {
+    fn order(&self, machinery: Machinery<'_>) -> Option<String> {
+        let Machinery { processors, nodes, partitions } = machinery;
         let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
         let size = weight("PriorityWeightJobSize").map(|weight| {
             let shares = format!("procs / {} + 1 / {}", processors.max(1), nodes.max(1));
@@ -132,21 +144,37 @@ impl Configuration {
             } else {
                 format!("{weight} * ({shares}) / 2")
             }
-        })?;
+        });
+        let differ = partitions.windows(2).any(|pair| pair[0].1 != pair[1].1);
+        let partition = weight("PriorityWeightPartition").filter(|_| differ).map(|weight| {
+            let part = |rest, (number, part): &(i64, f64)| format!("if(queue == {number}, {part}, {rest})");
+            format!("{weight} * {}", partitions.iter().rev().fold("0".to_owned(), part))
+        });
+        // By age alone, jobs are in the order of arrival.
+        let others: Vec<String> = size.into_iter().chain(partition).collect();
+        if others.is_empty() {
+            return None;
+        }
         let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
         let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
-        Some(format!("'floor({})'", age.into_iter().chain([size]).collect::<Vec<_>>().join(" + ")))
+        Some(format!("'floor({})'", age.into_iter().chain(others).collect::<Vec<_>>().join(" + ")))
     }
 }
 
 impl Cluster {
     /// Returns the policy that schedules as this cluster does.
     ///
-    /// `ordered`: the jobs come in the order of their priorities already. The twin has one partition: overlaps of
-    /// partitions, tiers and preemption are left out.
-    pub fn twin(&self, ordered: bool) -> Twin {
+    /// `queues`: the number of each partition in the log that is simulated. `ordered`: the jobs come in the order of their
+    /// priorities already. The twin has one partition: overlaps of partitions, tiers and preemption are left out.
+    pub fn twin(&self, queues: &BTreeMap<String, i64>, ordered: bool) -> Twin {
         let processors = self.nodes.values().map(|node| node.cpus).sum();
-        let mut twin = self.configuration.twin(processors, self.nodes.len() as u64, ordered);
+        let most = self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1).max(1);
+        let part = |(name, partition): (&String, &Partition)| {
+            Some((*queues.get(name)?, partition.job_factor as f64 / most as f64))
+        };
+        let partitions: Vec<(i64, f64)> = self.partitions.iter().filter_map(part).collect();
+        let machinery = Machinery { processors, nodes: self.nodes.len() as u64, partitions: &partitions };
+        let mut twin = self.configuration.twin(machinery, ordered);
         if self.partitions.len() > 1 {
             twin.left_out.push(format!("{} partitions, as one", self.partitions.len()));
         }
@@ -198,9 +226,13 @@ mod tests {
         }
     }
 
+    /// Jobs of the second partition have a quarter of the part of the first one.
+    const MACHINERY: Machinery<'_> =
+        Machinery { processors: 64, nodes: 4, partitions: &[(1, 1.0), (2, 0.25)] };
+
     #[track_caller]
     fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
-        let twin = configuration.twin(64, 4, false);
+        let twin = configuration.twin(MACHINERY, false);
         assert_eq!(
             (twin.policy.as_str(), twin.left_out),
             (policy, left_out.iter().map(|&word| word.to_owned()).collect())
@@ -234,6 +266,12 @@ mod tests {
             &["fair share (PriorityWeightFairShare = 9)"],
         );
         check(&configuration("sched/backfill", "", &weights[..1]), "slurm", &[]);
+        let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
+        check(
+            &configuration("sched/backfill", "", &weights),
+            "slurm(order='floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 1, if(queue == 2, 0.25, 0)))')",
+            &[],
+        );
     }
 
     #[test]

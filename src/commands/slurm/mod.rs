@@ -4,9 +4,11 @@ mod drive;
 
 mod queue;
 
+mod replay;
+
 pub(crate) use self::queue::{ClusterFilter, cluster_queue, cluster_queue_text};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -15,39 +17,28 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{JobNumber, Procs, Refusal, Request, Resources, Span, Time};
+use miserly_core::Span;
 use miserly_forecast::Forecaster;
-use miserly_import::{SlurmOptions, SubmitAt};
-use miserly_live::shadow::{ComparedJob, of_jobs};
-use miserly_policies::PolicySpec;
+use miserly_import::SlurmOptions;
 use miserly_report::AtomicFile;
-use miserly_run::{RunOptions, RunSetup, Stopwatch};
-use miserly_sim::{Finished, Observer};
+use miserly_run::Stopwatch;
 use miserly_slurm::{
-    Audit, AuditSummary, Audited, Change, Cluster, CycleAudit, JobForecast, JobState, Poller, RecordedJob,
-    Slurm, SlurmError, Twin, TwinAudit, forecasts, learn, log,
+    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError,
+    forecasts, learn, log,
 };
 use miserly_units::duration;
-use miserly_workload::swf::{Field, Record};
-use miserly_workload::{JobOptions, Overrun, Trace};
 use serde::Serialize;
 
 use super::import::write;
-use super::live::{counted, local, shadow_text, table};
+use super::live::{counted, local, table};
 use crate::args::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmShadowArgs, SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
+    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    SlurmStatusArgs, SlurmWatchArgs,
 };
 use crate::output::{print, print_json};
 
 /// The difference of clocks that is worth a line.
 const CLOCKS: i64 = 2;
-
-/// The most recorded states from which a twin decides.
-const MOST_STATES: usize = 1000;
-
-/// The accounting before a period that is simulated too.
-const WARM_UP: SignedDuration = SignedDuration::from_hours(24);
 
 pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -55,8 +46,8 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Log(args) => accounting(args),
         SlurmCommand::Watch(args) => watch(args),
         SlurmCommand::Forecast(args) => forecast(args),
-        SlurmCommand::Twin(args) => twin(args),
-        SlurmCommand::Shadow(args) => shadow(args),
+        SlurmCommand::Twin(args) => replay::twin(args),
+        SlurmCommand::Shadow(args) => replay::shadow(args),
         SlurmCommand::Audit(args) => audit(args),
         SlurmCommand::Drive(args) => drive::drive(args),
         SlurmCommand::Queue(args) => queue::queue(args),
@@ -149,235 +140,6 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
         Err(error) => note!("warning: the log has no size of the machine: {error}"),
     }
     write(&log(&slurm, args.period.since, args.period.until, &options)?, &args.written)
-}
-
-/// The document of `twin`.
-#[derive(Serialize)]
-struct TwinDoc {
-    #[serde(flatten)]
-    twin: Twin,
-    #[serde(flatten)]
-    audit: TwinAudit,
-    cycles: CycleAudit,
-    /// Jobs that the simulation left out: without processors, or wider than the cluster is now.
-    not_simulated: u64,
-}
-
-/// The outcome of jobs in a simulation, by their place in the log.
-#[derive(Default)]
-struct Outcomes {
-    starts: BTreeMap<JobNumber, Time>,
-    refused: BTreeSet<JobNumber>,
-}
-
-impl Observer for Outcomes {
-    fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
-        self.starts.insert(job.request.number, job.start);
-        Ok(())
-    }
-
-    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> std::io::Result<()> {
-        self.refused.insert(request.number);
-        Ok(())
-    }
-}
-
-/// A job of the accounting that has ended, and its start in a simulation.
-struct Replayed {
-    /// The record of the accounting.
-    record: Record,
-    submit: Time,
-    /// The recorded start.
-    start: Time,
-    /// The start in the simulation; none if the policy refused the job.
-    simulated: Option<Time>,
-}
-
-/// A simulation of the accounting.
-struct Replay {
-    /// The jobs that became eligible in the period.
-    jobs: Vec<Replayed>,
-    /// All jobs of the accounting, and those of the cluster that have not ended.
-    recorded: Vec<RecordedJob>,
-    /// The jobs of the period that were not simulated.
-    not_simulated: u64,
-    /// The seconds since 1970 at the instant 0.
-    begin: i64,
-}
-
-impl Replay {
-    /// Simulates the jobs of the accounting that have ended, from their eligibility on.
-    ///
-    /// Those of a day before the period too, so that the cluster is not idle at its begin.
-    fn new(
-        slurm: &Slurm,
-        period: &PeriodArgs,
-        cluster: &Cluster,
-        policy: &PolicySpec,
-    ) -> anyhow::Result<Replay> {
-        let options =
-            SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
-        let from = period.since.saturating_sub(WARM_UP).unwrap_or(period.since);
-        let mut log = log(slurm, from, period.until, &options)?;
-        // The runs of a requeued job have one id.
-        for (place, record) in (1..).zip(&mut log.records) {
-            record.set(Field::Job, place);
-        }
-        let mut text = vec![];
-        log.write(&mut text)?;
-        // Slurm ends a job some time after its limit. The real runtime counts.
-        let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
-        let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
-        let options = RunOptions { procs: Some(Procs::new(procs)), jobs, ..RunOptions::default() };
-        let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
-        let mut outcomes = Outcomes::default();
-        setup.outcome(policy, false, &mut [&mut outcomes])?;
-        let begin = setup.dates().map_or(0, |dates| dates.start());
-        let mut replay = Replay { jobs: vec![], recorded: vec![], not_simulated: 0, begin };
-        replay.recorded.extend(log.records.iter().filter_map(recorded));
-        replay.recorded.extend(unfinished(cluster, begin));
-        for record in log.records {
-            let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
-            let times = known(Field::Submit)
-                .and_then(Time::from_secs)
-                .zip(known(Field::Wait).and_then(Span::from_secs));
-            let Some((submit, wait)) = times else { continue };
-            if begin.saturating_add(submit.secs()) < period.since.as_second() {
-                continue;
-            }
-            let number = record.get(Field::Job);
-            let simulated = outcomes.starts.get(&number).copied();
-            if simulated.is_none() && !outcomes.refused.contains(&number) {
-                replay.not_simulated += 1;
-                continue;
-            }
-            replay.jobs.push(Replayed { record, submit, start: submit + wait, simulated });
-        }
-        Ok(replay)
-    }
-}
-
-/// Returns a job of the accounting that has ended, if its times are known.
-fn recorded(record: &Record) -> Option<RecordedJob> {
-    let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
-    let number = |field| u32::try_from(record.get(field)).ok();
-    let submit = Time::from_secs(known(Field::Submit)?)?;
-    let start = submit + Span::from_secs(known(Field::Wait)?)?;
-    let runtime = Span::from_secs(known(Field::Runtime)?)?;
-    let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
-    let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
-    let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
-    let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
-    let request = Request { user, group, queue, ..request };
-    Some(RecordedJob { request, start: Some(start), end: Some(start + runtime) })
-}
-
-/// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`.
-fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = RecordedJob> {
-    let jobs =
-        cluster.jobs.values().filter(|job| job.state != JobState::Pending || job.waits_for_processors());
-    // The jobs of the accounting have positive numbers.
-    (1..).zip(jobs).filter_map(move |(number, job)| {
-        let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(begin));
-        let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
-        let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
-        let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
-        Some(RecordedJob { request: Request { user: Some(job.user), ..request }, start, end: None })
-    })
-}
-
-/// Returns a line on the jobs that were not simulated, if there are any.
-fn left_out_text(not_simulated: u64) -> String {
-    if not_simulated == 0 {
-        return String::new();
-    }
-    format!(
-        "not simulated: {} without processors, or wider than the cluster is now\n",
-        counted(not_simulated, "job")
-    )
-}
-
-fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
-    let slurm = args.period.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
-    let Replay { jobs, not_simulated, begin, .. } =
-        Replay::new(&slurm, &args.period, &cluster, &args.policy)?;
-    let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
-    let job = |job: Replayed| ComparedJob {
-        submitted: micros(job.submit),
-        uid: u32::try_from(job.record.get(Field::User)).unwrap_or(u32::MAX),
-        procs: job.record.get(Field::Allocated).unsigned_abs(),
-        start: Some(micros(job.start)),
-        shadow_start: job.simulated.map(micros),
-        runtime: Some(job.record.get(Field::Runtime).saturating_mul(1_000_000)),
-        refused: job.simulated.is_none(),
-    };
-    let until = args.period.until.unwrap_or_else(Timestamp::now);
-    let names = [args.policy.to_string(), format!("Slurm {}", cluster.configuration.version)];
-    let jobs = jobs.into_iter().map(job);
-    let view = of_jobs(cluster.configuration.cluster.clone(), names, jobs, [args.period.since, until]);
-    if args.json {
-        return print_json(&view);
-    }
-    let unfinished = cluster.jobs.values().filter(|job| job.state != JobState::Pending).count() as u64;
-    if unfinished > 0 && args.period.until.is_none() {
-        note!("warning: {} that have not ended are not in the shadow", counted(unfinished, "job"));
-    }
-    print(&(shadow_text(&view) + &left_out_text(not_simulated)))
-}
-
-fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
-    let slurm = args.period.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
-    let twin = match &args.policy {
-        Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
-        None => cluster.twin(false),
-    };
-    let policy: PolicySpec = twin.policy.parse()?;
-    let Replay { jobs, recorded, not_simulated, begin } =
-        Replay::new(&slurm, &args.period, &cluster, &policy)?;
-    let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
-    let cycle = cluster.configuration.cycle();
-    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
-    let since = Time::from_secs(args.period.since.as_second() - begin).unwrap_or(Time::ZERO);
-    let procs = cluster.nodes.values().map(|node| node.cpus).sum();
-    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since, MOST_STATES);
-    let document = TwinDoc { twin, audit, cycles, not_simulated };
-    if args.json { print_json(&document) } else { print(&twin_text(&document)) }
-}
-
-fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String {
-    let mut text = format!("policy: {}\n", twin.policy);
-    for what in &twin.left_out {
-        text += &format!("not in the twin: {what}\n");
-    }
-    text += &left_out_text(*not_simulated);
-    let share = |part: u64, of: u64| {
-        if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
-    };
-    text += &format!(
-        "from {} of the cluster, two cycles ahead: {} of {} recorded starts are the policy's too, and {} of {} starts by the policy are recorded\n",
-        counted(cycles.states, "state"),
-        share(cycles.foreseen, cycles.starts),
-        cycles.starts,
-        share(cycles.confirmed, cycles.simulated),
-        cycles.simulated,
-    );
-    text + &format!(
-        "{}, of which {} waited for more than a cycle\n\
-         starts within a cycle ({}): {}; of those that waited: {}\n\
-         difference of the starts: median {} s, of 95 % at most {} s\n\
-         mean wait: {:.0} s in the accounting, {:.0} s under the twin\n",
-        counted(audit.jobs, "job"),
-        audit.waited,
-        seconds(audit.cycle),
-        share(audit.close, audit.jobs),
-        share(audit.close_of_waited, audit.waited),
-        audit.median_difference,
-        audit.difference_95,
-        audit.recorded_mean_wait,
-        audit.twin_mean_wait,
-    )
 }
 
 /// A line of `watch`.

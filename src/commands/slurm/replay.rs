@@ -1,0 +1,270 @@
+//! `miserly slurm twin` and `miserly slurm shadow`: the accounting of a cluster under a policy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use miserly_core::{JobNumber, Procs, Refusal, Request, Resources, Span, Time};
+use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
+use miserly_live::shadow::{ComparedJob, of_jobs};
+use miserly_policies::PolicySpec;
+use miserly_run::{RunOptions, RunSetup};
+use miserly_sim::{Finished, Observer};
+use miserly_slurm::{Cluster, CycleAudit, JobState, RecordedJob, Slurm, Twin, TwinAudit, log};
+use miserly_workload::swf::{Field, Record};
+use miserly_workload::{JobOptions, Overrun, Trace};
+use serde::Serialize;
+
+use super::seconds;
+use crate::args::{PeriodArgs, SlurmShadowArgs, SlurmTwinArgs};
+use crate::commands::live::{counted, shadow_text};
+use crate::output::{print, print_json};
+
+/// The most recorded states from which a twin decides.
+const MOST_STATES: usize = 1000;
+
+/// The accounting before a period that is simulated too.
+const WARM_UP: SignedDuration = SignedDuration::from_hours(24);
+
+/// The document of `twin`.
+#[derive(Serialize)]
+struct TwinDoc {
+    #[serde(flatten)]
+    twin: Twin,
+    #[serde(flatten)]
+    audit: TwinAudit,
+    cycles: CycleAudit,
+    /// Jobs that the simulation left out: without processors, or wider than the cluster is now.
+    not_simulated: u64,
+}
+
+/// The outcome of jobs in a simulation, by their place in the log.
+#[derive(Default)]
+struct Outcomes {
+    starts: BTreeMap<JobNumber, Time>,
+    refused: BTreeSet<JobNumber>,
+}
+
+impl Observer for Outcomes {
+    fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
+        self.starts.insert(job.request.number, job.start);
+        Ok(())
+    }
+
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> std::io::Result<()> {
+        self.refused.insert(request.number);
+        Ok(())
+    }
+}
+
+/// A job of the accounting that has ended, and its start in a simulation.
+struct Replayed {
+    /// The record of the accounting.
+    record: Record,
+    submit: Time,
+    /// The recorded start.
+    start: Time,
+    /// The start in the simulation; none if the policy refused the job.
+    simulated: Option<Time>,
+}
+
+/// A simulation of the accounting.
+struct Replay {
+    /// The jobs that became eligible in the period.
+    jobs: Vec<Replayed>,
+    /// All jobs of the accounting, and those of the cluster that have not ended.
+    recorded: Vec<RecordedJob>,
+    /// The jobs of the period that were not simulated.
+    not_simulated: u64,
+    /// The seconds since 1970 at the instant 0.
+    begin: i64,
+}
+
+/// Returns the accounting of a period. That of a day before it is there too, so that the cluster is not idle at its begin.
+fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<ImportedLog> {
+    let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
+    let from = period.since.saturating_sub(WARM_UP).unwrap_or(period.since);
+    let mut log = log(slurm, from, period.until, &options)?;
+    // The runs of a requeued job have one id.
+    for (place, record) in (1..).zip(&mut log.records) {
+        record.set(Field::Job, place);
+    }
+    Ok(log)
+}
+
+/// Returns the numbers of the partitions in a log.
+fn queue_numbers(log: &ImportedLog) -> BTreeMap<String, i64> {
+    let lines = log.comments.iter().filter_map(|line| line.strip_prefix("; Queue: "));
+    lines
+        .filter_map(|line| {
+            line.split_once(' ').and_then(|(number, name)| Some((name.to_owned(), number.parse().ok()?)))
+        })
+        .collect()
+}
+
+impl Replay {
+    /// Simulates the jobs of the accounting that have ended, from their eligibility on. Those that were eligible since an instant
+    /// are in the result.
+    fn new(
+        log: ImportedLog,
+        since: Timestamp,
+        cluster: &Cluster,
+        policy: &PolicySpec,
+    ) -> anyhow::Result<Replay> {
+        let mut text = vec![];
+        log.write(&mut text)?;
+        // Slurm ends a job some time after its limit. The real runtime counts.
+        let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
+        let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
+        let options = RunOptions { procs: Some(Procs::new(procs)), jobs, ..RunOptions::default() };
+        let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
+        let mut outcomes = Outcomes::default();
+        setup.outcome(policy, false, &mut [&mut outcomes])?;
+        let begin = setup.dates().map_or(0, |dates| dates.start());
+        let mut replay = Replay { jobs: vec![], recorded: vec![], not_simulated: 0, begin };
+        replay.recorded.extend(log.records.iter().filter_map(recorded));
+        replay.recorded.extend(unfinished(cluster, begin));
+        for record in log.records {
+            let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+            let times = known(Field::Submit)
+                .and_then(Time::from_secs)
+                .zip(known(Field::Wait).and_then(Span::from_secs));
+            let Some((submit, wait)) = times else { continue };
+            if begin.saturating_add(submit.secs()) < since.as_second() {
+                continue;
+            }
+            let number = record.get(Field::Job);
+            let simulated = outcomes.starts.get(&number).copied();
+            if simulated.is_none() && !outcomes.refused.contains(&number) {
+                replay.not_simulated += 1;
+                continue;
+            }
+            replay.jobs.push(Replayed { record, submit, start: submit + wait, simulated });
+        }
+        Ok(replay)
+    }
+}
+
+/// Returns a job of the accounting that has ended, if its times are known.
+fn recorded(record: &Record) -> Option<RecordedJob> {
+    let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+    let number = |field| u32::try_from(record.get(field)).ok();
+    let submit = Time::from_secs(known(Field::Submit)?)?;
+    let start = submit + Span::from_secs(known(Field::Wait)?)?;
+    let runtime = Span::from_secs(known(Field::Runtime)?)?;
+    let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
+    let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
+    let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
+    let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
+    let request = Request { user, group, queue, ..request };
+    Some(RecordedJob { request, start: Some(start), end: Some(start + runtime) })
+}
+
+/// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`.
+fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = RecordedJob> {
+    let jobs =
+        cluster.jobs.values().filter(|job| job.state != JobState::Pending || job.waits_for_processors());
+    // The jobs of the accounting have positive numbers.
+    (1..).zip(jobs).filter_map(move |(number, job)| {
+        let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(begin));
+        let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
+        let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
+        let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
+        Some(RecordedJob { request: Request { user: Some(job.user), ..request }, start, end: None })
+    })
+}
+
+/// Returns a line on the jobs that were not simulated, if there are any.
+fn left_out_text(not_simulated: u64) -> String {
+    if not_simulated == 0 {
+        return String::new();
+    }
+    format!(
+        "not simulated: {} without processors, or wider than the cluster is now\n",
+        counted(not_simulated, "job")
+    )
+}
+
+pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
+    let slurm = args.period.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let log = accounting(&slurm, &args.period)?;
+    let Replay { jobs, not_simulated, begin, .. } =
+        Replay::new(log, args.period.since, &cluster, &args.policy)?;
+    let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
+    let job = |job: Replayed| ComparedJob {
+        submitted: micros(job.submit),
+        uid: u32::try_from(job.record.get(Field::User)).unwrap_or(u32::MAX),
+        procs: job.record.get(Field::Allocated).unsigned_abs(),
+        start: Some(micros(job.start)),
+        shadow_start: job.simulated.map(micros),
+        runtime: Some(job.record.get(Field::Runtime).saturating_mul(1_000_000)),
+        refused: job.simulated.is_none(),
+    };
+    let until = args.period.until.unwrap_or_else(Timestamp::now);
+    let names = [args.policy.to_string(), format!("Slurm {}", cluster.configuration.version)];
+    let jobs = jobs.into_iter().map(job);
+    let view = of_jobs(cluster.configuration.cluster.clone(), names, jobs, [args.period.since, until]);
+    if args.json {
+        return print_json(&view);
+    }
+    let unfinished = cluster.jobs.values().filter(|job| job.state != JobState::Pending).count() as u64;
+    if unfinished > 0 && args.period.until.is_none() {
+        note!("warning: {} that have not ended are not in the shadow", counted(unfinished, "job"));
+    }
+    print(&(shadow_text(&view) + &left_out_text(not_simulated)))
+}
+
+pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
+    let slurm = args.period.cluster.slurm();
+    let cluster = Cluster::read(&slurm)?;
+    let log = accounting(&slurm, &args.period)?;
+    let twin = match &args.policy {
+        Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
+        None => cluster.twin(&queue_numbers(&log), false),
+    };
+    let policy: PolicySpec = twin.policy.parse()?;
+    let Replay { jobs, recorded, not_simulated, begin } =
+        Replay::new(log, args.period.since, &cluster, &policy)?;
+    let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
+    let cycle = cluster.configuration.cycle();
+    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
+    let since = Time::from_secs(args.period.since.as_second() - begin).unwrap_or(Time::ZERO);
+    let procs = cluster.nodes.values().map(|node| node.cpus).sum();
+    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since, MOST_STATES);
+    let document = TwinDoc { twin, audit, cycles, not_simulated };
+    if args.json { print_json(&document) } else { print(&twin_text(&document)) }
+}
+
+fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String {
+    let mut text = format!("policy: {}\n", twin.policy);
+    for what in &twin.left_out {
+        text += &format!("not in the twin: {what}\n");
+    }
+    text += &left_out_text(*not_simulated);
+    let share = |part: u64, of: u64| {
+        if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
+    };
+    text += &format!(
+        "from {} of the cluster, two cycles ahead: {} of {} recorded starts are the policy's too, and {} of {} starts by the policy are recorded\n",
+        counted(cycles.states, "state"),
+        share(cycles.foreseen, cycles.starts),
+        cycles.starts,
+        share(cycles.confirmed, cycles.simulated),
+        cycles.simulated,
+    );
+    text + &format!(
+        "{}, of which {} waited for more than a cycle\n\
+         starts within a cycle ({}): {}; of those that waited: {}\n\
+         difference of the starts: median {} s, of 95 % at most {} s\n\
+         mean wait: {:.0} s in the accounting, {:.0} s under the twin\n",
+        counted(audit.jobs, "job"),
+        audit.waited,
+        seconds(audit.cycle),
+        share(audit.close, audit.jobs),
+        share(audit.close_of_waited, audit.waited),
+        audit.median_difference,
+        audit.difference_95,
+        audit.recorded_mean_wait,
+        audit.twin_mean_wait,
+    )
+}
