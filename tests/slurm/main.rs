@@ -202,7 +202,11 @@ fn a_watch_shows_each_change_and_survives_a_restart() {
     cluster.text("scontrol", &["update", "NodeName=node3", "State=DRAIN", "Reason=test"]);
     assert_eq!(next(&|line| line["change"] == "node")["usable"], false);
     cluster.text("scontrol", &["reconfigure"]);
-    cluster.text("scontrol", &["update", "NodeName=node3", "State=RESUME"]);
+    // Before the node has registered again, Slurm 24.11 refuses this, and mostly does it nevertheless.
+    until("the node resumes", || {
+        cluster.run("scontrol", &["update", "NodeName=node3", "State=RESUME"]);
+        !cluster.text("scontrol", &["show", "node", "node3"]).contains("DRAIN")
+    });
     assert_eq!(next(&|line| line["change"] == "node")["usable"], true);
     cluster.text("scontrol", &["update", &format!("JobId={job}"), "TimeLimit=3"]);
     next(&|line| line["change"] == "updated" && line["job"] == job.as_str());

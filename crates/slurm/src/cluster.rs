@@ -269,6 +269,7 @@ impl Cluster {
     pub(crate) fn timed(slurm: &Slurm) -> Result<(Cluster, Duration), SlurmError> {
         let asked = slurm.ask("scontrol", &["show", "config"])?;
         let configuration = Configuration::parse(&asked.text)?;
+        configuration.check_version()?;
         let nodes = slurm.ask("scontrol", &["-a", "-o", "show", "node"])?;
         let partitions = slurm.ask("scontrol", &["-a", "-o", "show", "partition"])?;
         let reservations = slurm.ask("scontrol", &["-a", "-o", "show", "reservation"])?;
@@ -312,10 +313,9 @@ impl Cluster {
 
     /// Reads the jobs, and returns the time that it took.
     pub(crate) fn timed_jobs(slurm: &Slurm) -> Result<(BTreeMap<String, Job>, Duration), SlurmError> {
-        // A line that does not begin so is the rest of a name, and may look like a job.
         let mark = mark()?;
         let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}{COLUMNS}")])?;
-        let lines = answer.text.lines().filter_map(|line| line.strip_prefix(&mark));
+        let lines = marked(&answer.text, &mark);
         let jobs =
             lines.map(|line| Job::parse(line).map(|job| (job.id.clone(), job))).collect::<Result<_, _>>()?;
         Ok((jobs, answer.took))
@@ -328,6 +328,13 @@ fn mark() -> Result<String, SlurmError> {
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     read.map_err(|error| SlurmError::Program { program: "/dev/urandom".to_owned(), error })?;
     Ok(format!("{:016x}{SEPARATOR}", u64::from_le_bytes(bytes)))
+}
+
+/// Returns the records of an answer, each of which begins with a mark.
+///
+/// The name at the end of a record may have line breaks, and lines that look like a job.
+fn marked<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(mark).skip(1).map(|record| record.strip_suffix('\n').unwrap_or(record))
 }
 
 /// Returns the things of the lines that begin with their names.
@@ -422,6 +429,8 @@ impl Node {
             "powering_down",
             "reboot_issued",
             "no_respond",
+            "invalid_reg",
+            "blocked",
         ];
         !out.iter().any(|state| states.contains(state))
     }

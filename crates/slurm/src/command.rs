@@ -106,12 +106,22 @@ impl Slurm {
         Ok(self.run("sbatch", options, Some(script))?.success("sbatch")?.text)
     }
 
+    /// Returns the configuration that the commands will read, if it is named.
+    fn named_configuration(&self) -> Option<PathBuf> {
+        let of_environment = || std::env::var_os("SLURM_CONF").filter(|name| !name.is_empty());
+        self.configuration.clone().or_else(|| of_environment().map(PathBuf::from))
+    }
+
     #[allow(clippy::disallowed_methods, reason = "the time that a controller takes decides no schedule")]
     fn run(&self, program: &str, arguments: &[&str], input: Option<String>) -> Result<Answered, SlurmError> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => SlurmError::Missing { program: program.to_owned() },
             _ => SlurmError::Program { program: program.to_owned(), error },
         };
+        // Slurm would look for it for a minute.
+        if let Some(path) = self.named_configuration().filter(|path| !path.exists()) {
+            return Err(SlurmError::NoConfiguration { path });
+        }
         let within = if program == "sacct" { WITHIN_OF_SACCT } else { WITHIN };
         let begin = Instant::now();
         let mut command = Command::new(program);
@@ -139,7 +149,7 @@ impl Slurm {
             if begin.elapsed() > within {
                 let _ = child.kill();
                 let _ = child.wait();
-                let message = shortened(&joined(message));
+                let message = shortened(program, &joined(message));
                 return Err(SlurmError::Late { program: program.to_owned(), within, message });
             }
             thread::sleep(LOOK);
@@ -147,7 +157,7 @@ impl Slurm {
         let (text, message) = (joined(text), joined(message));
         Ok(Answered {
             answer: Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() },
-            failed: (!status.success()).then(|| shortened(&message)),
+            failed: (!status.success()).then(|| shortened(program, &message)),
         })
     }
 }
@@ -166,10 +176,12 @@ fn joined(reader: thread::JoinHandle<Vec<u8>>) -> Vec<u8> {
     reader.join().unwrap_or_default()
 }
 
-/// Returns a message on one line.
-fn shortened(message: &[u8]) -> String {
+/// Returns a message on one line, without the name of the program that begins most lines of Slurm.
+fn shortened(program: &str, message: &[u8]) -> String {
     let text = String::from_utf8_lossy(message);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let own = format!("{program}: error: ");
+    let lines = text.lines().map(|line| line.trim().trim_start_matches(own.as_str()));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     lines.join("; ").chars().filter(|letter| !letter.is_control()).take(MOST).collect()
 }
 
@@ -188,8 +200,14 @@ mod tests {
 
     #[test]
     fn times_are_seconds_and_the_configuration_is_the_given_one() {
-        let slurm = Slurm { configuration: Some("/etc/one".into()) };
+        let slurm = Slurm { configuration: Some("/dev/null".into()) };
         let answer = slurm.ask("sh", &["-c", "echo $SLURM_TIME_FORMAT $SLURM_CONF"]).unwrap();
-        assert_eq!(answer.text, "%s /etc/one\n");
+        assert_eq!(answer.text, "%s /dev/null\n");
+        let nowhere = Slurm { configuration: Some("/dev/null/slurm.conf".into()) };
+        let error = nowhere.ask("true", &[]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("/dev/null/slurm.conf: no such file; --slurm-conf or SLURM_CONF"),
+            "{error}"
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! [`Poller`] reads it again and again at a small share of the controller's time, and [`Change`]s are the differences.
 //! [`log()`] is the accounting as a job log.
 //!
-//! Only text formats are read, which are the same in all versions since 22.05; the JSON of the commands is not.
+//! Only text formats are read. They differ little between the versions since 22.05; the JSON of the commands differs much.
 //! [`Slurm::control`] and [`Slurm::submit_array`] alone change a cluster.
 
 mod accounting;
@@ -30,6 +30,8 @@ mod poller;
 mod queues;
 
 mod twin;
+
+mod version;
 
 pub use accounting::{learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};

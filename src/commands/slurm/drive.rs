@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
 use miserly_run::Stopwatch;
-use miserly_slurm::{Cluster, Configuration};
+use miserly_slurm::Configuration;
 use serde::Serialize;
 
-use super::{instant, learned};
+use super::{instant, learned, read};
 use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
 use crate::commands::live::counted;
 use crate::output::{print, print_json};
@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
+    let cluster = read(&slurm)?;
     let seconds = |time: Duration| {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };

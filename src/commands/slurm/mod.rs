@@ -55,9 +55,22 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
     }
 }
 
+/// Reads the state of a cluster. A version that is not known is worth a line.
+fn read(slurm: &Slurm) -> Result<Cluster, SlurmError> {
+    let cluster = Cluster::read(slurm)?;
+    warn_of_version(&cluster);
+    Ok(cluster)
+}
+
+fn warn_of_version(cluster: &Cluster) {
+    if let Some(warning) = cluster.configuration.unknown_version() {
+        note!("warning: {warning}");
+    }
+}
+
 fn status(args: &SlurmStatusArgs) -> anyhow::Result<()> {
     let before = Timestamp::now();
-    let cluster = Cluster::read(&args.cluster.slurm())?;
+    let cluster = read(&args.cluster.slurm())?;
     let during = before.as_second()..=Timestamp::now().as_second();
     if args.json { print_json(&cluster) } else { print(&status_text(&cluster, &during)) }
 }
@@ -132,14 +145,20 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let mut options = args.options();
     // The accounting does not have the size of the machine.
-    match Cluster::read(&slurm) {
-        Ok(cluster) => {
-            options.procs = Some(cluster.nodes.values().map(|node| node.cpus).sum::<u64>().into());
-            options.nodes = u32::try_from(cluster.nodes.len()).ok();
-        }
-        Err(error) => note!("warning: the log has no size of the machine: {error}"),
+    let cluster = match read(&slurm) {
+        // Its accounting may have another form.
+        Err(error @ SlurmError::TooOld { .. }) => return Err(error.into()),
+        other => other,
+    };
+    if let Ok(cluster) = &cluster {
+        options.procs = Some(cluster.nodes.values().map(|node| node.cpus).sum::<u64>().into());
+        options.nodes = u32::try_from(cluster.nodes.len()).ok();
     }
-    write(&log(&slurm, args.period.since, args.period.until, &options)?, &args.written)
+    let log = log(&slurm, args.period.since, args.period.until, &options)?;
+    if let Err(error) = cluster {
+        note!("warning: the log has no size of the machine: {error}");
+    }
+    write(&log, &args.written)
 }
 
 /// A line of `watch`.
@@ -157,6 +176,9 @@ fn watch(args: &SlurmWatchArgs) -> anyhow::Result<()> {
     loop {
         match poller.poll() {
             Ok(changes) => {
+                if first {
+                    poller.cluster().into_iter().for_each(warn_of_version);
+                }
                 let mut output = std::io::stdout().lock();
                 for change in &changes {
                     let line = serde_json::to_string(&WatchLine { at: Timestamp::now(), change })?;
@@ -199,7 +221,7 @@ fn learned(slurm: &Slurm, days: i64) -> Forecaster {
 fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
-    let mut cluster = Cluster::read(&slurm)?;
+    let mut cluster = read(&slurm)?;
     if let Some(job) = &args.job
         && !cluster.jobs.contains_key(job)
     {
@@ -252,6 +274,7 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let shown = std::io::stderr().is_terminal();
     let mut all: Vec<Audited> = vec![];
     poller.poll()?;
+    poller.cluster().into_iter().for_each(warn_of_version);
     loop {
         if let Some(cluster) = poller.cluster() {
             all.extend(audit.follow(cluster, policy.as_ref(), *draws, &starts));

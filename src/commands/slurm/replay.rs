@@ -14,7 +14,7 @@ use miserly_workload::swf::{Field, Record};
 use miserly_workload::{JobOptions, Overrun, Trace};
 use serde::Serialize;
 
-use super::seconds;
+use super::{read, seconds};
 use crate::args::{PeriodArgs, SlurmShadowArgs, SlurmTwinArgs};
 use crate::commands::live::{counted, shadow_text};
 use crate::output::{print, print_json};
@@ -186,7 +186,7 @@ fn left_out_text(not_simulated: u64) -> String {
 
 pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
+    let cluster = read(&slurm)?;
     let log = accounting(&slurm, &args.period)?;
     let Replay { jobs, not_simulated, begin, .. } =
         Replay::new(log, args.period.since, &cluster, &args.policy)?;
@@ -216,7 +216,7 @@ pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
 
 pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
-    let cluster = Cluster::read(&slurm)?;
+    let cluster = read(&slurm)?;
     let log = accounting(&slurm, &args.period)?;
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },

@@ -30,7 +30,7 @@ pub struct Detail {
     pub tasks_per_node: u64,
     /// Generic resources on each node, as Slurm writes them.
     pub gres_per_node: Option<String>,
-    /// Generic resources by job, task or socket, as Slurm writes them.
+    /// Generic resources by job, task or socket, as Slurm writes them. Processors by task are not among them.
     pub gres_otherwise: Option<String>,
     /// The features that its nodes must have, as Slurm writes them.
     pub features: Option<String>,
@@ -86,14 +86,15 @@ impl Detail {
         let mut lines = by_number(&answer.text);
         let mut details = BTreeMap::new();
         for (number, jobs) in wanted {
+            let broken = jobs.iter().any(|job| job.name.contains('\n'));
             let line = match lines.remove(&number).as_deref() {
                 None | Some([]) => continue,
-                Some([line]) => (*line).to_owned(),
-                // A free text of some job pretends to be a line. The first line of an answer on one job is its own.
+                Some([line]) if !broken => (*line).to_owned(),
+                // A free text of some job pretends to be a line, or the own name has several. The first line of an answer on
+                // one job is its own.
                 Some(_) => {
                     let answer = slurm.descriptions(&[number])?;
-                    let own = answer.text.lines().find_map(described);
-                    own.map(|(_, line)| line.to_owned()).unwrap_or_default()
+                    first_description(&answer.text, jobs.first().map_or("", |job| &job.name))
                 }
             };
             for job in jobs {
@@ -129,7 +130,10 @@ impl Detail {
                 .and_then(|text| text.split(':').next()?.parse().ok())
                 .unwrap_or(0),
             gres_per_node: text("TresPerNode"),
-            gres_otherwise: ["TresPerJob", "TresPerTask", "TresPerSocket"].into_iter().find_map(text),
+            gres_otherwise: ["TresPerJob", "TresPerTask", "TresPerSocket"]
+                .into_iter()
+                .filter_map(|key| fields.get(key))
+                .find_map(without_processors),
             features: text("Features"),
             nodes: list("ReqNodeList")?,
             not_nodes: list("ExcNodeList")?,
@@ -150,6 +154,26 @@ fn by_number(text: &str) -> BTreeMap<u64, Vec<&str>> {
         lines.entry(number).or_default().push(line);
     }
     lines
+}
+
+/// Returns the description of a job in an answer on this job alone, as one line without its name.
+fn first_description(text: &str, name: &str) -> String {
+    let mut rest = text;
+    while let Some((line, tail)) = rest.split_once('\n') {
+        if described(line).is_some() {
+            break;
+        }
+        rest = tail;
+    }
+    let whole = rest.replacen(&format!(" JobName={name} "), " ", 1);
+    whole.lines().next().and_then(described).map(|(_, line)| line.to_owned()).unwrap_or_default()
+}
+
+/// Returns a list of resources without the processors: since 23.11 `--cpus-per-task` is in `TresPerTask` too.
+fn without_processors(list: &str) -> Option<String> {
+    let others = list.split(',').filter(|item| !item.starts_with("cpu=") && !item.starts_with("cpu:"));
+    let others: Vec<&str> = others.collect();
+    (!others.is_empty()).then(|| others.join(","))
 }
 
 /// Returns the number of a job and its description, if a line is one. The line may begin with the prompt.
@@ -215,6 +239,33 @@ mod tests {
         assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
         let spaces = "JobId=7 JobName= NumNodes=x  UserId=ann(1) NumNodes=1";
         assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);
+    }
+
+    #[test]
+    fn a_name_with_line_breaks_is_left_out() {
+        let name = "x NumNodes=7\nJobId=3 JobName=y NumNodes=8\n";
+        let text = format!(
+            "scontrol: show job 3\nJobId=3 JobName={name} UserId=ann(1) NumNodes=2 Comment=a\nb StdErr=x\n"
+        );
+        let line = first_description(&text, name);
+        assert_eq!(line, "JobId=3 UserId=ann(1) NumNodes=2 Comment=a");
+        assert_eq!(Detail::parse(&line, name).unwrap().least_nodes, 2);
+        assert_eq!(first_description("slurm_load_jobs error: Invalid job id specified\n", "x"), "");
+    }
+
+    #[test]
+    fn processors_by_task_are_no_generic_resources() {
+        let otherwise = |fields: &str| {
+            Detail::parse(&format!("JobId=7 JobName=x NumNodes=1 CPUs/Task=2 {fields}"), "x")
+                .unwrap()
+                .gres_otherwise
+        };
+        // Slurm 24.11, 23.11, and 22.05.
+        assert_eq!(otherwise("TresPerTask=cpu=2"), None);
+        assert_eq!(otherwise("TresPerTask=cpu:2"), None);
+        assert_eq!(otherwise("TresPerTask=cpu=2,gres/gpu=1").as_deref(), Some("gres/gpu=1"));
+        assert_eq!(otherwise("TresPerTask=gres:gpu:1").as_deref(), Some("gres:gpu:1"));
+        assert_eq!(otherwise("TresPerJob=gres/gpu:2 TresPerTask=cpu=2").as_deref(), Some("gres/gpu:2"));
     }
 
     #[test]

@@ -47,6 +47,27 @@ fn jobs_of_all_kinds_are_read() {
 }
 
 #[test]
+fn a_record_ends_at_the_next_mark() {
+    let text = "M|1|a\nM|2|b\nc|d\n\nM|3|\n";
+    assert_eq!(marked(text, "M|").collect::<Vec<_>>(), ["1|a", "2|b\nc|d\n", "3|"]);
+    assert_eq!(marked("", "M|").count(), 0);
+}
+
+#[test]
+fn a_node_that_registered_wrongly_takes_no_jobs() {
+    let states = |state: &str| {
+        let line = format!("NodeName=n CPUAlloc=0 CPUTot=4 RealMemory=1 AllocMem=0 State={state}");
+        Node::parse(Fields::new("scontrol", &line)).unwrap().1.is_usable()
+    };
+    assert!(
+        !states("UNKNOWN+DRAIN+INVALID_REG+RESERVED")
+            && !states("IDLE+INVALID_REG")
+            && !states("IDLE+BLOCKED")
+    );
+    assert!(states("IDLE+RESERVED") && states("MIXED+PLANNED") && states("IDLE+POWERED_DOWN"));
+}
+
+#[test]
 fn times_and_amounts() {
     let seconds =
         |text: &str| limit(text).map(|limit| if let Limit::Seconds(seconds) = limit { seconds } else { 0 });
