@@ -40,14 +40,7 @@ impl<'a> Driver<'a> {
     fn spawn(cluster: &Cluster, state: &str, arguments: &Vec<String>) -> Child {
         let log = cluster.folder.path().join("drive.log");
         let log = fs::File::options().create(true).append(true).open(log).unwrap();
-        // The folder of the build may be closed to others. A copy is executed.
-        let program = cluster.folder.path().join("miserly");
-        if !program.exists() {
-            fs::copy(env!("CARGO_BIN_EXE_miserly"), &program).unwrap();
-            fs::set_permissions(cluster.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-                .unwrap();
-        }
-        Command::new(program)
+        Command::new(program(cluster))
             .args(["slurm", "drive", "--json", "--state", state, "--slurm-conf", &cluster.configuration])
             .args(arguments)
             .uid(OPERATOR)
@@ -91,6 +84,17 @@ impl<'a> Driver<'a> {
     fn log(&self) -> String {
         fs::read_to_string(self.cluster.folder.path().join("drive.log")).unwrap()
     }
+}
+
+/// Returns a copy of the program that each user may execute. The folder of the build may be closed to others.
+fn program(cluster: &Cluster) -> std::path::PathBuf {
+    let program = cluster.folder.path().join("miserly");
+    if !program.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_miserly"), &program).unwrap();
+        fs::set_permissions(cluster.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    program
 }
 
 impl Drop for Driver<'_> {
@@ -400,6 +404,41 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
         String::from_utf8(back.stdout).unwrap(),
         "there is no reservation miserly: Slurm schedules by itself\n"
     );
+    cluster.cancel_all();
+}
+
+#[test]
+fn a_user_without_rights_is_refused_at_once() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let reservation = || cluster.text("scontrol", &["-o", "show", "reservation"]);
+    until("the reservation of a test before is gone", || reservation().contains("No reservations"));
+    let state = cluster.folder.path().join("rights");
+    fs::create_dir_all(&state).unwrap();
+    std::os::unix::fs::chown(&state, Some(1), Some(1)).unwrap();
+    let refused = || {
+        let output = Command::new(program(&cluster))
+            .args(["slurm", "drive", "-p", "easy", "--for", "20s", "--slurm-conf", &cluster.configuration])
+            .args(["--state".as_ref(), state.as_os_str()])
+            .uid(1)
+            .gid(1)
+            .current_dir("/")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+        assert!(text.contains("Slurm refuses the reservation miserly"), "{text}");
+        assert!(text.contains("is this user an operator?"), "{text}");
+    };
+    refused();
+    assert!(reservation().contains("No reservations"));
+    // One that another user has left.
+    let words = "create reservation ReservationName=miserly Nodes=ALL StartTime=now Duration=10 Users=root Flags=IGNORE_JOBS,OVERLAP";
+    cluster.text("scontrol", &words.split(' ').collect::<Vec<_>>());
+    let before = reservation();
+    refused();
+    assert_eq!(reservation(), before);
+    cluster.text("scontrol", &["delete", "ReservationName=miserly"]);
     cluster.cancel_all();
 }
 

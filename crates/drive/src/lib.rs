@@ -273,6 +273,13 @@ impl Drive {
             step = self.look()?;
         }
         step = std::mem::take(&mut self.found).and(step);
+        let of_reservation = |order: &Order| matches!(order, Order::Reserve { .. } | Order::Renew { .. });
+        if !self.has_run && self.store.is_some() && !step.orders.iter().any(of_reservation) {
+            // It shows whether this user may drive, before any job waits for that.
+            let reservation = self.settings.reservation.clone();
+            let renew = Order::Renew { reservation, minutes: orders::minutes(self.settings.fallback) };
+            step.orders.insert(0, renew);
+        }
         if let Some(store) = &mut self.store {
             if step.changed {
                 store.commit(self.desk.stored(), &step.starts)?;
@@ -341,7 +348,7 @@ impl Drive {
             for command in order.commands() {
                 match self.slurm.control(&command)? {
                     None => {}
-                    Some(message) if matches!(order, Order::Reserve { .. }) => {
+                    Some(message) if matches!(order, Order::Reserve { .. } | Order::Renew { .. }) => {
                         return Err(DriveError::Rights {
                             reservation: self.settings.reservation.clone(),
                             message,

@@ -54,18 +54,20 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     if args.dry_run {
         return dry_run(&drive.step()?, args.json);
     }
-    note!(
-        "{} drives cluster {}; {} min without this process, and Slurm schedules by itself",
-        args.policy,
-        cluster.configuration.cluster,
-        args.fallback.as_secs() / 60
-    );
     let clock = Stopwatch::start();
-    let mut failures = 0_u32;
+    let (mut failures, mut drives) = (0_u32, false);
     loop {
         let pause = match drive.step() {
             Ok(step) => {
                 failures = 0;
+                if !std::mem::replace(&mut drives, true) {
+                    note!(
+                        "{} drives cluster {}; {} min without this process, and Slurm schedules by itself",
+                        args.policy,
+                        cluster.configuration.cluster,
+                        args.fallback.as_secs() / 60
+                    );
+                }
                 report(&step, args.json)?;
                 drive.pause()
             }
