@@ -59,8 +59,8 @@ pub struct Machinery<'a> {
     pub processors: u64,
     /// Its nodes.
     pub nodes: u64,
-    /// Its partitions: the number of each in a log, and its part in priorities, from 0 to 1.
-    pub partitions: &'a [(i64, f64)],
+    /// Its partitions: the number of each in a log, and its factor in the priorities of its jobs.
+    pub partitions: &'a [(i64, u64)],
 }
 
 impl Configuration {
@@ -146,8 +146,11 @@ impl Configuration {
             }
         });
         let differ = partitions.windows(2).any(|pair| pair[0].1 != pair[1].1);
+        let most = partitions.iter().map(|(_, factor)| *factor).max().unwrap_or(1).max(1);
         let partition = weight("PriorityWeightPartition").filter(|_| differ).map(|weight| {
-            let part = |rest, (number, part): &(i64, f64)| format!("if(queue == {number}, {part}, {rest})");
+            let part = |rest, (number, factor): &(i64, u64)| {
+                format!("if(queue == {number}, {factor} / {most}, {rest})")
+            };
             format!("{weight} * {}", partitions.iter().rev().fold("0".to_owned(), part))
         });
         // By age alone, jobs are in the order of arrival.
@@ -168,11 +171,9 @@ impl Cluster {
     /// priorities already. The twin has one partition: overlaps of partitions, tiers and preemption are left out.
     pub fn twin(&self, queues: &BTreeMap<String, i64>, ordered: bool) -> Twin {
         let processors = self.nodes.values().map(|node| node.cpus).sum();
-        let most = self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1).max(1);
-        let part = |(name, partition): (&String, &Partition)| {
-            Some((*queues.get(name)?, partition.job_factor as f64 / most as f64))
-        };
-        let partitions: Vec<(i64, f64)> = self.partitions.iter().filter_map(part).collect();
+        let factor =
+            |(name, partition): (&String, &Partition)| Some((*queues.get(name)?, partition.job_factor));
+        let partitions: Vec<(i64, u64)> = self.partitions.iter().filter_map(factor).collect();
         let machinery = Machinery { processors, nodes: self.nodes.len() as u64, partitions: &partitions };
         let mut twin = self.configuration.twin(machinery, ordered);
         if self.partitions.len() > 1 {
@@ -226,9 +227,8 @@ mod tests {
         }
     }
 
-    /// Jobs of the second partition have a quarter of the part of the first one.
-    const MACHINERY: Machinery<'_> =
-        Machinery { processors: 64, nodes: 4, partitions: &[(1, 1.0), (2, 0.25)] };
+    /// The second partition has a quarter of the factor of the first one.
+    const MACHINERY: Machinery<'_> = Machinery { processors: 64, nodes: 4, partitions: &[(1, 40), (2, 10)] };
 
     #[track_caller]
     fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
@@ -269,7 +269,7 @@ mod tests {
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 1, if(queue == 2, 0.25, 0)))')",
+            "slurm(order='floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 40 / 40, if(queue == 2, 10 / 40, 0)))')",
             &[],
         );
     }

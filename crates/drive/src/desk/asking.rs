@@ -262,11 +262,11 @@ mod tests {
 
     #[test]
     fn tasks_of_an_array_share_a_comment() {
-        let [at_0, at_60] = [0, 60].map(|seconds| local(Time::from_secs(seconds).unwrap()));
+        let [zero, minute_later] = [0, 60].map(|seconds| local(Time::from_secs(seconds).unwrap()));
         let [one, other, none] = [case(Some(60), Some(30)), case(Some(0), None), case(None, Some(0))];
         assert_eq!(
             shared_words(&[&one, &other]),
-            Some(format!("the first of these tasks starts by {at_0}, the last by {at_60}"))
+            Some(format!("the first of these tasks starts by {zero}, the last by {minute_later}"))
         );
         assert!(shared_words(&[&one, &none]).unwrap().ends_with("; 1 have no promise yet"));
         let likely = minute(Time::ZERO);
@@ -275,7 +275,7 @@ mod tests {
             Some(format!("waits; the first of these tasks starts likely {likely}"))
         );
         assert_eq!(words(&none), format!("waits, likely {likely}"));
-        assert_eq!(words(&other), format!("starts by {at_0}"));
+        assert_eq!(words(&other), format!("starts by {zero}"));
         let task = |place: &str| Job { array: Some((7, place.to_owned())), ..Job::default() };
         let tasks = ["3", "4", "9"].map(task);
         assert_eq!(waiting_tasks(&tasks.iter().collect::<Vec<_>>()).unwrap(), "7_[3-4,9]");
