@@ -190,7 +190,11 @@ fn quoted(line: &str, key: &str) -> Option<String> {
     let text = match rest.strip_prefix('"') {
         // Another field begins after the closing mark.
         Some(rest) => rest.split_once("\" ").map_or(rest.trim_end_matches('"'), |(text, _)| text),
-        None => rest.split(" Std").next().unwrap_or_default().trim(),
+        None => {
+            let text = rest.split(" Std").next().unwrap_or_default();
+            // Since 23.11 another free text of the user follows.
+            text.rsplit_once("  Extra=").map_or(text, |(text, _)| text).trim()
+        }
     };
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
@@ -236,6 +240,8 @@ mod tests {
         .unwrap();
         assert_eq!((open.least_nodes, open.most_nodes, open.exclusive), (1, None, true));
         assert_eq!((open.eligible, open.comment.as_deref()), (None, Some("free text")));
+        let extra = "JobId=7 JobName=y NumNodes=1 WorkDir=/tmp AdminComment=no  Comment=my own | text  Extra=foo  StdErr=x";
+        assert_eq!(Detail::parse(extra, "y").unwrap().comment.as_deref(), Some("my own | text"));
         assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
         let spaces = "JobId=7 JobName= NumNodes=x  UserId=ann(1) NumNodes=1";
         assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);
