@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    HostId, Kind, Machine, PartCounter, Pes, Placement, Procs, Resources, Share, Sharing, SlotId, Spread,
+    Demand, HostId, Kind, Machine, PartCounter, Pes, Placement, Procs, Resources, Share, Sharing, SlotId,
+    Spread,
 };
 
 /// The free resources of each host of a machine.
@@ -12,13 +13,15 @@ use crate::{
 /// enough of every kind are candidates. Ties go to the host with the least free memory, then to the
 /// first (Chiang and Vernon §2.2).
 ///
-/// A job that may span several hosts, and fits on none alone, takes the emptiest hosts first. This
-/// keeps the number of hosts small. Ties go to the last host. As soon as the remainder fits on one
-/// other host, it goes to the best fit among those. Where hosts are not shared, only idle hosts are
-/// candidates.
+/// A job that may span several hosts, and fits on none alone, takes the emptiest hosts first, with as
+/// many of its parts as fit. This keeps the number of hosts small. Ties go to the last host. As soon
+/// as the remainder fits on one other host, it goes to the best fit among those. A job whose parts
+/// need hosts of their own gets the best fits for one part, in order. Where hosts are not shared, and
+/// for a job that has its hosts to itself, only idle hosts are candidates.
 ///
 /// A change is O(log hosts). Finding one host is O(log hosts) for each number of free processors
-/// that is skipped for lack of memory.
+/// that is skipped for lack of memory. For a job that has its hosts to itself on a shared machine, it
+/// is O(log hosts) for each host that is skipped because it is not idle.
 #[derive(Clone, Debug)]
 pub struct FreeHosts {
     hosts: Vec<Resources>,
@@ -111,7 +114,7 @@ impl FreeHosts {
     /// Returns a placement on hosts with these free resources, as [`fit`](FreeHosts::fit), for one search.
     ///
     /// O(hosts log hosts), with no index that is kept.
-    pub fn fit_once(machine: &Machine, hosts: &[Resources], demand: &Resources) -> Option<Placement> {
+    pub fn fit_once(machine: &Machine, hosts: &[Resources], demand: &Demand) -> Option<Placement> {
         let mut index: Vec<Place> = Vec::new();
         if hosts.len() > 1 {
             index.extend(open_hosts(machine, hosts));
@@ -163,9 +166,9 @@ impl FreeHosts {
         }
     }
 
-    /// Returns a placement for a job that requests `demand`, or `None` if it does not fit.
-    pub fn fit(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
-        if !demand.fits_in(&self.total) {
+    /// Returns a placement for a job with this demand, or `None` if it does not fit.
+    pub fn fit(&self, machine: &Machine, demand: &Demand) -> Option<Placement> {
+        if !demand.amount().fits_in(&self.total) {
             return None;
         }
         self.rooms(machine).fit(demand)
@@ -177,7 +180,7 @@ impl FreeHosts {
         machine: &'a Machine,
         need: &Resources,
     ) -> impl Iterator<Item = HostId> + 'a {
-        self.rooms(machine).candidates(need)
+        self.rooms(machine).candidates(need, false)
     }
 
     fn rooms<'a>(&'a self, machine: &'a Machine) -> Rooms<'a, BTreeSet<Place>> {
@@ -193,20 +196,44 @@ struct Rooms<'a, I> {
 }
 
 impl<'a, I: HostIndex> Rooms<'a, I> {
-    fn fit(&self, demand: &Resources) -> Option<Placement> {
-        match (self.candidates(demand).next(), self.machine.spread()) {
-            (Some(host), _) => Some(Placement::on(host, held(self.machine, host, demand))),
+    fn fit(&self, demand: &Demand) -> Option<Placement> {
+        if demand.is_apart() {
+            return self.apart(demand);
+        }
+        let amount = demand.amount();
+        match (self.candidates(&amount, demand.is_alone()).next(), self.machine.spread()) {
+            (Some(host), _) => Some(Placement::from_share(self.share(demand, host, &amount))),
             (None, Spread::One) => None,
             (None, Spread::Any) => self.across(demand),
         }
     }
 
-    /// Returns the hosts with enough free resources, best fit first.
-    fn candidates(&self, need: &Resources) -> impl Iterator<Item = HostId> + use<'a, I> {
+    /// Returns the share of a job of a host on which it needs this amount.
+    fn share(&self, demand: &Demand, host: HostId, need: &Resources) -> Share {
+        let alone = demand.is_alone() || self.machine.sharing() == Sharing::Whole;
+        let amount = if alone { self.machine.host(host).capacity } else { *need };
+        Share { host, amount, pes: Pes::Count }
+    }
+
+    /// Returns a placement of each part on a host of its own, best fit first.
+    fn apart(&self, demand: &Demand) -> Option<Placement> {
+        let parts = usize::try_from(demand.parts()).ok().filter(|parts| *parts <= self.hosts.len())?;
+        let each = demand.each();
+        let hosts = self.candidates(&each, demand.is_alone()).take(parts);
+        let shares: Vec<Share> = hosts.map(|host| self.share(demand, host, &each)).collect();
+        (shares.len() == parts).then(|| Placement::across(SlotId(0), shares))
+    }
+
+    /// Returns the hosts with enough free resources, best fit first. For a job `alone`, only the idle ones.
+    fn candidates(&self, need: &Resources, alone: bool) -> impl Iterator<Item = HostId> + use<'a, I> {
         let need = *need;
         let Rooms { machine, hosts, index } = *self;
+        let fits = move |host: HostId| {
+            let room = &hosts[host.index()];
+            need.fits_in(room) && (!alone || *room == machine.host(host).capacity)
+        };
         let only = match hosts {
-            [only] => (need.fits_in(only) && takes_jobs(machine, HostId(0), only)).then_some(HostId(0)),
+            [only] => (fits(HostId(0)) && takes_jobs(machine, HostId(0), only)).then_some(HostId(0)),
             _ => None,
         };
         let mut from = Place::new(0, &need);
@@ -216,8 +243,9 @@ impl<'a, I: HostIndex> Rooms<'a, I> {
                 let memory = need.get(Kind::Memory);
                 from =
                     if place.memory() < memory { Place::with(place.cpus(), memory, 0) } else { place.next() };
-                if need.fits_in(&hosts[place.host() as usize]) {
-                    return Some(HostId(place.host()));
+                let host = HostId(place.host());
+                if fits(host) {
+                    return Some(host);
                 }
             }
         });
@@ -225,29 +253,27 @@ impl<'a, I: HostIndex> Rooms<'a, I> {
     }
 
     /// Returns a placement on the emptiest hosts, until the remainder of the job fits on one host.
-    fn across(&self, demand: &Resources) -> Option<Placement> {
-        let procs = demand.cpus_count();
+    fn across(&self, demand: &Demand) -> Option<Placement> {
+        let parts = demand.parts();
+        let least = demand.cpus_count().get() / parts;
         let counter = PartCounter::new(demand);
         let mut shares: Vec<Share> = Vec::new();
-        let mut done = Procs::ZERO;
+        let mut done = 0;
         for place in self.index.emptiest_first() {
             let host = HostId(place.host());
-            let share = |host, need: &Resources| {
-                let amount = held(self.machine, host, need);
-                Share { host, amount, pes: Pes::Count }
-            };
             let taken = |host: &HostId| shares.iter().any(|share| share.host == *host);
-            // No host that is left has more processors, and one that was passed over has no room for a single one.
-            if procs - done <= place.cpus() {
-                let rest = demand.part(done, procs);
-                if let Some(last) = self.candidates(&rest).find(|host| !taken(host)) {
-                    shares.push(share(last, &rest));
+            // No host that is left has more processors, and one that was passed over has no room for a single part.
+            if (parts - done).saturating_mul(least) <= place.cpus().get() {
+                let rest = demand.part(done, parts);
+                if let Some(last) = self.candidates(&rest, demand.is_alone()).find(|host| !taken(host)) {
+                    shares.push(self.share(demand, last, &rest));
                     return Some(Placement::across(SlotId(0), shares));
                 }
             }
-            let to = done + counter.parts_in(&self.hosts[host.index()]).min(procs - done);
+            let room = &self.hosts[host.index()];
+            let to = done + counter.parts_in(room, &self.machine.host(host).capacity).min(parts - done);
             if to > done {
-                shares.push(share(host, &demand.part(done, to)));
+                shares.push(self.share(demand, host, &demand.part(done, to)));
                 done = to;
             }
         }
@@ -261,14 +287,6 @@ fn open_hosts<'a>(machine: &'a Machine, hosts: &'a [Resources]) -> impl Iterator
     open.map(|(host, room)| Place::new(host, room))
 }
 
-/// Returns the holdings of a job on a host of which it requests `need`.
-fn held(machine: &Machine, host: HostId, need: &Resources) -> Resources {
-    match machine.sharing() {
-        Sharing::Shared => *need,
-        Sharing::Whole => machine.host(host).capacity,
-    }
-}
-
 fn takes_jobs(machine: &Machine, host: HostId, room: &Resources) -> bool {
     match machine.sharing() {
         Sharing::Shared => !room.cpus_count().is_zero(),
@@ -279,30 +297,44 @@ fn takes_jobs(machine: &Machine, host: HostId, room: &Resources) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, draw};
+    use crate::{Form, Host, Request, Span, Time, draw};
 
     /// Returns a placement over several hosts as the rule is written, without an index.
-    fn across_slowly(machine: &Machine, free: &[Resources], demand: &Resources) -> Option<Placement> {
-        let procs = demand.cpus_count();
+    fn across_slowly(machine: &Machine, free: &[Resources], demand: &Demand) -> Option<Placement> {
+        let parts = demand.parts();
         let order = |host: &usize| (free[*host].cpus_count(), free[*host].get(Kind::Memory), *host);
+        let capacity = |host: usize| machine.hosts()[host].capacity;
+        let whole = machine.sharing() == Sharing::Whole || demand.is_alone();
         let mut left: Vec<usize> = (0..free.len()).collect();
-        left.retain(|host| takes_jobs(machine, id(*host), &free[*host]));
+        left.retain(
+            |host| if whole { free[*host] == capacity(*host) } else { !free[*host].cpus_count().is_zero() },
+        );
         let mut shares = vec![];
-        let mut done = Procs::ZERO;
-        let share =
-            |host, need: &Resources| Share { host, amount: held(machine, host, need), pes: Pes::Count };
+        let share = |host: usize, need: &Resources| {
+            let amount = if whole { capacity(host) } else { *need };
+            Share { host: id(host), amount, pes: Pes::Count }
+        };
         let mut visits = left.clone();
+        if demand.is_apart() {
+            visits.retain(|host| demand.each().fits_in(&free[*host]));
+            visits.sort_by_key(order);
+            let best = visits.get(..usize::try_from(parts).unwrap())?;
+            let shares = best.iter().map(|host| share(*host, &demand.each())).collect();
+            return Some(Placement::across(SlotId(0), shares));
+        }
+        let mut done = 0;
         visits.sort_by_key(|host| std::cmp::Reverse(order(host)));
         for visited in visits {
-            let rest = demand.part(done, procs);
+            let rest = demand.part(done, parts);
             let fitting = left.iter().filter(|host| rest.fits_in(&free[**host]));
             if let Some(last) = fitting.min_by_key(|host| order(host)) {
-                shares.push(share(id(*last), &rest));
+                shares.push(share(*last, &rest));
                 return Some(Placement::across(SlotId(0), shares));
             }
-            let to = done + free[visited].parts(demand).min(procs - done);
+            let to =
+                done + PartCounter::new(demand).parts_in(&free[visited], &free[visited]).min(parts - done);
             if to > done {
-                shares.push(share(id(visited), &demand.part(done, to)));
+                shares.push(share(visited, &demand.part(done, to)));
                 left.retain(|host| *host != visited);
                 done = to;
             }
@@ -316,28 +348,47 @@ mod tests {
 
     #[test]
     fn a_placement_over_hosts_is_that_of_the_rule() {
-        let mut over_several = 0;
-        for seed in 0..3_000 {
+        let (mut over_several, mut of_form) = (0, [0, 0, 0]);
+        for seed in 0..6_000 {
             let random = |nth: u64, most: u64| draw(seed, 0, nth) % most;
             let hosts = 2 + random(0, 6);
-            let capacity = Resources::cpus(8).with(Kind::Memory, 100);
-            let host = |nth| Host { name: format!("h{nth}"), capacity };
+            let capacity = |nth: u64| {
+                let cpus = if random(40, 2) == 0 { 8 } else { 4 + random(50 + nth, 5) };
+                Resources::cpus(cpus).with(Kind::Memory, 100)
+            };
+            let host = |nth| Host { name: format!("h{nth}"), capacity: capacity(nth) };
             let machine = Machine::new((0..hosts).map(host).collect()).with_spread(Spread::Any);
             let machine = if random(1, 4) == 0 { machine.with_sharing(Sharing::Whole) } else { machine };
             let room = |nth: u64| match random(10 + nth, 4) {
-                0 => capacity,
-                _ => Resources::cpus(random(20 + nth, 9)).with(Kind::Memory, random(30 + nth, 101)),
+                0 => capacity(nth),
+                _ => Resources::cpus(random(20 + nth, 9))
+                    .with(Kind::Memory, random(30 + nth, 101))
+                    .least(&capacity(nth)),
             };
             let free: Vec<Resources> = (0..hosts).map(room).collect();
-            let demand = Resources::cpus(1 + random(2, 24)).with(Kind::Memory, random(3, 300));
+            let amount = Resources::cpus(1 + random(2, 24)).with(Kind::Memory, random(3, 300));
+            let demand = match random(4, 2) {
+                0 => Demand::from(amount),
+                _ => {
+                    let parts = u32::try_from(random(5, 5)).unwrap();
+                    let (apart, alone) = (random(6, 2) == 0, random(7, 3) == 0);
+                    Demand::new(amount, Form { apart, alone, ..Form::parts(parts) })
+                }
+            };
             let once = FreeHosts::fit_once(&machine, &free, &demand);
             let kept = FreeHosts::new(&machine, free.clone()).fit(&machine, &demand);
             assert_eq!(once, kept, "seed {seed}");
-            if let Some(placement) = once.filter(|placement| placement.shares().len() > 1) {
+            assert_eq!(across_slowly(&machine, &free, &demand), once, "seed {seed}");
+            if once.is_some_and(|placement| placement.shares().len() > 1) {
                 over_several += 1;
-                assert_eq!(across_slowly(&machine, &free, &demand), Some(placement), "seed {seed}");
+                let found =
+                    [demand.is_apart(), demand.is_alone(), demand.parts() != demand.cpus_count().get()];
+                of_form.iter_mut().zip(found).for_each(|(count, found)| *count += u32::from(found));
+                let request =
+                    Request { form: Form::ANY, ..Request::new(1, Time::ZERO, Span::TICK, demand.amount()) };
+                assert!(machine.could_hold(&request), "seed {seed}");
             }
         }
-        assert!(over_several > 300, "{over_several} placements over several hosts");
+        assert!(over_several > 600 && of_form.iter().all(|count| *count > 50), "{over_several}, {of_form:?}");
     }
 }

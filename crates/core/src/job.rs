@@ -1,6 +1,6 @@
 //! A job as three separate things: its identity, its request and its actual runtime.
 
-use crate::{Procs, Resources, Span, Time};
+use crate::{Form, Procs, Resources, Span, Time};
 
 /// The handle of a job in the system: small, dense, and reused after the job has left.
 ///
@@ -30,6 +30,8 @@ pub struct Request {
     pub estimate: Span,
     /// The requested resources.
     pub demand: Resources,
+    /// The form of the job, where it may span several hosts.
+    pub form: Form,
     /// The user, or `None` if unknown.
     pub user: Option<u32>,
     /// The group of the user, or `None` if unknown.
@@ -70,6 +72,7 @@ impl Request {
             submit,
             estimate,
             demand,
+            form: Form::ANY,
             user: None,
             group: None,
             queue: None,

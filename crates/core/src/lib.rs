@@ -45,6 +45,8 @@ mod procs;
 
 mod resources;
 
+mod demand;
+
 mod pes;
 
 mod calendar;
@@ -79,6 +81,7 @@ mod draw;
 
 pub use calendar::{Calendar, Exception};
 pub use context::Context;
+pub use demand::{Demand, Form, PartCounter};
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 
@@ -99,7 +102,7 @@ pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
 pub use policy_state::{LedgerState, Persistent, PolicyState, StateRecord, join_words, split_words};
 pub use procs::Procs;
-pub use resources::{Kind, PartCounter, Resources};
+pub use resources::{Kind, Resources};
 pub use system::{System, WakeUps, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

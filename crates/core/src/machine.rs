@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and the rules by which jobs are placed on them.
 
-use crate::{Calendar, Kind, Procs, Request, Resources};
+use crate::{Calendar, Demand, Form, Kind, PartCounter, Procs, Request, Resources};
 
 /// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +28,8 @@ pub enum Spread {
     /// One host. A job that fits on no host alone does not run (Chiang and Vernon §2).
     #[default]
     One,
-    /// Any number of hosts. Each processor comes with its part of the other resources of the job.
+    /// Any number of hosts, unless the job has a [`Form`]. Each processor comes with its part of the other resources of the
+    /// job.
     Any,
 }
 
@@ -151,14 +152,16 @@ impl Machine {
     /// Returns the part of a request that this machine accounts. Where hosts are shared, a
     /// placement must hold exactly this amount.
     ///
-    /// Where a job may span several hosts, each processor comes with the same part of all other
+    /// Where a job may span several hosts, each of its parts has the same amount of all
     /// resources, rounded up. Otherwise a job could fit at one time and not fit at another time
-    /// with more free resources.
-    pub fn demand(&self, request: &Request) -> Resources {
-        let demand = request.demand.masked(&self.accounted);
-        match self.spread {
-            Spread::One => demand,
-            Spread::Any => demand.in_equal_parts(),
+    /// with more free resources. The [form](Request::form) is ignored on one host, and where a job
+    /// runs on one host.
+    pub fn demand(&self, request: &Request) -> Demand {
+        let amount = request.demand.masked(&self.accounted);
+        match (self.spread, &self.hosts[..]) {
+            (Spread::One, _) => amount.into(),
+            (Spread::Any, [_]) => Demand::new(amount, Form::ANY),
+            (Spread::Any, _) => Demand::new(amount, request.form),
         }
     }
 
@@ -166,12 +169,13 @@ impl Machine {
     pub fn could_hold(&self, request: &Request) -> bool {
         let demand = self.demand(request);
         match self.spread {
-            Spread::One => self.capacities.iter().any(|(capacity, _)| demand.fits_in(capacity)),
+            Spread::One => self.capacities.iter().any(|(capacity, _)| demand.amount().fits_in(capacity)),
             Spread::Any => {
+                let counter = PartCounter::new(&demand);
                 let parts = |(capacity, hosts): &(Resources, u64)| {
-                    capacity.parts(&demand).get().saturating_mul(*hosts)
+                    counter.parts_in(capacity, capacity).saturating_mul(*hosts)
                 };
-                self.capacities.iter().map(parts).fold(0, u64::saturating_add) >= demand.cpus_count().get()
+                self.capacities.iter().map(parts).fold(0, u64::saturating_add) >= demand.parts()
             }
         }
     }
@@ -206,6 +210,16 @@ mod tests {
         assert_eq!(asks(3, 3), (false, true));
         // 60 for each processor: one on a host.
         assert_eq!((asks(3, 180), asks(4, 240)), ((false, true), (false, false)));
+        let in_form = |machine: &Machine, procs: u64, form| {
+            let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(procs));
+            machine.could_hold(&Request { form, ..request })
+        };
+        let apart = |parts| Form { apart: true, ..Form::parts(parts) };
+        let fitting = [(6, Form::parts(3)), (4, Form::parts(1)), (3, apart(3)), (4, apart(2)), (4, apart(4))];
+        assert_eq!(fitting.map(|(procs, form)| in_form(&any, procs, form)), [true, false, true, true, false]);
+        assert!(
+            in_form(&one, 2, apart(4)) && in_form(&Machine::plain(8).with_spread(Spread::Any), 8, apart(4))
+        );
         assert!(!one.is_plain() && Machine::plain(3).is_plain());
     }
 }

@@ -101,70 +101,16 @@ impl Resources {
         self.with_cpus(Procs::ZERO)
     }
 
-    /// Returns the number of processors of a job that fit here, each with its part of the other
-    /// requested resources.
-    ///
-    /// If the whole job fits, all of its processors fit. Otherwise an amount that the processors do
-    /// not divide is rounded up for each processor.
-    pub fn parts(&self, demand: &Resources) -> Procs {
-        PartCounter::new(demand).parts_in(self)
-    }
-
-    /// Returns each kind rounded up to a multiple of the processors.
+    /// Returns the same kinds with changed amounts.
     #[must_use]
-    pub fn in_equal_parts(&self) -> Resources {
-        let procs = self.cpus_count().get().max(1);
-        Resources(self.0.map(|amount| amount.checked_next_multiple_of(procs).unwrap_or(amount)))
-    }
-
-    /// Returns the part of this demand that the processors `from..to` of a job take. The parts of
-    /// all processors sum to the whole exactly.
-    #[must_use]
-    pub fn part(&self, from: Procs, to: Procs) -> Resources {
-        let procs = u128::from(self.cpus_count().max(Procs::ONE));
-        // A part is at most the whole.
-        let until = |amount: u64, end: Procs| match (amount.checked_mul(end.get()), u64::try_from(procs)) {
-            // A division of 64 bits is many times as fast.
-            (Some(product), Ok(procs)) => product / procs,
-            _ => u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount),
-        };
-        Resources(std::array::from_fn(|kind| until(self.0[kind], to) - until(self.0[kind], from)))
+    pub(crate) fn map(&self, change: impl FnMut(u64) -> u64) -> Resources {
+        Resources(self.0.map(change))
     }
 
     /// Returns only the kinds of which `of` has a positive amount.
     #[must_use]
     pub fn masked(&self, of: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| if of.0[kind] > 0 { self.0[kind] } else { 0 }))
-    }
-}
-
-/// Counts the processors of one job that fit into one room after another.
-#[derive(Clone, Copy, Debug)]
-pub struct PartCounter {
-    demand: Resources,
-    /// The amount for one processor, rounded up.
-    each: [u64; KINDS],
-}
-
-impl PartCounter {
-    /// Returns the counter for a job that requests `demand`.
-    pub fn new(demand: &Resources) -> PartCounter {
-        let procs = demand.cpus_count().get().max(1);
-        PartCounter { demand: *demand, each: demand.0.map(|amount| amount.div_ceil(procs)) }
-    }
-
-    /// Returns the number of processors that fit into this room, as [`Resources::parts`].
-    pub fn parts_in(&self, room: &Resources) -> Procs {
-        let procs = self.demand.cpus_count().get();
-        if self.demand.fits_in(room) {
-            return Procs::new(procs);
-        }
-        let parts = room.0.iter().zip(self.each).map(|(room, each)| match each {
-            0 => procs,
-            1 => *room,
-            each => room / each,
-        });
-        Procs::new(parts.fold(procs, u64::min))
     }
 }
 
@@ -193,20 +139,5 @@ mod tests {
         assert_eq!(host.minus(&Resources::cpus(3)).unwrap().cpus_count(), Procs::new(5));
         assert_eq!(host.masked(&Resources::cpus(1)), Resources::cpus(8));
         assert_eq!(host.to_string(), "8 processors, 100 kB memory");
-    }
-
-    #[test]
-    fn parts_of_a_job() {
-        let demand = Resources::cpus(3).with(Kind::Memory, 10);
-        let room = |cpus: u64, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
-        assert_eq!([room(8, 100), room(2, 100), room(8, 7), room(8, 3)], [3, 2, 1, 0].map(Procs::new));
-        // Four for each of three processors would be twelve, but their total request is ten.
-        assert_eq!([room(8, 10), room(8, 9)], [3, 2].map(Procs::new));
-        assert_eq!(demand.in_equal_parts(), Resources::cpus(3).with(Kind::Memory, 12));
-        let [none, one, all] = [0, 1, 3].map(Procs::new);
-        let parts = [demand.part(none, one), demand.part(one, all)];
-        assert_eq!(parts[0].plus(&parts[1]), demand);
-        assert_eq!(parts[0], Resources::cpus(1).with(Kind::Memory, 3));
-        assert!(parts.iter().zip([1, 2]).all(|(part, procs)| part.parts(&demand) <= Procs::new(procs)));
     }
 }

@@ -25,6 +25,9 @@ pub enum Rule {
     /// A placement holds exactly the requested amount, of the kinds that the machine accounts.
     #[error("a placement holds exactly the requested amount")]
     WrongAmount,
+    /// A placement has the parts that the form of the request has, on the hosts that it permits.
+    #[error("a placement is of the form of the request")]
+    WrongForm,
     /// A job is placed on as many hosts as the machine allows.
     #[error("a job is placed on as many hosts as the machine allows")]
     TooManyHosts,

@@ -166,7 +166,7 @@ pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWin
 pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use reservation::Reservation;
-pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
+pub use saved::{SavedBreachCause, SavedEntry, SavedForm, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use snapshot::{Snapshot, Snapshots};
 pub use start_observer::{JobStart, StartObserver};

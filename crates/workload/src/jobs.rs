@@ -6,7 +6,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use miserly_core::{
-    ActualRuntime, Constraints, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
+    ActualRuntime, Constraints, Form, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
 };
 
 use crate::estimates::{Estimates, Factor};
@@ -336,6 +336,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         submit,
         estimate,
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
+        form: Form::ANY,
         user,
         group: small(record, Field::Group),
         queue,

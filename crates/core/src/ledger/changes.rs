@@ -3,8 +3,8 @@
 use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Prediction,
-    Procs, Request, Resources, Sharing, Span, Spread, Time,
+    BreachCause, Change, Demand, FreeHosts, HostId, JobId, PartCounter, Persistent, Pes, Placement,
+    PolicyState, Prediction, Procs, Request, Resources, Share, Sharing, Span, Spread, Time,
 };
 
 /// The resources of which a placement may have less than the request, with at least one processor.
@@ -107,7 +107,7 @@ impl Ledger {
     }
 
     /// Returns the number of processors that work for a job on this placement, or the rule that
-    /// forbids it.
+    /// forbids it. A job of a form gets all of its request.
     pub(super) fn working_with(
         &self,
         request: &Request,
@@ -118,27 +118,58 @@ impl Ledger {
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
         }
-        let total = placement.total();
+        if !demand.has_any_form() {
+            let has = self.has_form(placement, &demand);
+            return if has { Ok(request.procs()) } else { Err(Rule::WrongForm) };
+        }
+        // Rounding up adds processors that do no work.
+        let (total, amount) = (placement.total(), demand.amount());
         let enough = match short {
-            PartialAllocation::Nothing => total == demand,
+            PartialAllocation::Nothing => total == amount,
             PartialAllocation::Cpus => {
-                !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus()
+                !total.cpus_count().is_zero() && total.without_cpus() == amount.without_cpus()
             }
             PartialAllocation::All => !total.cpus_count().is_zero(),
         };
         match self.machine.sharing() {
-            Sharing::Shared if enough && total.fits_in(&demand) => Ok(total.cpus_count()),
-            Sharing::Whole if self.holds_whole(placement, &demand) => Ok(demand.cpus_count()),
+            Sharing::Shared if enough && total.fits_in(&amount) => {
+                Ok(total.cpus_count().min(request.procs()))
+            }
+            Sharing::Whole if self.holds_whole(placement, &demand) => {
+                Ok(demand.cpus_count().min(request.procs()))
+            }
             _ => Err(Rule::WrongAmount),
         }
     }
 
     /// Returns whether these are whole hosts with enough resources for the job.
-    fn holds_whole(&self, placement: &Placement, demand: &Resources) -> bool {
+    fn holds_whole(&self, placement: &Placement, demand: &Demand) -> bool {
         let hosts = self.machine.hosts();
-        let whole =
-            |share: &crate::Share| hosts.get(share.host.index()).is_some_and(|h| h.capacity == share.amount);
-        placement.shares().iter().all(whole) && room(placement, demand) >= demand.cpus_count()
+        let whole = |share: &Share| hosts.get(share.host.index()).is_some_and(|h| h.capacity == share.amount);
+        placement.shares().iter().all(whole) && room(placement, demand) >= demand.parts()
+    }
+
+    /// Returns whether a placement is of the form that is demanded: whole numbers of parts, each share on another host.
+    fn has_form(&self, placement: &Placement, demand: &Demand) -> bool {
+        let (shares, machine) = (placement.shares(), &self.machine);
+        let alone = demand.is_alone() || machine.sharing() == Sharing::Whole;
+        let counter = PartCounter::new(demand);
+        // The number of parts on the host of a share, if its amount is right.
+        let parts_of = |share: &Share| {
+            let capacity = machine.hosts().get(share.host.index())?.capacity;
+            let parts = counter.parts_in(&share.amount, if alone { &capacity } else { &share.amount });
+            let amount = if alone { capacity } else { demand.part(0, parts) };
+            (parts > 0 && share.amount == amount).then_some(parts)
+        };
+        let parts = shares.iter().map(parts_of).try_fold(0, |sum: u64, parts| sum.checked_add(parts?));
+        let enough = match parts {
+            // More may fit on the last of whole hosts.
+            Some(parts) if alone && !demand.is_apart() => parts >= demand.parts(),
+            parts => parts == Some(demand.parts()),
+        };
+        let mut hosts: Vec<HostId> = shares.iter().map(|share| share.host).collect();
+        hosts.sort_unstable();
+        enough && hosts.windows(2).all(|pair| pair[0] < pair[1])
     }
 
     /// Takes a part of each share: all of it, or nothing where too little is free.
@@ -504,14 +535,13 @@ impl Ledger {
     }
 }
 
-/// Returns the number of processors of the job that fit in the shares, taken in order. Each comes
-/// with its part of the other resources. O(processors).
-fn room(placement: &Placement, demand: &Resources) -> Procs {
-    let mut done = Procs::ZERO;
+/// Returns the number of parts of the job that fit in the shares, taken in order. O(parts).
+fn room(placement: &Placement, demand: &Demand) -> u64 {
+    let mut done = 0;
     for share in placement.shares() {
         let from = done;
-        while done < demand.cpus_count() && demand.part(from, done + Procs::ONE).fits_in(&share.amount) {
-            done += Procs::ONE;
+        while done < demand.parts() && demand.part(from, done + 1).fits_in(&share.amount) {
+            done += 1;
         }
     }
     done

@@ -32,8 +32,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::violation::Rule;
 use crate::{
-    BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState,
-    Procs, Request, Resources, SlotId, Time,
+    BreachCause, Demand, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement,
+    PolicyState, Procs, Request, Resources, SlotId, Time,
 };
 
 /// All allocations and job states: an Ousterhout matrix over hosts, and the state of every job in
@@ -49,8 +49,8 @@ use crate::{
 ///
 /// let ledger = Ledger::new(Machine::plain(8));
 /// assert_eq!(ledger.free(), Resources::cpus(8));
-/// assert!(ledger.fit(&Resources::cpus(8)).is_some());
-/// assert!(ledger.fit(&Resources::cpus(9)).is_none());
+/// assert!(ledger.fit(&Resources::cpus(8).into()).is_some());
+/// assert!(ledger.fit(&Resources::cpus(9).into()).is_none());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -200,9 +200,9 @@ impl Ledger {
         &self.free
     }
 
-    /// Returns a placement for a job that requests `demand` and could start now, by best fit as in
+    /// Returns a placement for a job with this demand that could start now, by best fit as in
     /// [`FreeHosts`]. Returns `None` if it fits nowhere.
-    pub fn fit(&self, demand: &Resources) -> Option<Placement> {
+    pub fn fit(&self, demand: &Demand) -> Option<Placement> {
         self.free.fit(&self.machine, demand)
     }
 

@@ -26,7 +26,7 @@ pub use self::policy_state::SavedLedgerState;
 use self::policy_state::SavedPolicyState;
 pub use self::promise::SavedBreachCause;
 use self::promise::SavedPromise;
-pub use self::request::SavedRequest;
+pub use self::request::{SavedForm, SavedRequest};
 pub(crate) use self::setup::SavedSetup;
 use self::share::{SavedShare, placement, shares};
 use self::slots::SavedSlots;
@@ -204,7 +204,9 @@ impl SavedEntry {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Expected, HostId, Pace, PeSet, Placement, Request, Resources, SlotId, Span, State};
+    use miserly_core::{
+        Expected, Form, HostId, Pace, PeSet, Placement, Request, Resources, SlotId, Span, State,
+    };
 
     use super::*;
 
@@ -261,6 +263,18 @@ mod tests {
         let entry = Entry { prediction: Some(Prediction { runtime, planned }), ..entry(SlotId(0)) };
         let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+
+    #[test]
+    fn only_a_form_beside_the_default_is_written() {
+        let mut entry = entry(SlotId(0));
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+        assert!(!text.contains("form"), "{text}");
+        for form in [Form { apart: true, ..Form::parts(3) }, Form { alone: true, ..Form::ANY }] {
+            entry.request.form = form;
+            let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+            assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Requests, as they are stored.
 
-use miserly_core::{Constraints, Kind, Request, Resources, Span, Time};
+use std::num::NonZeroU32;
+
+use miserly_core::{Constraints, Form, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stored request.
@@ -22,6 +24,9 @@ pub struct SavedRequest {
     /// The resource that the site defines.
     #[serde(default)]
     pub other: u64,
+    /// The form over several hosts, unless it is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<SavedForm>,
     /// The user, by number.
     pub user: Option<u32>,
     /// The group of the user, by number.
@@ -43,6 +48,33 @@ pub struct SavedRequest {
     pub restartable: bool,
 }
 
+/// A stored form of a job over several hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SavedForm {
+    /// The number of equal parts, if it is not that of the processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<NonZeroU32>,
+    /// Whether each part needs a host of its own.
+    #[serde(default)]
+    pub apart: bool,
+    /// Whether the job has its hosts to itself.
+    #[serde(default)]
+    pub alone: bool,
+}
+
+impl SavedForm {
+    /// Returns the stored form, or `None` for the default.
+    fn new(form: Form) -> Option<SavedForm> {
+        let Form { parts, apart, alone } = form;
+        (form != Form::ANY).then_some(SavedForm { parts, apart, alone })
+    }
+
+    fn form(self) -> Form {
+        let SavedForm { parts, apart, alone } = self;
+        Form { parts, apart, alone }
+    }
+}
+
 impl SavedRequest {
     /// Returns the stored form of a request.
     pub fn new(request: &Request) -> SavedRequest {
@@ -55,6 +87,7 @@ impl SavedRequest {
             memory: request.demand.get(Kind::Memory),
             gpus: request.demand.get(Kind::Gpus),
             other: request.demand.get(Kind::Other),
+            form: SavedForm::new(request.form),
             user: request.user,
             group: request.group,
             queue: request.queue,
@@ -79,6 +112,7 @@ impl SavedRequest {
             restartable: self.restartable,
         };
         Request {
+            form: self.form.map_or(Form::ANY, SavedForm::form),
             user: self.user,
             group: self.group,
             queue: self.queue,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use miserly_core::{Kind, Machine, Resources, Sharing, Spread};
+use miserly_core::{Demand, Kind, Machine, Resources, Sharing, Spread};
 
 /// The holdings of a job on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +14,18 @@ pub(super) struct Part {
 /// Returns the placement of a job with this demand, or `None` if it does not fit.
 ///
 /// The job goes to one host if it fits there completely. Otherwise, where a job may span several
-/// hosts, it takes the emptiest hosts in turn. Each takes the part that fits, until the remainder
-/// fits on one.
-pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> Option<Vec<Part>> {
-    if let Some(part) = best(machine, free, &[], demand) {
+/// hosts, it takes the emptiest hosts in turn. Each takes as many equal parts of it as fit, until the
+/// remainder fits on one. If each equal part needs a host of its own, they take the best fits.
+pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Demand) -> Option<Vec<Part>> {
+    let alone = demand.is_alone();
+    if demand.is_apart() {
+        let mut taken = Vec::new();
+        for _ in 0..demand.parts() {
+            taken.push(best(machine, free, &taken, &times(demand, 1), alone)?);
+        }
+        return Some(taken);
+    }
+    if let Some(part) = best(machine, free, &[], &demand.amount(), alone) {
         return Some(vec![part]);
     }
     if machine.spread() == Spread::One {
@@ -25,20 +33,20 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> 
     }
     let mut hosts: Vec<usize> = (0..free.len()).collect();
     hosts.sort_by_key(|&host| Reverse(fullness(host, &free[host])));
-    let (mut taken, mut left) = (Vec::new(), demand.cpus_count());
+    let (mut taken, mut left) = (Vec::new(), demand.parts());
     for host in hosts {
-        if let Some(rest) = best(machine, free, &taken, &times(demand, left.get())) {
+        if let Some(rest) = best(machine, free, &taken, &times(demand, left), alone) {
             taken.push(rest);
             return Some(taken);
         }
-        // The largest number of its processors that fit, each with its part of all other resources.
-        let fitting = (1..=left.get()).rev().find_map(|procs| {
-            let amount = held(machine, host, &free[host], &times(demand, procs))?;
-            Some((procs, amount))
+        // The largest number of its equal parts that fit.
+        let fitting = (1..=left).rev().find_map(|parts| {
+            let amount = held(machine, host, &free[host], &times(demand, parts), alone)?;
+            Some((parts, amount))
         });
-        if let Some((procs, amount)) = fitting {
+        if let Some((parts, amount)) = fitting {
             taken.push(Part { host, amount });
-            left -= procs.into();
+            left -= parts;
         }
     }
     None
@@ -46,10 +54,16 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> 
 
 /// Returns the best fit among the hosts that are not taken: fewest free processors, then least free
 /// memory, then first.
-fn best(machine: &Machine, free: &[Resources], taken: &[Part], need: &Resources) -> Option<Part> {
+fn best(
+    machine: &Machine,
+    free: &[Resources],
+    taken: &[Part],
+    need: &Resources,
+    alone: bool,
+) -> Option<Part> {
     let others = (0..free.len()).filter(|host| taken.iter().all(|part| part.host != *host));
     let parts =
-        others.filter_map(|host| Some(Part { host, amount: held(machine, host, &free[host], need)? }));
+        others.filter_map(|host| Some(Part { host, amount: held(machine, host, &free[host], need, alone)? }));
     parts.min_by_key(|part| fullness(part.host, &free[part.host]))
 }
 
@@ -58,19 +72,25 @@ pub(super) fn fullness(host: usize, free: &Resources) -> (u64, u64, usize) {
     (free.cpus_count().get(), free.get(Kind::Memory), host)
 }
 
-/// Returns the holdings of a job on the host, or `None` if the host has too little free.
-pub(super) fn held(machine: &Machine, host: usize, free: &Resources, need: &Resources) -> Option<Resources> {
+/// Returns the holdings of a job on the host, or `None` if the host has too little free. A job `alone` needs all of it.
+pub(super) fn held(
+    machine: &Machine,
+    host: usize,
+    free: &Resources,
+    need: &Resources,
+    alone: bool,
+) -> Option<Resources> {
     let capacity = machine.hosts()[host].capacity;
     let possible = need.fits_in(free);
-    match machine.sharing() {
-        Sharing::Shared => possible.then_some(*need),
-        Sharing::Whole => (possible && *free == capacity).then_some(capacity),
+    if alone || machine.sharing() == Sharing::Whole {
+        (possible && *free == capacity).then_some(capacity)
+    } else {
+        possible.then_some(*need)
     }
 }
 
-/// Returns the demand of `procs` processors of the job, each with an equal part of all other
-/// resources.
-fn times(demand: &Resources, procs: u64) -> Resources {
-    let of = |kind: Kind| demand.get(kind) / demand.cpus_count().get() * procs;
+/// Returns the demand of this number of equal parts of the job.
+fn times(demand: &Demand, parts: u64) -> Resources {
+    let of = |kind: Kind| demand.amount().get(kind) / demand.parts() * parts;
     Kind::ALL.into_iter().fold(Resources::NONE, |sum, kind| sum.with(kind, of(kind)))
 }

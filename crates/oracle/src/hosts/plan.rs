@@ -1,6 +1,6 @@
 //! The expected allocation of hosts over time.
 
-use miserly_core::{Machine, Resources, Span, Spread, Time};
+use miserly_core::{Demand, Machine, Resources, Span, Spread, Time};
 
 use super::fit::{Part, fit, fullness, held};
 use super::world::World;
@@ -60,19 +60,21 @@ impl<'a> Plan<'a> {
     ///
     /// One host: the best fit at the start among the hosts that can run it. Several hosts: the fit
     /// into the resources that stay free for the whole span.
-    pub(super) fn room(&self, at: Time, span: Span, demand: &Resources) -> Option<Vec<Part>> {
+    pub(super) fn room(&self, at: Time, span: Span, demand: &Demand) -> Option<Vec<Part>> {
         let hosts = 0..self.machine.hosts().len();
         let least: Vec<Resources> = hosts.clone().map(|host| self.least(host, at, span)).collect();
         if self.machine.spread() == Spread::Any {
             return fit(self.machine, &least, demand);
         }
-        let parts = hosts
-            .filter_map(|host| Some(Part { host, amount: held(self.machine, host, &least[host], demand)? }));
+        let need = demand.amount();
+        let parts = hosts.filter_map(|host| {
+            Some(Part { host, amount: held(self.machine, host, &least[host], &need, false)? })
+        });
         parts.min_by_key(|part| fullness(part.host, &self.free(part.host, at))).map(|part| vec![part])
     }
 
     /// Returns the earliest start, not before `from`, and its placement.
-    pub(super) fn earliest(&self, from: Time, span: Span, demand: &Resources) -> (Time, Vec<Part>) {
+    pub(super) fn earliest(&self, from: Time, span: Span, demand: &Demand) -> (Time, Vec<Part>) {
         let mut starts: Vec<Time> = self.held.iter().map(|held| held.until).collect();
         starts.retain(|&until| until > from);
         starts.push(from);

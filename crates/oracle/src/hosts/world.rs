@@ -1,6 +1,6 @@
 //! The event loop: the events and the order in which a policy receives them.
 
-use miserly_core::{EventOrder, Machine, Request, Resources, Span, Time};
+use miserly_core::{Demand, EventOrder, Machine, Request, Span, Time};
 
 use crate::order::{arrival, sorted_counting};
 use crate::{NaiveJob, NaiveOrder};
@@ -178,7 +178,7 @@ impl World<'_> {
         &self.jobs[job].request
     }
 
-    pub(super) fn demand(&self, job: usize) -> Resources {
+    pub(super) fn demand(&self, job: usize) -> Demand {
         self.machine.demand(self.request(job))
     }
 

@@ -336,7 +336,7 @@ impl Availability for CountPlan {
     }
 
     fn placement(ledger: &Ledger, job: JobId, _place: ()) -> Placement {
-        Placement::on_plain(ledger.machine().demand(ledger.request(job)))
+        Placement::on_plain(ledger.machine().demand(ledger.request(job)).amount())
     }
 
     fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, ())> {

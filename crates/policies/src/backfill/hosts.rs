@@ -1,7 +1,7 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time,
+    Context, Demand, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time,
     Violation,
 };
 
@@ -73,7 +73,7 @@ impl FreedCapacity for FreedHosts {
 }
 
 /// Returns the resources that the job has to hold.
-fn demand(ledger: &Ledger, job: JobId) -> Resources {
+fn demand(ledger: &Ledger, job: JobId) -> Demand {
     ledger.machine().demand(ledger.request(job))
 }
 

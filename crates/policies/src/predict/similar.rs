@@ -121,6 +121,7 @@ mod tests {
             submit: miserly_core::Time::ZERO,
             estimate: Span::from_secs(estimate).unwrap(),
             demand: Resources::cpus(Procs::new(procs)),
+            form: miserly_core::Form::ANY,
             user: Some(1),
             group: None,
             queue: None,

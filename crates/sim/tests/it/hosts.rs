@@ -7,7 +7,7 @@ use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, ON_HOSTS, SEED, hosts_workload, jobs, machine as machine_of, processors_on, run_on,
+    BOTH, ON_HOSTS, SEED, forms_workload, hosts_workload, jobs, machine as machine_of, processors_on, run_on,
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
@@ -101,6 +101,18 @@ proptest! {
         (machine, jobs) in prop_oneof![
             hosts_workload(true, Spread::One, Sharing::Whole),
             hosts_workload(true, Spread::Any, Sharing::Whole),
+        ],
+        turn in 0..TURNS,
+    ) {
+        agree(&machine, &jobs, turn)?;
+    }
+
+    #[test]
+    fn on_the_same_hosts_in_every_form(
+        (machine, jobs) in prop_oneof![
+            2 => forms_workload(true, Sharing::Shared),
+            1 => forms_workload(false, Sharing::Shared),
+            1 => forms_workload(true, Sharing::Whole),
         ],
         turn in 0..TURNS,
     ) {

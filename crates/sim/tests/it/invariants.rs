@@ -1,8 +1,8 @@
 //! Invariants of every schedule on hosts under any policy, derived again from the observed events.
 
 use miserly_core::{
-    EventOrder, HostId, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time,
-    work,
+    EventOrder, Form, HostId, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State,
+    Time, work,
 };
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Allocation, Finished, Job};
@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 use crate::story::{Story, Tenure, stays};
 use crate::support::{
-    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, hosts_workload, jobs, machine, processors_on,
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, forms_workload, hosts_workload, jobs, machine,
+    processors_on,
 };
 use crate::{eqspatial, lsf};
 
@@ -28,12 +29,13 @@ fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> 
 /// A job holds the memory that it asked for, and in a quantum no more than there is in one.
 fn check_amounts(ledger: &Ledger, cap: u64) {
     for entry in ledger.running().chain(ledger.suspended()).map(|job| ledger.entry(job)) {
-        let asked = ledger.machine().demand(&entry.request).get(Kind::Memory);
+        let demand = ledger.machine().demand(&entry.request);
+        let asked = demand.amount().get(Kind::Memory);
         let holds = entry.placement().unwrap().total().get(Kind::Memory);
         match (&entry.state, ledger.machine().sharing()) {
             (State::Running { quantum: Some(_), .. }, _) => assert_eq!(holds, asked.min(cap)),
-            (_, Sharing::Shared) => assert_eq!(holds, asked),
-            (_, Sharing::Whole) => assert!(holds >= asked),
+            (_, Sharing::Shared) if !demand.is_alone() => assert_eq!(holds, asked),
+            _ => assert!(holds >= asked),
         }
     }
 }
@@ -62,6 +64,11 @@ fn check_processors(story: &Story, machine: &Machine, resized: bool) {
             Sharing::Whole => check_whole_hosts(job, &stay, machine),
         }
     }
+    check_sharing(story);
+}
+
+/// Each processor has one job at a time.
+fn check_sharing(story: &Story) {
     for now in story.stays().map(|(_, stay)| stay.from) {
         let here = story.stays().filter(|(_, stay)| stay.from <= now && now < stay.to);
         let mut taken: Vec<u32> = here.flat_map(|(_, stay)| numbers(&stay)).collect();
@@ -76,12 +83,42 @@ fn numbers(stay: &Allocation) -> Vec<u32> {
     stay.pes.ranges().iter().flat_map(|&(low, high)| low..=high).collect()
 }
 
+/// A job has its runtime, on hosts of its form: whole parts, each on a host of its own where they are apart, and all
+/// processors of its hosts where it is alone.
+fn check_forms(story: &Story, jobs: &[Job], machine: &Machine) {
+    for (job, source) in story.finished.iter().zip(by_end(story, jobs)) {
+        assert_eq!(job.end - job.start, source.runtime.0);
+    }
+    for (job, stay) in story.stays() {
+        // One host ignores it.
+        let form = if machine.hosts().len() > 1 { job.request.form } else { Form::ANY };
+        let procs = job.request.procs().get();
+        let parts = form.parts.map_or(procs, |parts| parts.get().into());
+        let each = procs.div_ceil(parts);
+        let had = processors_on(machine, &stay.pes);
+        let whole = form.alone || machine.sharing() == Sharing::Whole;
+        let capacity = |host: usize| machine.hosts()[host].capacity.cpus_count().get();
+        if form.apart {
+            assert_eq!(had.len() as u64, parts, "{form:?}: {had:?}");
+            assert!(had.iter().all(|(host, _)| capacity(*host) >= each), "{form:?}: {had:?}");
+        }
+        if whole {
+            assert!(had.iter().all(|(host, count)| *count == capacity(*host)), "{form:?}: {had:?}");
+            assert!(had.iter().map(|(_, count)| count / each).sum::<u64>() >= parts, "{form:?}: {had:?}");
+        } else {
+            assert!(had.iter().all(|(_, count)| count % each == 0), "{form:?}: {had:?}");
+            assert_eq!(had.iter().map(|(_, count)| count / each).sum::<u64>(), parts, "{form:?}: {had:?}");
+        }
+    }
+    check_sharing(story);
+}
+
 /// A job that shares no host has all processors of its hosts, and they have room for it.
 fn check_whole_hosts(job: &Finished, stay: &Allocation, machine: &Machine) {
     let had = processors_on(machine, &stay.pes);
     let its: Vec<Resources> = had.iter().map(|(host, _)| machine.hosts()[*host].capacity).collect();
     assert!(had.iter().zip(&its).all(|((_, count), capacity)| *count == capacity.cpus_count().get()));
-    let demand = machine.demand(&job.request);
+    let demand = machine.demand(&job.request).amount();
     let each = demand.get(Kind::Memory) / demand.cpus_count().get();
     let room = |host: &Resources| {
         let by_memory = host.get(Kind::Memory).checked_div(each).unwrap_or(u64::MAX);
@@ -120,7 +157,7 @@ fn memory_of(job: &Finished, tenure: &Tenure, machine: &Machine, cap: u64) -> Ve
     let mut stays = stays(job).into_iter().skip_while(|stay| stay.from < tenure.from);
     let first = stays.next().expect("it was somewhere");
     let mut others = stays.take_while(|stay| tenure.to.is_some_and(|to| stay.from < to));
-    let demand = machine.demand(&job.request);
+    let demand = machine.demand(&job.request).amount();
     let memory = demand.get(Kind::Memory);
     let mut on: Vec<(usize, u64)> = processors_on(machine, &first.pes);
     let same = |other: Allocation| {
@@ -234,6 +271,20 @@ proptest! {
     }
 
     #[test]
+    fn jobs_have_hosts_of_their_form(
+        (machine, jobs) in prop_oneof![forms_workload(true, Sharing::Shared), forms_workload(true, Sharing::Whole)],
+        turn in 0..3usize,
+    ) {
+        for policy in ON_HOSTS.iter().chain(&MORE_ON_HOSTS).skip(turn).step_by(3) {
+            for instants in BOTH {
+                let story = play(&machine, &jobs, policy, instants);
+                check_jobs(&story, &jobs);
+                check_forms(&story, &jobs, &machine);
+            }
+        }
+    }
+
+    #[test]
     fn nor_under_lsf(machine in lsf::machine(), jobs in lsf::jobs(1..50), settings in lsf::settings()) {
         check(&machine, &jobs, &lsf::written(settings));
     }
@@ -250,6 +301,7 @@ proptest! {
             1 => hosts_workload(false, Spread::Any, Sharing::Shared),
             1 => hosts_workload(false, Spread::One, Sharing::Whole),
             1 => hosts_workload(false, Spread::Any, Sharing::Whole),
+            1 => forms_workload(false, Sharing::Shared),
         ],
         turn in 0..4usize,
     ) {

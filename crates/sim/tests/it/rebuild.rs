@@ -7,8 +7,8 @@ use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, Quad, SEED, Schedule, disclosing, hosts_workload,
-    in_order, jobs_for, run, run_on, some_policies, workload,
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, Quad, SEED, Schedule, disclosing, forms_workload,
+    hosts_workload, in_order, jobs_for, run, run_on, some_policies, workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.
@@ -62,6 +62,8 @@ proptest! {
             hosts_workload(true, Spread::Any, Sharing::Shared),
             hosts_workload(true, Spread::Any, Sharing::Whole),
             hosts_workload(true, Spread::One, Sharing::Whole),
+            forms_workload(true, Sharing::Shared),
+            forms_workload(true, Sharing::Whole),
         ],
         replace in prop::collection::vec(any::<bool>(), 1..20),
         turn in 0..3usize,

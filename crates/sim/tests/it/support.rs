@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    EventOrder, Host, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing, Span, Spread,
+    EventOrder, Form, Host, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing, Span, Spread,
     StartReason, Time, draw,
 };
 use miserly_policies::PolicySpec;
@@ -35,6 +35,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             submit: Time::from_ticks(submit * ticks),
             estimate: Span::from_ticks(estimate * ticks),
             demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
+            form: Form::ANY,
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             group: u32::try_from(number % 3).ok().filter(|&group| group > 0),
             queue: None,
@@ -323,6 +324,22 @@ pub(crate) fn hosts_workload(
             }
             (machine, all)
         })
+    })
+}
+
+/// A machine of a few hosts over which jobs may span, and jobs as in [`hosts_workload`], most of them in a form of their
+/// own.
+pub(crate) fn forms_workload(overruns: bool, sharing: Sharing) -> impl Strategy<Value = (Machine, Vec<Job>)> {
+    let form = (any::<bool>(), 0u32..5, any::<bool>(), 0u8..4);
+    let forms = prop::collection::vec(form, 40);
+    (hosts_workload(overruns, Spread::Any, sharing), forms).prop_map(|((machine, mut jobs), forms)| {
+        for (job, (has_form, parts, apart, alone)) in jobs.iter_mut().zip(forms) {
+            if has_form {
+                job.request.form = Form { apart, alone: alone == 0, ..Form::parts(parts) };
+            }
+        }
+        jobs.retain(|job| machine.could_hold(&job.request));
+        (machine, jobs)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Repeated searches for a job, limited to the hosts that changed.
 
-use miserly_core::{HostId, Ledger, Placement, Procs, Resources, Span, Spread, Time};
+use miserly_core::{Demand, HostId, Ledger, Placement, Procs, Span, Spread, Time};
 
 use super::{FreedHosts, HostPlan};
 
@@ -14,15 +14,15 @@ impl HostPlan {
         ledger: &Ledger,
         now: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
         freed: &FreedHosts,
     ) -> Option<Placement> {
         let (Spread::One, Some(hosts)) = (self.machine.spread(), freed.hosts()) else {
             return if freed.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand) };
         };
-        let free = ledger.free_hosts();
-        let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| demand.fits_in(&free.on(*host)));
-        self.best(now, span, demand, roomy)
+        let (free, amount) = (ledger.free_hosts(), demand.amount());
+        let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| amount.fits_in(&free.on(*host)));
+        self.best(now, span, &amount, roomy)
     }
 
     /// Returns the hosts where capacity was freed, if each can be examined alone.
@@ -39,7 +39,7 @@ impl HostPlan {
         &self,
         from: Time,
         until: Time,
-        demand: &Resources,
+        demand: &Demand,
         (at, span, _): (Time, Span, &Placement),
     ) -> bool {
         self.together.is_none() || self.together_from(from, until, at, span, demand).is_some()
@@ -52,14 +52,14 @@ impl HostPlan {
     pub fn earlier_on(
         &self,
         from: Time,
-        demand: &Resources,
+        demand: &Demand,
         (at, span, placement): (Time, Span, &Placement),
         freed: &[(HostId, Time)],
     ) -> Option<(Time, Placement)> {
         let mut until = at;
         let mut best = None;
         for &(host, freed) in freed {
-            let Some(need) = self.need(host, demand) else { continue };
+            let Some(need) = self.need(host, &demand.amount()) else { continue };
             let own = placement.shares().iter().any(|share| share.host == host);
             let limit = if own { at } else { Time::MAX };
             let line = &self.hosts[host.index()];
@@ -84,7 +84,7 @@ impl HostPlan {
     pub fn earliest_again(
         &self,
         now: Time,
-        demand: &Resources,
+        demand: &Demand,
         (at, span, placement): (Time, Span, &Placement),
         freed: &FreedHosts,
         taken: &FreedHosts,
@@ -104,14 +104,14 @@ impl HostPlan {
         }
         let mut best = (at, self.fit_on(share.host, at));
         for &(host, _) in freed.iter().chain(taken) {
-            let Some(need) = self.need(host, demand) else { continue };
+            let Some(need) = self.need(host, &demand.amount()) else { continue };
             let until = best.0 + Span::TICK;
             if let Some(start) = self.hosts[host.index()].earliest(now, until, Time::MAX, span, &need) {
                 best = best.min((start, self.fit_on(host, start)));
             }
         }
         let (start, (.., host)) = best;
-        (start > now).then(|| Some((start, Placement::on(host, self.need(host, demand)?))))?
+        (start > now).then(|| Some((start, Placement::on(host, self.need(host, &demand.amount())?))))?
     }
 
     /// Returns the most processors that are free at any time, from now on, at which more is free

@@ -68,7 +68,7 @@ impl Lasting {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Host, Kind, Ledger, Placement, Span, Spread, draw};
+    use miserly_core::{Demand, Form, Host, Kind, Ledger, Placement, Span, Spread, draw};
 
     use super::super::{FreedHosts, HostPlan};
     use super::*;
@@ -77,6 +77,19 @@ mod tests {
         let capacity = |host: u64| Resources::cpus(4 + host % 3).with(Kind::Memory, 100);
         let hosts = (0..6).map(|host| Host { name: format!("h{host}"), capacity: capacity(host) });
         Machine::new(hosts.collect()).with_spread(Spread::Any)
+    }
+
+    /// Returns a demand in a form at random.
+    fn in_form(cpus: u64, memory: u64, form: u64) -> Demand {
+        let amount = Resources::cpus(cpus).with(Kind::Memory, memory);
+        match form {
+            0..8 => amount.into(),
+            8..24 => {
+                let parts = u32::try_from(1 + form % 4).unwrap();
+                Demand::new(amount, Form { apart: form < 16, alone: form % 3 == 0, ..Form::parts(parts) })
+            }
+            _ => Demand::new(amount, Form::ANY),
+        }
     }
 
     /// Makes and removes reservations at random, and compares each search from now on with one of all timelines.
@@ -91,7 +104,7 @@ mod tests {
             for step in 0..60 {
                 let random = |nth: u64, most: u64| draw(seed, step, nth) % most;
                 let span = |nth| Span::from_ticks(1 + i64::try_from(random(nth, 30)).unwrap());
-                let demand = Resources::cpus(1 + random(1, 20)).with(Kind::Memory, random(2, 300));
+                let demand = in_form(1 + random(1, 20), random(2, 300), random(10, 32));
                 if random(3, 3) == 0 && !made.is_empty() {
                     let (at, span, placement) = made.swap_remove(0);
                     plan.give(at, span, &placement);
@@ -117,7 +130,7 @@ mod tests {
                     now = now + Span::TICK;
                     plan.advance(now, &mut FreedHosts::default());
                 }
-                let wanted = Resources::cpus(1 + random(7, 24)).with(Kind::Memory, random(8, 400));
+                let wanted = in_form(1 + random(7, 24), random(8, 400), random(11, 32));
                 let span = span(9);
                 let mut held = plan.clone();
                 if let Some((at, placement)) = held.earliest_from(now + Span::TICK, Time::MAX, span, &demand)
@@ -153,7 +166,7 @@ mod tests {
             let mut now = Time::ZERO;
             let head = |nth: i64| {
                 let random = |at: u64, most: u64| draw(seed, nth / 8, at) % most;
-                Resources::cpus(8 + random(1, 20)).with(Kind::Memory, random(2, 500)).in_equal_parts()
+                in_form(8 + random(1, 20), random(2, 500), 8 + random(6, 24))
             };
             for step in 0..80 {
                 let random = |nth: u64, most: u64| draw(seed, step, nth) % most;
@@ -165,8 +178,8 @@ mod tests {
                         plan.give(at, span, &placement);
                     }
                     1 => {
-                        let demand = Resources::cpus(1 + random(4, 6)).with(Kind::Memory, random(5, 80));
-                        if let Some(place) = plan.fit_throughout(now, span, &demand.in_equal_parts()) {
+                        let demand = in_form(1 + random(4, 6), random(5, 80), 8 + random(7, 24));
+                        if let Some(place) = plan.fit_throughout(now, span, &demand) {
                             plan.take(now, span, &place);
                             running.push((now, span, place));
                         }

@@ -111,7 +111,7 @@ mod tests {
         let taken = Placement::on_plain(Resources::cpus(4));
         plan.take(Time::from_ticks(from), Span::from_ticks(24_000_000_000 - from), &taken);
         let [from, until] = [from, until].map(Time::from_ticks);
-        let place = plan.earliest_from(from, until, Span::from_ticks(span), &Resources::cpus(procs));
+        let place = plan.earliest_from(from, until, Span::from_ticks(span), &Resources::cpus(procs).into());
         assert_eq!(place.map(|(at, _)| at.ticks()), expect);
     }
 

@@ -1,7 +1,8 @@
 //! Searches for the placement and the start of a job.
 
 use miserly_core::{
-    FreeHosts, HostId, Kind, Ledger, PartCounter, Placement, Procs, Resources, Share, Span, Spread, Time,
+    Demand, FreeHosts, HostId, Kind, Ledger, PartCounter, Placement, Procs, Resources, Share, Span, Spread,
+    Time,
 };
 
 use super::pool::Pool;
@@ -21,22 +22,25 @@ impl HostPlan {
     ///
     /// O(log hosts), plus the windows of hosts that have reservations. On several hosts: O(log hosts)
     /// for each that it takes, and O(hosts log hosts) for a job that ends between two reservations.
-    pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Resources) -> Option<Placement> {
+    pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Demand) -> Option<Placement> {
         if let Some(pool) = self.pool() {
-            let here = pool.earliest(now, now + Span::TICK, span, demand);
-            return here.map(|_| Placement::on(HostId(0), *demand));
+            let here = pool.earliest(now, now + Span::TICK, span, &demand.amount());
+            return here.map(|_| Placement::on(HostId(0), demand.amount()));
         }
         let free = ledger.free_hosts();
         let Some(lasting) = &self.lasting else {
             // The ledger orders the other hosts as the plan does.
-            return free.candidates(&self.machine, demand).find_map(|host| self.on(host, now, span, demand));
+            let amount = &demand.amount();
+            return free.candidates(&self.machine, amount).find_map(|host| self.on(host, now, span, amount));
         };
         let end = now + span;
         match self.falls() {
             Some((_, last)) if end > last => lasting.free().fit(&self.machine, demand),
-            Some((first, _)) if end > first => {
-                demand.fits_in(&free.total()).then(|| self.fit_throughout(now, span, demand)).flatten()
-            }
+            Some((first, _)) if end > first => demand
+                .amount()
+                .fits_in(&free.total())
+                .then(|| self.fit_throughout(now, span, demand))
+                .flatten(),
             _ => free.fit(&self.machine, demand),
         }
     }
@@ -96,7 +100,7 @@ impl HostPlan {
         ledger: &Ledger,
         now: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
         if self.held > 0 {
             self.enter_pending();
@@ -122,17 +126,17 @@ impl HostPlan {
         from: Time,
         until: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
         if from >= until {
             return None;
         }
         if let Some(pool) = self.pool() {
-            let at = pool.earliest(from, until, span, demand)?;
-            return Some((at, Placement::on(HostId(0), *demand)));
+            let at = pool.earliest(from, until, span, &demand.amount())?;
+            return Some((at, Placement::on(HostId(0), demand.amount())));
         }
         let here = match self.machine.spread() {
-            Spread::One => self.best(from, span, demand, (0..).map(HostId).take(self.hosts.len())),
+            Spread::One => self.best(from, span, &demand.amount(), (0..).map(HostId).take(self.hosts.len())),
             Spread::Any => self.fit_throughout(from, span, demand),
         };
         here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, until, span, demand))
@@ -143,10 +147,10 @@ impl HostPlan {
         after: Time,
         until: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
         let found = match self.machine.spread() {
-            Spread::One => self.earliest_on_one(after, until, span, demand),
+            Spread::One => self.earliest_on_one(after, until, span, &demand.amount()),
             Spread::Any => self.earliest_on_any(after, until, span, demand),
         };
         found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
@@ -156,19 +160,19 @@ impl HostPlan {
     ///
     /// It is a normal reservation, because such a job may end yet. No job holds resources at that
     /// time.
-    fn never(&self, demand: &Resources) -> Option<(Time, Placement)> {
+    fn never(&self, demand: &Demand) -> Option<(Time, Placement)> {
         let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
         Some((Time::MAX, placement))
     }
 
     /// Returns whether the demand never fits for `span`, even on an idle machine without capacity
     /// loss.
-    pub fn never_fits(&self, from: Time, span: Span, demand: &Resources) -> bool {
+    pub fn never_fits(&self, from: Time, span: Span, demand: &Demand) -> bool {
         match self.machine.calendar() {
             Some(calendar) => {
                 let capacity = calendar.most();
                 let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
-                pool.earliest(from, Time::MAX, span, demand).is_none()
+                pool.earliest(from, Time::MAX, span, &demand.amount()).is_none()
             }
             None => HostPlan::new(&self.machine).earliest_from(from, Time::MAX, span, demand).is_none(),
         }
@@ -224,15 +228,20 @@ impl HostPlan {
     /// Returns a placement over several hosts on the resources that stay free on each.
     ///
     /// O(hosts log hosts), if enough processors are free in total.
-    pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+    pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Demand) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
         let counter = PartCounter::new(demand);
-        let parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
-        if parts < demand.cpus_count() {
+        if self.parts_in(&counter, &free) < demand.parts() {
             return None;
         }
         FreeHosts::fit_once(&self.machine, &free, demand)
+    }
+
+    /// Returns the number of parts of a job that fit on hosts with these free resources.
+    pub(super) fn parts_in(&self, counter: &PartCounter, free: &[Resources]) -> u64 {
+        let hosts = free.iter().zip(self.machine.hosts());
+        hosts.map(|(free, host)| counter.parts_in(free, &host.capacity)).sum()
     }
 
     /// Returns the first instant of `from..until` from which enough processors are free for `span`.
@@ -245,7 +254,7 @@ impl HostPlan {
         until: Time,
         limit: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<Time> {
         let together = self.together.as_ref()?;
         together.earliest_within(from, until, limit, span, small(demand.cpus_count()))

@@ -1,6 +1,6 @@
 //! Searches for the start of a job over several hosts.
 
-use miserly_core::{FreeHosts, HostId, PartCounter, Placement, Procs, Resources, Span, Time};
+use miserly_core::{Demand, FreeHosts, HostId, PartCounter, Placement, Resources, Span, Time};
 
 use super::HostPlan;
 
@@ -9,13 +9,13 @@ use super::HostPlan;
 pub(super) struct LastSearch {
     first: Time,
     at: Time,
-    demand: Resources,
+    demand: Demand,
     placement: Placement,
 }
 
 impl LastSearch {
     /// Returns whether it was that from this instant on for this demand.
-    pub(super) fn is(&self, first: Time, demand: &Resources) -> bool {
+    pub(super) fn is(&self, first: Time, demand: &Demand) -> bool {
         self.first == first && self.demand == *demand
     }
 
@@ -36,7 +36,7 @@ impl HostPlan {
         after: Time,
         until: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
         let mut at = self.first_together(after, until, span, demand)?;
         if self.only_rises() {
@@ -44,19 +44,19 @@ impl HostPlan {
         }
         let counter = PartCounter::new(demand);
         let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
-        let mut parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
+        let mut parts = self.parts_in(&counter, &free);
         loop {
-            if parts >= demand.cpus_count()
+            if parts >= demand.parts()
                 && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
             {
                 return Some((at, placement));
             }
             let next = self.first_together(at, until, span, demand)?;
             for host in self.changed_between(at, next, span) {
-                let room = &mut free[host.index()];
-                let before = counter.parts_in(room);
+                let (room, capacity) = (&mut free[host.index()], &self.machine.host(host).capacity);
+                let before = counter.parts_in(room, capacity);
                 *room = self.hosts[host.index()].least_within(next, span);
-                parts = parts + counter.parts_in(room) - before;
+                parts = parts + counter.parts_in(room, capacity) - before;
             }
             at = next;
         }
@@ -78,7 +78,7 @@ impl HostPlan {
         after: Time,
         until: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<Time> {
         let (next, _) = self.points(after, until).next()?;
         self.together_from(Time::from_ticks(next), until, Time::MAX, span, demand)
@@ -88,19 +88,14 @@ impl HostPlan {
     /// before.
     ///
     /// O(hosts) for the first instant, and O(log hosts) for each change of a host from there on.
-    fn earliest_without_falls(
-        &self,
-        first: Time,
-        until: Time,
-        demand: &Resources,
-    ) -> Option<(Time, Placement)> {
+    fn earliest_without_falls(&self, first: Time, until: Time, demand: &Demand) -> Option<(Time, Placement)> {
         let counter = PartCounter::new(demand);
         let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.free_at(first)).collect();
-        let mut parts: Procs = free.iter().map(|free| counter.parts_in(free)).sum();
+        let mut parts = self.parts_in(&counter, &free);
         let mut at = first;
         let mut points = self.points(first, until).peekable();
         loop {
-            if parts >= demand.cpus_count()
+            if parts >= demand.parts()
                 && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
             {
                 return Some((at, placement));
@@ -108,10 +103,10 @@ impl HostPlan {
             let (next, _) = *points.peek()?;
             at = Time::from_ticks(next);
             while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
-                let room = &mut free[host.index()];
-                let before = counter.parts_in(room);
+                let (room, capacity) = (&mut free[host.index()], &self.machine.host(host).capacity);
+                let before = counter.parts_in(room, capacity);
                 *room = self.hosts[host.index()].free_at(at);
-                parts = parts + counter.parts_in(room) - before;
+                parts = parts + counter.parts_in(room, capacity) - before;
             }
         }
     }
@@ -123,7 +118,7 @@ impl HostPlan {
         &mut self,
         now: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
         let first = self.first_together(now, Time::MAX, span, demand)?;
         if let Some(last) = self.last_search.as_ref().filter(|last| last.is(first, demand)) {
