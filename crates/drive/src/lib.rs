@@ -16,6 +16,8 @@ mod desk;
 
 mod forecasts;
 
+mod form;
+
 mod notes;
 
 mod obstacle;

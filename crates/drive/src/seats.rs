@@ -1,8 +1,7 @@
 //! The nodes for a job of a certain form.
 //!
-//! The policy counts processors, each with its part of memory and GPUs, on any number of nodes. A job may ask for more: a number
-//! of nodes, of processors on each, a feature of its nodes. The placement of the policy is taken if it is of this form.
-//! Otherwise other nodes are sought.
+//! The policy plans a job in the form of [`planned`](crate::site::Site::planned). A job may ask for more: a name or a feature of its
+//! nodes, an uneven spread. The placement of the policy is taken if it has all this. Otherwise other nodes are sought.
 
 use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId};
 use miserly_slurm::{Amount, Detail, Job};
@@ -27,7 +26,7 @@ struct Seat {
 impl Seat {
     fn new(site: &Site, job: &Job, form: &Detail) -> Seat {
         let least = form.least_cpus.max(1);
-        let unit = form.cpus_per_task.max(1).next_multiple_of(site.granule());
+        let unit = site.unit(form);
         let accounted = site.hosts_account(Kind::Memory);
         let [memory, memory_per_cpu] = match job.memory {
             _ if !accounted => [0, 0],
@@ -74,7 +73,7 @@ pub(crate) fn seats(
     wanted: &Placement,
 ) -> Option<Placement> {
     let seat = Seat::new(site, job, form);
-    let alone = site.is_whole() || form.exclusive;
+    let alone = site.is_alone(form);
     let allowed = site.allowed(job, form, now);
     let room = |host: HostId| {
         let (room, equipment) = (&free[host.index()], site.equipment(host));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Spread};
-use miserly_slurm::{Amount, Cluster, Detail, Job, Limit, Node, Partition, Reservation};
+use miserly_slurm::{Cluster, Detail, Job, Limit, Node, Partition, Reservation};
 
 /// The nodes of the driven partitions. Its hosts are in the order of the names, with numbers in them as numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub(crate) struct Site {
     by_name: BTreeMap<String, HostId>,
     /// The hosts in service of each partition.
     by_partition: BTreeMap<String, Vec<HostId>>,
-    /// The largest capacities, kind by kind.
-    largest: Resources,
+    /// The resources of the nodes, in service or not, without repetitions, each with its number.
+    sizes: Vec<(Resources, u64)>,
     /// Whether a job has its nodes to itself.
     whole: bool,
     /// Whether jobs have memory of their own.
@@ -80,11 +80,17 @@ impl Site {
             ((*name).clone(), on)
         };
         let by_partition = driven.iter().map(of_partition).collect();
-        let largest = hosts.iter().fold(Resources::NONE, |most, host| most.most(&host.capacity));
+        let mut sizes: Vec<(Resources, u64)> = vec![];
+        for host in &hosts {
+            match sizes.iter_mut().find(|(size, _)| *size == host.capacity) {
+                Some((_, count)) => *count += 1,
+                None => sizes.push((host.capacity, 1)),
+            }
+        }
         Site {
             by_name,
             by_partition,
-            largest,
+            sizes,
             hosts,
             whole: cluster.configuration.select.ends_with("linear")
                 || driven.iter().any(|(_, partition)| partition.shares.starts_with("exclusive")),
@@ -106,6 +112,11 @@ impl Site {
     /// Returns the names of the nodes, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|host| host.name.as_str())
+    }
+
+    /// Returns the different sizes of nodes, in service or not, each with its number.
+    pub(crate) fn sizes(&self) -> &[(Resources, u64)] {
+        &self.sizes
     }
 
     /// Returns the number of nodes.
@@ -153,27 +164,6 @@ impl Site {
         let sharing = if self.whole { Sharing::Whole } else { Sharing::Shared };
         let hosts = (0..).zip(&self.hosts).map(host).collect();
         Machine::new(hosts).with_spread(Spread::Any).with_sharing(sharing)
-    }
-
-    /// Returns the request of a job to the machine, on all of its nodes together.
-    pub(crate) fn demand(&self, job: &Job, form: &Detail) -> Resources {
-        let nodes = form.least_nodes.max(1);
-        // A job that has nodes to itself has all of their processors.
-        let alone = if self.whole || form.exclusive {
-            nodes.saturating_mul(self.largest.cpus_count().get())
-        } else {
-            0
-        };
-        let cpus = job.cpus.max(alone).max(1).next_multiple_of(self.granule());
-        let memory = match job.memory {
-            Some(Amount::PerNode(memory)) => memory.saturating_mul(nodes),
-            Some(Amount::PerCpu(memory)) => memory.saturating_mul(job.cpus.max(1)),
-            // Without a request, it has all memory of its nodes.
-            None => (self.largest.get(Kind::Memory) / 1024).saturating_mul(nodes),
-        };
-        let memory = if self.memory { memory.saturating_mul(1024) } else { 0 };
-        let gpus = gpus(form.gres_per_node.as_deref()).saturating_mul(nodes);
-        Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus)
     }
 
     /// Returns the hosts on which a job may start now, whatever runs there. It ends before a reservation of others.
@@ -276,21 +266,6 @@ pub(crate) mod tests {
         assert!(!none.is_usable("n9") && !none.is_usable("n8"));
         let held = [Resources::cpus(3), Resources::NONE];
         assert_eq!(none.machine(&held).host(HostId(0)).capacity, Resources::cpus(3));
-    }
-
-    #[test]
-    fn a_job_requests_its_part_of_a_node() {
-        let cluster = cluster(&[("n1", 8, 100), ("n2", 8, 100)], "CR_CORE_MEMORY");
-        let site = site(&cluster);
-        let job = |memory| Job { cpus: 6, memory, ..Job::default() };
-        let form = Detail { least_nodes: 2, gres_per_node: Some("gres:gpu:1".into()), ..Detail::default() };
-        let memory = |memory| site.demand(&job(memory), &form).get(Kind::Memory) / 1024;
-        assert_eq!(memory(Some(Amount::PerNode(30))), 60);
-        assert_eq!(memory(Some(Amount::PerCpu(5))), 30);
-        assert_eq!(memory(None), 200);
-        assert_eq!(site.demand(&job(None), &form).get(Kind::Gpus), 2);
-        let alone = Detail { exclusive: true, ..form };
-        assert_eq!(site.demand(&job(None), &alone).cpus_count().get(), 16);
     }
 
     #[test]

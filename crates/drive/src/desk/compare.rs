@@ -11,6 +11,7 @@ use super::asking::own_comment;
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::rebuild::{holds_nodes, on_hosts};
 use super::{Desk, Events, MOST_ASKED, PATIENCE, Seen, Step};
+use crate::form::Planned;
 use crate::notes::Note;
 use crate::obstacle::{Obstacle, obstacle};
 use crate::site::Site;
@@ -201,7 +202,9 @@ impl Desk {
         }
         let deadline = case.facts.form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
+        let Planned { amount, form } = self.site.planned(job, &case.facts.form);
         let request = Request {
+            form,
             number: case.number,
             user: Some(job.user),
             constraints: Constraints { begin, deadline, ..Constraints::NONE },
@@ -209,7 +212,7 @@ impl Desk {
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
                 self.settings.estimate(job.limit),
-                self.site.demand(job, &case.facts.form),
+                amount,
             )
         };
         let Some(handle) = case.handle else {
@@ -261,7 +264,7 @@ impl Desk {
         };
         match before {
             Some(before)
-                if before.demand == request.demand
+                if (before.demand, before.form) == (request.demand, request.form)
                     && before.constraints.deadline == request.constraints.deadline =>
             {
                 let begin = request.constraints.begin;

@@ -6,7 +6,7 @@ use miserly_core::{
     Amendment, Change, Driver, Entry, EventOrder, Expected, Fault, HostId, JobId, JobNumber, Kind, Ledger,
     Pes, Placement, Procs, Progress, Request, Resources, Round, Share, SlotId, Span, State, Time, work,
 };
-use miserly_slurm::{Cluster, Detail, Job, JobState};
+use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 
 use super::Desk;
 use super::case::Stage;
@@ -152,15 +152,22 @@ pub(super) fn holds_nodes(job: &Job) -> bool {
 /// Returns the amounts of a job on the hosts of the site. Without an answer from Slurm, each of its nodes has the same.
 pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
     let nodes = (job.on.len() as u64).max(1);
-    let whole = site.demand(job, form);
     let each = |node: &String| {
         let host = site.find(node)?;
-        if site.is_whole() || form.exclusive {
+        if site.is_alone(form) {
             return Some((host, site.equipment(host)));
         }
         let (cpus, memory) = match form.on.get(node) {
             Some(on) => (on.cpus, on.memory.saturating_mul(1024)),
-            None => (job.cpus.div_ceil(nodes), whole.get(Kind::Memory).div_ceil(nodes)),
+            None => {
+                let cpus = job.cpus.div_ceil(nodes);
+                let memory = match job.memory {
+                    Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
+                    Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
+                    None => site.equipment(host).get(Kind::Memory),
+                };
+                (cpus, memory)
+            }
         };
         let memory = if site.hosts_account(Kind::Memory) { memory } else { 0 };
         let gpus = gpus(form.gres_per_node.as_deref());

@@ -1,0 +1,198 @@
+//! The form in which a job is planned.
+//!
+//! A job with a number of nodes is planned as equal parts on nodes of their own. Any other job is planned as whole tasks and
+//! cores on any nodes. Where Slurm spreads a job unevenly, each part is as large as the largest of an even spread.
+
+use miserly_core::{Form, Kind, Resources};
+use miserly_slurm::{Amount, Detail, Job};
+
+use crate::site::{Site, gpus};
+
+/// The resources of a job and their form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// The amount on all of its nodes together.
+    pub(crate) amount: Resources,
+    pub(crate) form: Form,
+}
+
+impl Site {
+    /// Returns the resources of a job to be planned, and their form.
+    ///
+    /// A form that even the idle nodes together do not have is not planned. Then the job is planned on any nodes.
+    pub(crate) fn planned(&self, job: &Job, detail: &Detail) -> Planned {
+        let seats = Seats::new(self, job, detail);
+        let even = seats.counts().find_map(|nodes| seats.evenly(self, nodes));
+        let planned = even.unwrap_or_else(|| seats.anywhere());
+        match self.sizes() {
+            // A form applies to several hosts only.
+            [(node, 1)] if seats.alone => Planned { amount: node.most(&planned.amount), form: Form::ANY },
+            _ => planned,
+        }
+    }
+
+    /// Returns whether a job has its nodes to itself.
+    pub(crate) fn is_alone(&self, detail: &Detail) -> bool {
+        self.is_whole() || detail.exclusive
+    }
+
+    /// Returns the number of processors that a job gets at a time: whole cores and whole tasks.
+    pub(crate) fn unit(&self, detail: &Detail) -> u64 {
+        detail.cpus_per_task.max(1).next_multiple_of(self.granule())
+    }
+}
+
+/// The needs of a job for its nodes.
+struct Seats {
+    /// All processors, a multiple of the unit.
+    cpus: u64,
+    unit: u64,
+    /// The least processors on each node, a multiple of the unit.
+    least: u64,
+    /// Whether each node has the least processors and no more.
+    is_exact: bool,
+    /// The nodes of the site.
+    most_nodes: u64,
+    /// The least and the most nodes, if the number of nodes is not free.
+    nodes: Option<(u64, u64)>,
+    /// The number of nodes for amounts by node.
+    least_nodes: u64,
+    /// Memory on each node and for each processor, kB.
+    memory: [u64; 2],
+    gpus: u64,
+    alone: bool,
+}
+
+impl Seats {
+    fn new(site: &Site, job: &Job, detail: &Detail) -> Seats {
+        let unit = site.unit(detail);
+        let memory = match job.memory {
+            _ if !site.hosts_account(Kind::Memory) => [0, 0],
+            Some(Amount::PerNode(memory)) => [memory.saturating_mul(1024), 0],
+            Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],
+            None => [0, 0],
+        };
+        // A job that has all memory of its nodes starts on idle ones, since every job has some memory.
+        let all_memory = site.hosts_account(Kind::Memory) && job.memory.is_none();
+        let cpus = job.cpus.max(1).next_multiple_of(unit);
+        let least = detail.least_cpus.max(1).next_multiple_of(unit);
+        let least_nodes = detail.least_nodes.max(1);
+        let is_exact = detail.tasks_per_node > 0;
+        let by_tasks = cpus.div_ceil(least).max(least_nodes);
+        let most = detail.most_nodes.or(is_exact.then_some(by_tasks));
+        Seats {
+            cpus,
+            unit,
+            least,
+            is_exact,
+            most_nodes: site.len() as u64,
+            nodes: most.map(|most| (if is_exact { by_tasks } else { least_nodes }, most)),
+            least_nodes,
+            memory,
+            gpus: gpus(detail.gres_per_node.as_deref()),
+            alone: site.is_alone(detail) || all_memory,
+        }
+    }
+
+    /// Returns the numbers of nodes that the job may have, least first; none if that is free.
+    fn counts(&self) -> impl Iterator<Item = u64> + use<> {
+        let (least, most) = self.nodes.unwrap_or((1, 0));
+        least..=most.min(self.most_nodes)
+    }
+
+    /// Returns the job as this number of equal parts on nodes of their own, if the site has such nodes.
+    fn evenly(&self, site: &Site, nodes: u64) -> Option<Planned> {
+        let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.unit) };
+        let cpus = even.max(self.least);
+        let [by_node, by_cpu] = self.memory;
+        let memory = by_node.saturating_add(by_cpu.saturating_mul(cpus));
+        let part = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
+        let fitting = site.sizes().iter().filter(|(size, _)| part.fits_in(size)).map(|(_, count)| count);
+        if fitting.sum::<u64>() < nodes {
+            return None;
+        }
+        let times = |kind| part.get(kind).saturating_mul(nodes);
+        let amount = Kind::ALL.into_iter().fold(Resources::NONE, |all, kind| all.with(kind, times(kind)));
+        let parts = Form::parts(u32::try_from(nodes).ok()?);
+        Some(Planned { amount, form: Form { apart: true, alone: self.alone, ..parts } })
+    }
+
+    /// Returns the job as whole tasks and cores on any nodes.
+    fn anywhere(&self) -> Planned {
+        let [by_node, by_cpu] = self.memory;
+        let by_node = by_node.saturating_mul(self.least_nodes);
+        let memory = by_node.saturating_add(by_cpu.saturating_mul(self.cpus));
+        let gpus = self.gpus.saturating_mul(self.least_nodes);
+        let amount = Resources::cpus(self.cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
+        // As many parts as processors is the default.
+        let parts = if self.unit > 1 { u32::try_from(self.cpus / self.unit).unwrap_or(0) } else { 0 };
+        Planned { amount, form: Form { alone: self.alone, ..Form::parts(parts) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::tests::{cluster, site};
+
+    const NODES: [(&str, u64, u64); 4] = [("n1", 8, 100), ("n2", 8, 100), ("n3", 8, 100), ("big", 16, 400)];
+
+    /// Returns the parts of a job of this number of processors and their form: `parts x processors` with the memory of a
+    /// part in MiB.
+    fn planned(cpus: u64, memory: Option<Amount>, detail: &Detail) -> String {
+        let cluster = cluster(&NODES, "CR_CPU_MEMORY");
+        let Planned { amount, form } =
+            site(&cluster).planned(&Job { cpus, memory, ..Job::default() }, detail);
+        let parts = form.parts.map_or(amount.cpus_count().get(), |parts| parts.get().into());
+        let each = [amount.cpus_count().get() / parts, amount.get(Kind::Memory) / 1024 / parts];
+        let words =
+            [(form.apart, " apart"), (form.alone, " alone")].map(|(is, word)| if is { word } else { "" });
+        format!("{parts} x {} with {}{}", each[0], each[1], words.concat())
+    }
+
+    fn nodes(least: u64, most: Option<u64>) -> Detail {
+        Detail { least_nodes: least, most_nodes: most, least_cpus: 1, ..Detail::default() }
+    }
+
+    const SOME: Option<Amount> = Some(Amount::PerCpu(5));
+
+    #[test]
+    fn a_number_of_nodes_is_that_of_equal_parts() {
+        let two = nodes(2, Some(2));
+        assert_eq!(planned(12, SOME, &two), "2 x 6 with 30 apart");
+        assert_eq!(planned(11, SOME, &two), "2 x 6 with 30 apart");
+        assert_eq!(planned(12, Some(Amount::PerNode(40)), &two), "2 x 6 with 40 apart");
+        // With all memory of its nodes it is alone there.
+        assert_eq!(planned(12, None, &two), "2 x 6 with 0 apart alone");
+        let tasks = Detail { least_cpus: 6, tasks_per_node: 6, ..nodes(2, None) };
+        assert_eq!(planned(12, SOME, &tasks), "2 x 6 with 30 apart");
+        // A range begins with its least number; with the next one where there are no such nodes.
+        assert_eq!(planned(12, SOME, &nodes(2, Some(3))), "2 x 6 with 30 apart");
+        assert_eq!(planned(24, SOME, &nodes(2, Some(3))), "3 x 8 with 40 apart");
+        // Two nodes of different sizes: no equal parts.
+        assert_eq!(planned(24, SOME, &two), "24 x 1 with 5");
+    }
+
+    #[test]
+    fn whole_tasks_and_whole_nodes() {
+        let any = nodes(1, None);
+        assert_eq!(planned(12, SOME, &any), "12 x 1 with 5");
+        assert_eq!(planned(12, SOME, &Detail { cpus_per_task: 4, ..any.clone() }), "3 x 4 with 20");
+        let alone = Detail { exclusive: true, ..nodes(2, Some(2)) };
+        assert_eq!(planned(2, SOME, &alone), "2 x 1 with 5 apart alone");
+        assert_eq!(planned(12, SOME, &Detail { exclusive: true, ..any }), "12 x 1 with 5 alone");
+        let gpus = Detail { gres_per_node: Some("gres:gpu:1".into()), ..nodes(2, Some(2)) };
+        // No node has a GPU.
+        assert_eq!(planned(2, SOME, &gpus), "2 x 1 with 5");
+    }
+
+    #[test]
+    fn whole_cores_and_a_site_of_one_node() {
+        let mut one = cluster(&NODES[..1], "CR_CORE");
+        one.nodes.get_mut("n1").unwrap().threads = 2;
+        let planned = |detail| site(&one).planned(&Job { cpus: 3, ..Job::default() }, &detail);
+        assert_eq!(planned(nodes(1, None)), Planned { amount: Resources::cpus(4), form: Form::parts(2) });
+        let alone = Detail { exclusive: true, ..nodes(1, Some(1)) };
+        assert_eq!(planned(alone), Planned { amount: Resources::cpus(8), form: Form::ANY });
+    }
+}
