@@ -301,6 +301,50 @@ fn windows_of_miser_are_kept_and_refused() {
     assert_eq!((&queue["started"], &queue["kept"]), (&3.into(), &queue["promised"]), "{queue}");
 }
 
+/// Enough processors are free for a job, but not on as many nodes as it asks for. Its promise is the end of the jobs there, and
+/// no other job takes these nodes.
+#[test]
+fn a_promise_waits_for_nodes_of_the_form_of_the_job() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "forms", &["-p", "conservative"]);
+    let fill = |limit: &str, seconds: &str| {
+        let job = cluster.submit(&["-N1", "-n5", limit], &format!("sleep {seconds}"));
+        driver.until("a node is partly taken", || cluster.state_of(&job) == "RUNNING");
+        job
+    };
+    let fillers = [fill("-t1", "30"), fill("-t1", "30"), fill("-t20", "300"), fill("-t20", "300")];
+    let promise = |job: &String| driver.job(job).and_then(|job| job["first"].as_i64());
+    // Three processors of each node are free, and six are asked for on two nodes.
+    let two = cluster.submit(&["-N2", "--ntasks-per-node=6", "-t1"], "sleep 5");
+    driver.until("a promise is told", || cluster.comment_of(&two).starts_with("miserly: starts by "));
+    let submitted = cluster.json(&["status", "--json"])["jobs"][&two]["submitted"].as_i64().unwrap();
+    let promised = promise(&two).unwrap();
+    // After the limits of the short jobs, and long before those of the others.
+    assert!(
+        (submitted + 50..submitted + 180).contains(&promised),
+        "{submitted}, {promised}\n{}",
+        driver.log()
+    );
+    let spread = cluster.submit(&["-n12", "-t5"], "sleep 1");
+    driver.until("the other job has a promise too", || promise(&spread).is_some());
+    driver.until("it has nodes of its form", || cluster.state_of(&two) != "PENDING");
+    let runs = cluster.runs(std::slice::from_ref(&two));
+    let before = cluster.runs(&fillers[..2]);
+    assert!(before.values().flatten().all(|run| run[2] <= runs[&two][0][1]), "{runs:?}, {before:?}");
+    driver.until("the other job runs", || cluster.state_of(&spread) != "PENDING");
+    cluster.run("scancel", &[&fillers[2], &fillers[3]]);
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    let jobs = [fillers.to_vec(), vec![two.clone(), spread]].concat();
+    check(&cluster, &driver, &jobs, &fillers[2..]);
+    let queue = driver.queue();
+    assert_eq!(queue["late"], Value::Array(vec![]), "{}", driver.log());
+    let job = format!("\"job\":\"{two}\"");
+    let noted = |event: &str| driver.log().lines().any(|line| line.contains(event) && line.contains(&job));
+    assert!(noted("promised"), "{}", driver.log());
+    assert!(!noted("promise_broken") && !noted("set_aside"), "{}", driver.log());
+}
+
 /// Names and comments of users are no commands, and no lines of answers.
 #[test]
 fn a_user_cannot_speak_through_a_job() {
