@@ -31,11 +31,6 @@ impl Site {
         }
     }
 
-    /// Returns whether a job has its nodes to itself.
-    pub(crate) fn is_alone(&self, detail: &Detail) -> bool {
-        self.is_whole() || detail.exclusive
-    }
-
     /// Returns the number of processors that a job gets at a time: whole cores and whole tasks.
     pub(crate) fn unit(&self, detail: &Detail) -> u64 {
         detail.cpus_per_task.max(1).next_multiple_of(self.granule())
@@ -90,7 +85,7 @@ impl Seats {
             least_nodes,
             memory,
             gpus: gpus(detail.gres_per_node.as_deref()),
-            alone: site.is_alone(detail) || all_memory,
+            alone: site.is_alone(job, detail) || all_memory,
         }
     }
 
@@ -132,6 +127,8 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
+    use miserly_slurm::Partition;
+
     use super::*;
     use crate::site::tests::{cluster, site};
 
@@ -184,6 +181,22 @@ mod tests {
         let gpus = Detail { gres_per_node: Some("gres:gpu:1".into()), ..nodes(2, Some(2)) };
         // No node has a GPU.
         assert_eq!(planned(2, SOME, &gpus), "2 x 1 with 5");
+    }
+
+    #[test]
+    fn jobs_are_alone_in_their_partition_only() {
+        let mut mixed = cluster(&NODES, "CR_CPU");
+        let whole = Partition { shares: "exclusive".into(), ..mixed.partitions["batch"].clone() };
+        mixed.partitions.insert("whole".into(), whole);
+        let site = Site::new(&mixed, &["batch", "whole"].map(str::to_owned).into(), "miserly");
+        let is_alone = |partitions: &[&str]| {
+            let partitions = partitions.iter().map(|&name| name.to_owned()).collect();
+            site.planned(&Job { cpus: 2, partitions, ..Job::default() }, &nodes(2, Some(2))).form.alone
+        };
+        assert_eq!(
+            [is_alone(&["batch"]), is_alone(&["whole"]), is_alone(&["batch", "whole"])],
+            [false, true, true]
+        );
     }
 
     #[test]

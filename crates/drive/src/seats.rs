@@ -73,7 +73,7 @@ pub(crate) fn seats(
     wanted: &Placement,
 ) -> Option<Placement> {
     let seat = Seat::new(site, job, form);
-    let alone = site.is_alone(form);
+    let alone = site.is_alone(job, form);
     let allowed = site.allowed(job, form, now);
     let room = |host: HostId| {
         let (room, equipment) = (&free[host.index()], site.equipment(host));

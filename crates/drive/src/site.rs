@@ -14,8 +14,10 @@ pub(crate) struct Site {
     by_partition: BTreeMap<String, Vec<HostId>>,
     /// The resources of the nodes, in service or not, without repetitions, each with its number.
     sizes: Vec<(Resources, u64)>,
-    /// Whether a job has its nodes to itself.
+    /// Whether each job has its nodes to itself.
     whole: bool,
+    /// The partitions whose jobs have their nodes to themselves.
+    whole_partitions: BTreeSet<String>,
     /// Whether jobs have memory of their own.
     memory: bool,
     /// The processors of a core, where jobs have whole cores.
@@ -92,8 +94,12 @@ impl Site {
             by_partition,
             sizes,
             hosts,
-            whole: cluster.configuration.select.ends_with("linear")
-                || driven.iter().any(|(_, partition)| partition.shares.starts_with("exclusive")),
+            whole: cluster.configuration.select.ends_with("linear"),
+            whole_partitions: driven
+                .iter()
+                .filter(|(_, partition)| partition.shares.starts_with("exclusive"))
+                .map(|(name, _)| (*name).clone())
+                .collect(),
             memory,
             granule,
         }
@@ -139,9 +145,11 @@ impl Site {
         self.find(name).is_some_and(|host| self.hosts[host.index()].usable)
     }
 
-    /// Returns whether a job has its nodes to itself.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether a job has its nodes to itself: it asks for that, or one of its partitions gives whole nodes.
+    pub(crate) fn is_alone(&self, job: &Job, detail: &Detail) -> bool {
         self.whole
+            || detail.exclusive
+            || job.partitions.iter().any(|partition| self.whole_partitions.contains(partition))
     }
 
     /// Returns the resources of a host; none if it is out of service.

@@ -154,7 +154,7 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
     let nodes = (job.on.len() as u64).max(1);
     let each = |node: &String| {
         let host = site.find(node)?;
-        if site.is_alone(form) {
+        if site.is_alone(job, form) {
             return Some((host, site.equipment(host)));
         }
         let (cpus, memory) = match form.on.get(node) {
