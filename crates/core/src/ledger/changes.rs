@@ -546,3 +546,44 @@ fn room(placement: &Placement, demand: &Demand) -> u64 {
     }
     done
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Form, Host, Machine, SlotId};
+
+    /// Returns the rule that forbids a job of this form on these processors of hosts with 8, 8 and 4.
+    fn refused(procs: u64, form: Form, on: &[(u32, u64)]) -> Option<Rule> {
+        let host = |cpus: u64| Host { name: String::new(), capacity: Resources::cpus(cpus) };
+        let mut ledger = Ledger::new(Machine::new([8, 8, 4].map(host).into()).with_spread(Spread::Any));
+        let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(procs));
+        ledger.admit(JobId(0), Request { form, ..request }).unwrap();
+        let share = |&(host, cpus): &(u32, u64)| Share {
+            host: HostId(host),
+            amount: Resources::cpus(cpus),
+            pes: Pes::Count,
+        };
+        let placement = Placement::across(SlotId(0), on.iter().map(share).collect());
+        ledger.start(JobId(0), Time::ZERO, placement, PartialAllocation::Nothing, None).err()
+    }
+
+    #[test]
+    fn a_placement_has_the_form_of_the_request() {
+        let wrong = Some(Rule::WrongForm);
+        assert_eq!(refused(6, Form::ANY, &[(0, 4), (1, 2)]), None);
+        let apart = Form { apart: true, ..Form::parts(2) };
+        assert_eq!(refused(6, apart, &[(0, 3), (1, 3)]), None);
+        assert_eq!(refused(5, apart, &[(0, 3), (1, 3)]), None, "rounded up");
+        let others: [&[(u32, u64)]; 4] = [&[(0, 6)], &[(0, 4), (1, 2)], &[(0, 3), (0, 3)], &[(0, 3), (7, 3)]];
+        assert_eq!(others.map(|on| refused(6, apart, on)), [wrong; 4]);
+        let three = Form::parts(3);
+        assert_eq!(refused(6, three, &[(0, 4), (2, 2)]), None);
+        assert_eq!([refused(6, three, &[(0, 3), (1, 3)]), refused(6, three, &[(0, 4)])], [wrong; 2]);
+        let alone = Form { alone: true, ..Form::ANY };
+        assert_eq!([refused(6, alone, &[(0, 8)]), refused(12, alone, &[(0, 8), (2, 4)])], [None; 2]);
+        assert_eq!([refused(6, alone, &[(0, 6)]), refused(6, alone, &[(2, 4)])], [wrong; 2]);
+        let both = Form { alone: true, ..apart };
+        assert_eq!(refused(6, both, &[(0, 8), (2, 4)]), None);
+        assert_eq!([refused(6, both, &[(0, 8)]), refused(6, both, &[(0, 8), (1, 8), (2, 4)])], [wrong; 2]);
+    }
+}

@@ -157,18 +157,17 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
         if site.is_alone(job, form) {
             return Some((host, site.equipment(host)));
         }
-        let (cpus, memory) = match form.on.get(node) {
-            Some(on) => (on.cpus, on.memory.saturating_mul(1024)),
-            None => {
-                let cpus = job.cpus.div_ceil(nodes);
-                let memory = match job.memory {
-                    Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
-                    Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
-                    None => site.equipment(host).get(Kind::Memory),
-                };
-                (cpus, memory)
-            }
+        let evenly = || {
+            let cpus = job.cpus.div_ceil(nodes);
+            let memory = match job.memory {
+                Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
+                Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
+                None => site.equipment(host).get(Kind::Memory),
+            };
+            (cpus, memory)
         };
+        let (cpus, memory) =
+            form.on.get(node).map_or_else(evenly, |on| (on.cpus, on.memory.saturating_mul(1024)));
         let memory = if site.hosts_account(Kind::Memory) { memory } else { 0 };
         let gpus = gpus(form.gres_per_node.as_deref());
         let amount = Resources::cpus(cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);

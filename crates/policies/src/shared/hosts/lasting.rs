@@ -86,7 +86,10 @@ mod tests {
             0..8 => amount.into(),
             8..24 => {
                 let parts = u32::try_from(1 + form % 4).unwrap();
-                Demand::new(amount, Form { apart: form < 16, alone: form % 3 == 0, ..Form::parts(parts) })
+                Demand::new(
+                    amount,
+                    Form { apart: form < 16, alone: form.is_multiple_of(3), ..Form::parts(parts) },
+                )
             }
             _ => Demand::new(amount, Form::ANY),
         }
