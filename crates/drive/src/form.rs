@@ -67,8 +67,6 @@ impl Seats {
             Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],
             None => [0, 0],
         };
-        // A job that has all memory of its nodes starts on idle ones, since every job has some memory.
-        let all_memory = site.hosts_account(Kind::Memory) && job.memory.is_none();
         let cpus = job.cpus.max(1).next_multiple_of(unit);
         let least = detail.least_cpus.max(1).next_multiple_of(unit);
         let least_nodes = detail.least_nodes.max(1);
@@ -85,7 +83,7 @@ impl Seats {
             least_nodes,
             memory,
             gpus: gpus(detail.gres_per_node.as_deref()),
-            alone: site.is_alone(job, detail) || all_memory,
+            alone: site.is_alone(job, detail),
         }
     }
 

@@ -16,7 +16,7 @@ struct Seat {
     most: u64,
     /// Processors come in multiples of this: whole cores and whole tasks.
     unit: u64,
-    /// Memory whatever the processors, kB.
+    /// Memory on each node, kB.
     memory: u64,
     /// Memory for each processor, kB.
     memory_per_cpu: u64,
@@ -32,7 +32,8 @@ impl Seat {
             _ if !accounted => [0, 0],
             Some(Amount::PerNode(memory)) => [memory.saturating_mul(1024), 0],
             Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],
-            None => [u64::MAX, 0],
+            // It has its nodes to itself.
+            None => [0, 0],
         };
         Seat {
             cpus: least.next_multiple_of(unit),
@@ -45,9 +46,8 @@ impl Seat {
     }
 
     /// Returns the most processors of the job that fit on a host with this room; none if the least do not.
-    fn room(&self, free: &Resources, equipment: &Resources) -> Option<u64> {
-        let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
-        let left = free.get(Kind::Memory).checked_sub(memory)?;
+    fn room(&self, free: &Resources) -> Option<u64> {
+        let left = free.get(Kind::Memory).checked_sub(self.memory)?;
         let by_memory = left.checked_div(self.memory_per_cpu).unwrap_or(u64::MAX);
         let cpus = free.cpus_count().get().min(by_memory).min(self.most);
         let cpus = cpus - cpus % self.unit;
@@ -55,9 +55,8 @@ impl Seat {
     }
 
     /// Returns the share of a host with this number of processors.
-    fn share(&self, host: HostId, cpus: u64, equipment: &Resources) -> Share {
-        let memory = if self.memory == u64::MAX { equipment.get(Kind::Memory) } else { self.memory };
-        let memory = memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
+    fn share(&self, host: HostId, cpus: u64) -> Share {
+        let memory = self.memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
         let amount = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
         Share { host, amount, pes: Pes::Count }
     }
@@ -76,11 +75,11 @@ pub(crate) fn seats(
     let alone = site.is_alone(job, form);
     let allowed = site.allowed(job, form, now);
     let room = |host: HostId| {
-        let (room, equipment) = (&free[host.index()], site.equipment(host));
-        if alone && *room != equipment {
+        let room = &free[host.index()];
+        if alone && *room != site.equipment(host) {
             return None;
         }
-        seat.room(room, &equipment)
+        seat.room(room)
     };
     // (host, room, whether the policy chose it, whether the job must have it)
     let is_wanted = |host: HostId| wanted.shares().iter().any(|share| share.host == host);
@@ -129,13 +128,12 @@ fn placement(site: &Site, seat: &Seat, mut hosts: Vec<(HostId, u64)>, need: u64,
     let each = seat.cpus;
     let mut left = need.saturating_sub(each.saturating_mul(hosts.len() as u64));
     let share = |(host, room): &(HostId, u64)| {
-        let equipment = site.equipment(*host);
         if alone {
-            return Share { host: *host, amount: equipment, pes: Pes::Count };
+            return Share { host: *host, amount: site.equipment(*host), pes: Pes::Count };
         }
         let more = left.min(room - each);
         left -= more;
-        seat.share(*host, each + more, &equipment)
+        seat.share(*host, each + more)
     };
     Placement::across(SlotId(0), hosts.iter().map(share).collect())
 }
@@ -192,5 +190,18 @@ mod tests {
         assert_eq!(seated([8, 5, 0, 0], 12, &pairs, &[(0, 8)]).unwrap(), "n1:8 n2:4");
         let alone = Detail { exclusive: true, ..form(1, Some(1)) };
         assert_eq!(seated([7, 7, 8, 7], 2, &alone, &[(0, 2)]).unwrap(), "n3:8");
+    }
+
+    #[test]
+    fn a_job_with_all_memory_of_its_node_has_the_node() {
+        let cluster = cluster(&[("n1", 8, 800), ("n2", 8, 800)], "CR_CPU_MEMORY");
+        let site = site(&cluster);
+        let node = site.equipment(HostId(1));
+        let job = Job { cpus: 2, partitions: vec!["batch".into()], ..Job::default() };
+        let wanted = Placement::on(HostId(0), Resources::cpus(2));
+        let found = |free: [Resources; 2]| seats(&site, 0, &job, &form(1, None), &free, &wanted);
+        let busy = node.less(&Resources::cpus(1));
+        assert_eq!(found([busy, node]), Some(Placement::on(HostId(1), node)));
+        assert_eq!(found([busy, busy]), None);
     }
 }

@@ -145,10 +145,12 @@ impl Site {
         self.find(name).is_some_and(|host| self.hosts[host.index()].usable)
     }
 
-    /// Returns whether a job has its nodes to itself: it asks for that, or one of its partitions gives whole nodes.
+    /// Returns whether a job has its nodes to itself: it asks for that, one of its partitions gives whole nodes, or it has all
+    /// memory of its nodes. No other job starts beside that one, since every job has some memory.
     pub(crate) fn is_alone(&self, job: &Job, detail: &Detail) -> bool {
         self.whole
             || detail.exclusive
+            || self.memory && job.memory.is_none()
             || job.partitions.iter().any(|partition| self.whole_partitions.contains(partition))
     }
 

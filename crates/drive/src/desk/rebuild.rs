@@ -162,7 +162,7 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
             let memory = match job.memory {
                 Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
                 Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
-                None => site.equipment(host).get(Kind::Memory),
+                None => 0,
             };
             (cpus, memory)
         };
