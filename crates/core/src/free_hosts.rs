@@ -367,13 +367,12 @@ mod tests {
             };
             let free: Vec<Resources> = (0..hosts).map(room).collect();
             let amount = Resources::cpus(1 + random(2, 24)).with(Kind::Memory, random(3, 300));
-            let demand = match random(4, 2) {
-                0 => Demand::from(amount),
-                _ => {
-                    let parts = u32::try_from(random(5, 5)).unwrap();
-                    let (apart, alone) = (random(6, 2) == 0, random(7, 3) == 0);
-                    Demand::new(amount, Form { apart, alone, ..Form::parts(parts) })
-                }
+            let demand = if random(4, 2) == 0 {
+                Demand::from(amount)
+            } else {
+                let parts = u32::try_from(random(5, 5)).unwrap();
+                let (apart, alone) = (random(6, 2) == 0, random(7, 3) == 0);
+                Demand::new(amount, Form { apart, alone, ..Form::parts(parts) })
             };
             let once = FreeHosts::fit_once(&machine, &free, &demand);
             let kept = FreeHosts::new(&machine, free.clone()).fit(&machine, &demand);

@@ -187,14 +187,13 @@ fn described(line: &str) -> Option<(u64, &str)> {
 fn quoted(line: &str, key: &str) -> Option<String> {
     let at = line.find(&format!(" {key}="))? + key.len() + 2;
     let rest = &line[at..];
-    let text = match rest.strip_prefix('"') {
+    let text = if let Some(rest) = rest.strip_prefix('"') {
         // Another field begins after the closing mark.
-        Some(rest) => rest.split_once("\" ").map_or(rest.trim_end_matches('"'), |(text, _)| text),
-        None => {
-            let text = rest.split(" Std").next().unwrap_or_default();
-            // Since 23.11 another free text of the user follows.
-            text.rsplit_once("  Extra=").map_or(text, |(text, _)| text).trim()
-        }
+        rest.split_once("\" ").map_or(rest.trim_end_matches('"'), |(text, _)| text)
+    } else {
+        let text = rest.split(" Std").next().unwrap_or_default();
+        // Since 23.11 another free text of the user follows.
+        text.rsplit_once("  Extra=").map_or(text, |(text, _)| text).trim()
     };
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
