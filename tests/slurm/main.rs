@@ -315,9 +315,14 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     let said = twin();
     let policy = said["policy"].as_str().unwrap();
     assert!(
-        policy.starts_with("slurm(order='1000 * min(wait / 604800, 1) + 100 * procs / 32', bf_interval=2s"),
+        policy.starts_with(
+            "slurm(order='floor(1000 * min(wait / 604800, 1) + 100 * (procs / 32 + 1 / 4) / 2)', bf_interval=2s"
+        ),
         "{said}"
     );
+    // From the states of the cluster it starts jobs as Slurm did.
+    let [starts, foreseen] = ["starts", "foreseen"].map(|name| said["cycles"][name].as_u64().unwrap());
+    assert!(starts > 0 && 2 * foreseen >= starts, "{said}");
     assert!(said["left_out"].to_string().contains("2 partitions, as one"), "{said}");
     // Each job ends within seconds, and the cluster is full for most of the time.
     assert!(said["difference_95"].as_i64().unwrap() <= 30, "{said}");
