@@ -149,8 +149,18 @@ impl Machine {
             && self.accounted == Resources::cpus(self.accounted.cpus_count())
     }
 
+    /// Returns the amount of a request that this machine accounts, of all parts together.
+    ///
+    /// It is all of the [demand](Machine::demand) where each job runs on one host.
+    pub fn amount(&self, request: &Request) -> Resources {
+        match self.spread {
+            Spread::One => request.demand.masked(&self.accounted),
+            Spread::Any => self.demand(request).amount(),
+        }
+    }
+
     /// Returns the part of a request that this machine accounts. Where hosts are shared, a
-    /// placement must hold exactly this amount.
+    /// placement must hold exactly this amount, unless the job has its hosts to itself.
     ///
     /// Where a job may span several hosts, each of its parts has the same amount of all
     /// resources, rounded up. Otherwise a job could fit at one time and not fit at another time

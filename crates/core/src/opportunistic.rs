@@ -137,7 +137,7 @@ impl OpportunisticLayer {
             }
             let Some(entry) = queues[candidate.queue].ledger().get(candidate.job) else { continue };
             let machine = queues[candidate.queue].ledger().machine();
-            let demand = machine.demand(&entry.request).amount().masked(&self.config.machine);
+            let demand = machine.amount(&entry.request).masked(&self.config.machine);
             if candidate.start <= now + self.config.lead {
                 idle = idle.less(&demand);
                 continue;

@@ -123,7 +123,7 @@ pub(crate) fn window(now: Time, machine: &Machine, entry: &Entry) -> Option<Wind
         }
         State::Waiting => {
             let start = entry.planned.or(entry.promise.map(|promise| promise.best))?;
-            let amount = machine.demand(&entry.request).amount();
+            let amount = machine.amount(&entry.request);
             Some(Window { start, end: start + entry.request.planned(), amount })
         }
         State::Suspended { .. } => None,

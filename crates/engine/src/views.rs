@@ -123,7 +123,7 @@ impl Snapshot {
         else {
             return vec![];
         };
-        let demand = queue.machine.demand(&entry.request).amount();
+        let demand = queue.machine.amount(&entry.request);
         let held = queue.machine.capacity().less(&queue.free);
         let free = setup.pool.at(now.ticks).less(&held);
         let free = free.least(&queue.free);

@@ -164,7 +164,7 @@ impl World<'_> {
     /// Returns the holdings of the job on the host, or `None` if it could never run there.
     fn held(&self, job: usize, host: usize) -> Option<Resources> {
         let host = &self.machine.hosts()[host];
-        let demand = self.machine.demand(&self.jobs[job].request).amount();
+        let demand = self.machine.amount(&self.jobs[job].request);
         let whole = self.machine.sharing() == Sharing::Whole;
         let possible = most(&host.name, self.class(job)?.size) > 0 && demand.fits_in(&host.capacity);
         possible.then_some(if whole { host.capacity } else { demand })

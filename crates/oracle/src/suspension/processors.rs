@@ -106,7 +106,7 @@ impl World<'_> {
 
     /// Returns the resources that a job needs besides processors.
     fn rest(&self, job: usize) -> Resources {
-        self.machine.demand(&self.jobs[job].request).amount().without_cpus()
+        self.machine.amount(&self.jobs[job].request).without_cpus()
     }
 
     /// Returns whether the resources besides processors are free after the victims are swapped out.

@@ -336,7 +336,7 @@ impl Availability for CountPlan {
     }
 
     fn placement(ledger: &Ledger, job: JobId, _place: ()) -> Placement {
-        Placement::on_plain(ledger.machine().demand(ledger.request(job)).amount())
+        Placement::on_plain(ledger.machine().amount(ledger.request(job)))
     }
 
     fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, ())> {

@@ -35,7 +35,7 @@ impl Waiting {
         Some(Waiting {
             job,
             class: class(request)?,
-            demand: machine.demand(request).amount(),
+            demand: machine.amount(request),
             user: request.user,
             arrival: Key::arrival(entry),
         })

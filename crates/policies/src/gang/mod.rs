@@ -265,13 +265,13 @@ impl Gang {
 
 /// Returns whether the requested resources other than processors are free.
 fn has_rest(ledger: &Ledger, job: JobId) -> bool {
-    let demand = ledger.machine().demand(ledger.request(job)).amount();
+    let demand = ledger.machine().amount(ledger.request(job));
     demand.without_cpus().fits_in(&ledger.free())
 }
 
 /// Returns the placement of all resources of a job in that slot.
 fn placement(ledger: &Ledger, job: JobId, place: &SlotPlacement) -> Placement {
-    let demand = ledger.machine().demand(ledger.request(job)).amount();
+    let demand = ledger.machine().amount(ledger.request(job));
     Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
 }
 

@@ -167,7 +167,7 @@ impl Immediate {
 
     /// Returns the resources of a job in its quantum.
     fn need(&self, ledger: &Ledger, job: JobId) -> Resources {
-        let demand = ledger.machine().demand(ledger.request(job)).amount();
+        let demand = ledger.machine().amount(ledger.request(job));
         demand.with(Kind::Memory, demand.get(Kind::Memory).min(self.service.memory))
     }
 

@@ -118,7 +118,7 @@ fn check_whole_hosts(job: &Finished, stay: &Allocation, machine: &Machine) {
     let had = processors_on(machine, &stay.pes);
     let its: Vec<Resources> = had.iter().map(|(host, _)| machine.hosts()[*host].capacity).collect();
     assert!(had.iter().zip(&its).all(|((_, count), capacity)| *count == capacity.cpus_count().get()));
-    let demand = machine.demand(&job.request).amount();
+    let demand = machine.amount(&job.request);
     let each = demand.get(Kind::Memory) / demand.cpus_count().get();
     let room = |host: &Resources| {
         let by_memory = host.get(Kind::Memory).checked_div(each).unwrap_or(u64::MAX);
@@ -157,7 +157,7 @@ fn memory_of(job: &Finished, tenure: &Tenure, machine: &Machine, cap: u64) -> Ve
     let mut stays = stays(job).into_iter().skip_while(|stay| stay.from < tenure.from);
     let first = stays.next().expect("it was somewhere");
     let mut others = stays.take_while(|stay| tenure.to.is_some_and(|to| stay.from < to));
-    let demand = machine.demand(&job.request).amount();
+    let demand = machine.amount(&job.request);
     let memory = demand.get(Kind::Memory);
     let mut on: Vec<(usize, u64)> = processors_on(machine, &first.pes);
     let same = |other: Allocation| {

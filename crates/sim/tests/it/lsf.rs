@@ -157,8 +157,8 @@ proptest! {
         };
         for Job { request, .. } in &jobs {
             let class = Class::for_request(request.procs(), request.demand.get(Kind::Memory), request.estimate);
-            let demand = machine.demand(request);
-            let mut hosts = machine.hosts().iter().filter(|host| demand.amount().fits_in(&host.capacity));
+            let demand = machine.amount(request);
+            let mut hosts = machine.hosts().iter().filter(|host| demand.fits_in(&host.capacity));
             let could = class.is_some_and(|class| hosts.any(|host| runs(host, class.size)));
             let has_run = schedule.0.iter().any(|job| job.request.number == request.number);
             prop_assert_eq!(has_run, could, "job {}", request.number);

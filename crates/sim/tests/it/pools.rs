@@ -100,7 +100,7 @@ fn check_windows(now: Time, system: &System) {
         let at = entry.planned.expect("every job has a window");
         assert_eq!(Some(at), entry.promise.map(|promise| promise.best), "the window is promised");
         assert!(entry.request.constraints.begin.is_none_or(|begin| begin <= at));
-        taken.push((at, at + entry.request.planned(), ledger.machine().demand(&entry.request).amount()));
+        taken.push((at, at + entry.request.planned(), ledger.machine().amount(&entry.request)));
     }
     let starts: Vec<Time> = taken.iter().map(|(from, ..)| *from).filter(|at| *at < Time::MAX).collect();
     let last = taken.iter().map(|(_, to, _)| *to).filter(|to| *to < Time::MAX).max().unwrap_or(now);
@@ -175,7 +175,7 @@ fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<
 /// Checks the processors of each opportunistic job, derived from the beginning.
 fn check_opportunistic(now: Time, system: &System, config: OpportunisticConfig) {
     let ledger = system.queues()[0].ledger();
-    let demand = |request: &Request| ledger.machine().demand(request).amount().masked(&config.machine);
+    let demand = |request: &Request| ledger.machine().amount(request).masked(&config.machine);
     let mut idle = config.machine;
     for entry in ledger.running().map(|job| ledger.entry(job)) {
         idle = idle.less(&entry.placement().unwrap().total());

@@ -246,7 +246,7 @@ impl PeAllocator {
     ) -> Result<(), Violation> {
         let entry = context.ledger().entry(job);
         let State::Suspended { ref placement, .. } = entry.state else {
-            let demand = context.ledger().machine().demand(&entry.request).amount();
+            let demand = context.ledger().machine().amount(&entry.request);
             return context.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
         let read = self.moving.transfer.swap_in_time(entry);
@@ -288,7 +288,7 @@ impl PeAllocator {
         if latest == now {
             return self.start_or_resume(context, job, pes, reason);
         }
-        let demand = context.ledger().machine().demand(context.ledger().request(job)).amount();
+        let demand = context.ledger().machine().amount(context.ledger().request(job));
         context.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
         self.claimants.push(job);
         Ok(())
@@ -355,7 +355,7 @@ pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
     let entry = ledger.entry(job);
     match entry.state {
         State::Suspended { holds: Holds::AllButCpus, .. } => Resources::NONE,
-        _ => ledger.machine().demand(&entry.request).amount().without_cpus(),
+        _ => ledger.machine().amount(&entry.request).without_cpus(),
     }
 }
 
