@@ -19,8 +19,8 @@ const BUDGET: SignedDuration = SignedDuration::from_secs(2);
 /// The time after which the runtimes of ended jobs are read again.
 const LEARNED: SignedDuration = SignedDuration::from_hours(6);
 
-/// Reads the runtimes of jobs that have ended.
-pub type Learn = Box<dyn FnMut() -> Forecaster + Send>;
+/// Reads the runtimes of jobs that have ended. `None`: they cannot be read now.
+pub type Learn = Box<dyn FnMut() -> Option<Forecaster> + Send>;
 
 /// The likely start of a job.
 pub(crate) struct Likely {
@@ -46,7 +46,7 @@ impl Forecasts {
         let (questions, asked) = channel::<LiveQueue>();
         let (answer, answers) = channel();
         thread::Builder::new().name("forecasts".to_owned()).spawn(move || {
-            let (mut known, mut learned) = (learn(), Timestamp::now());
+            let (mut known, mut learned) = (learn().unwrap_or_default(), Timestamp::now());
             for queue in asked {
                 let begin = Timestamp::now();
                 let given = likely(&known, &queue, draws);
@@ -54,7 +54,7 @@ impl Forecasts {
                     break;
                 }
                 if Timestamp::now().duration_since(learned) > LEARNED {
-                    (known, learned) = (learn(), Timestamp::now());
+                    (known, learned) = (learn().unwrap_or(known), Timestamp::now());
                 }
             }
         })?;

@@ -72,7 +72,10 @@ impl Seats {
         let least_nodes = detail.least_nodes.max(1);
         let is_exact = detail.tasks_per_node > 0;
         let by_tasks = cpus.div_ceil(least).max(least_nodes);
-        let most = detail.most_nodes.or(is_exact.then_some(by_tasks));
+        let gpus = gpus(detail.gres_per_node.as_deref());
+        // GPUs are by node, so the nodes are parts of their own whatever their number.
+        let any_number = (gpus > 0).then_some(site.len() as u64);
+        let most = detail.most_nodes.or(is_exact.then_some(by_tasks)).or(any_number);
         Seats {
             cpus,
             unit,
@@ -82,7 +85,7 @@ impl Seats {
             nodes: most.map(|most| (if is_exact { by_tasks } else { least_nodes }, most)),
             least_nodes,
             memory,
-            gpus: gpus(detail.gres_per_node.as_deref()),
+            gpus,
             alone: site.is_alone(job, detail),
         }
     }
@@ -125,6 +128,7 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
+    use miserly_core::{Request, Span, Time};
     use miserly_slurm::Partition;
 
     use super::*;
@@ -179,6 +183,37 @@ mod tests {
         let gpus = Detail { gres_per_node: Some("gres:gpu:1".into()), ..nodes(2, Some(2)) };
         // No node has a GPU.
         assert_eq!(planned(2, SOME, &gpus), "2 x 1 with 5");
+    }
+
+    /// Returns the demand of a job on the machine of its site.
+    fn demand(site: &Site, job: &Job, detail: &Detail) -> miserly_core::Demand {
+        let Planned { amount, form } = site.planned(job, detail);
+        let nothing = vec![Resources::NONE; site.len()];
+        let request = Request { form, ..Request::new(1, Time::ZERO, Span::TICK, amount) };
+        let machine = site.machine(&nothing);
+        assert!(machine.could_hold(&request), "{request:?}");
+        machine.demand(&request)
+    }
+
+    #[test]
+    fn gpus_are_by_node_whatever_the_number_of_nodes() {
+        let mut cluster = cluster(&NODES, "CR_CPU");
+        for node in cluster.nodes.values_mut() {
+            node.gres = Some("gpu:1".into());
+        }
+        let site = site(&cluster);
+        let detail = Detail { gres_per_node: Some("gres:gpu:1".into()), ..nodes(1, None) };
+        let gpus = |cpus| demand(&site, &Job { cpus, ..Job::default() }, &detail).amount().get(Kind::Gpus);
+        assert_eq!([gpus(8), gpus(20)], [1, 3], "a node of 8 processors has 20 as three parts");
+    }
+
+    #[test]
+    fn a_job_has_the_only_node_whatever_its_amounts() {
+        // The memory is no multiple of the processors.
+        let mut cluster = cluster(&[("n1", 96, 515_003)], "CR_CPU_MEMORY");
+        cluster.nodes.get_mut("n1").unwrap().gres = Some("gpu:1".into());
+        let amount = demand(&site(&cluster), &Job { cpus: 2, ..Job::default() }, &nodes(1, None)).amount();
+        assert_eq!((amount.cpus_count().get(), amount.get(Kind::Gpus)), (96, 1));
     }
 
     #[test]

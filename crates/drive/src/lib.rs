@@ -302,7 +302,11 @@ impl Drive {
             }
             match asked {
                 Ok(_) | Err(DriveError::Slurm(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // Its notes are delivered with the next step that succeeds.
+                    self.found.add(step);
+                    return Err(error);
+                }
             }
         }
         self.has_run = true;

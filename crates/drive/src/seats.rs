@@ -37,7 +37,7 @@ impl Seat {
         };
         Seat {
             cpus: least.next_multiple_of(unit),
-            most: if form.tasks_per_node > 0 { least } else { u64::MAX },
+            most: if form.tasks_per_node > 0 { least.next_multiple_of(unit) } else { u64::MAX },
             unit,
             memory,
             memory_per_cpu,
@@ -190,6 +190,19 @@ mod tests {
         assert_eq!(seated([8, 5, 0, 0], 12, &pairs, &[(0, 8)]).unwrap(), "n1:8 n2:4");
         let alone = Detail { exclusive: true, ..form(1, Some(1)) };
         assert_eq!(seated([7, 7, 8, 7], 2, &alone, &[(0, 2)]).unwrap(), "n3:8");
+    }
+
+    #[test]
+    fn an_odd_number_of_tasks_on_a_node_has_whole_cores() {
+        let mut cluster = cluster(&[("n1", 8, 800), ("n2", 8, 800)], "CR_CORE");
+        cluster.nodes.values_mut().for_each(|node| node.threads = 2);
+        let site = site(&cluster);
+        let job = Job { cpus: 6, partitions: vec!["batch".into()], ..Job::default() };
+        let tasks = Detail { least_cpus: 3, tasks_per_node: 3, ..form(2, Some(2)) };
+        let nowhere = Placement::across(SlotId(0), vec![]);
+        let free = [Resources::cpus(8), Resources::cpus(4)];
+        let found = seats(&site, 0, &job, &tasks, &free, &nowhere).expect("two cores of each node are free");
+        assert_eq!(found.shares().iter().map(|share| share.amount.cpus_count().get()).sum::<u64>(), 8);
     }
 
     #[test]

@@ -172,8 +172,10 @@ impl Site {
             capacity: self.capacity(HostId(at)).most(&held[at as usize]),
         };
         let sharing = if self.whole { Sharing::Whole } else { Sharing::Shared };
-        let hosts = (0..).zip(&self.hosts).map(host).collect();
-        Machine::new(hosts).with_spread(Spread::Any).with_sharing(sharing)
+        let hosts: Vec<Host> = (0..).zip(&self.hosts).map(host).collect();
+        // On one host no amount is in parts.
+        let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
+        Machine::new(hosts).with_spread(spread).with_sharing(sharing)
     }
 
     /// Returns the hosts on which a job may start now, whatever runs there. It ends before a reservation of others.

@@ -3,7 +3,8 @@
 //! A simulation of a whole log leaves the cluster at the first difference, and after that it decides on another state. Here the
 //! state is that of the record at each instant, so each decision is compared by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use miserly_core::{
     Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, Machine, Placement, Procs,
@@ -41,7 +42,8 @@ pub struct CycleAudit {
 
 impl CycleAudit {
     /// Compares the decisions of a policy on this number of processors with the record, at some multiples of a cycle: those at
-    /// which jobs wait, from an instant on, at most `most` of them, evenly over the record.
+    /// which jobs wait and that have two cycles of the period ahead, at most `most` of them, evenly over the record. Jobs that
+    /// are wider than that are left out.
     ///
     /// O(jobs) for each instant, and two cycles of simulation.
     pub fn new(
@@ -49,12 +51,16 @@ impl CycleAudit {
         procs: u64,
         policy: &PolicySpec,
         cycle: Span,
-        from: Time,
+        period: RangeInclusive<Time>,
         most: usize,
     ) -> CycleAudit {
         let mut audit = CycleAudit::default();
+        let fitting: Vec<RecordedJob> =
+            jobs.iter().filter(|job| job.request.procs().get() <= procs).cloned().collect();
+        let jobs = &fitting;
+        let last = *period.end();
         let mut instants = instants(jobs, cycle);
-        instants.retain(|at| *at >= from);
+        instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
         let step = instants.len().div_ceil(most.max(1)).max(1);
         for at in instants.into_iter().step_by(step) {
             audit.add(jobs, procs, policy, cycle, at);
@@ -94,14 +100,20 @@ impl RecordedJob {
 fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
     let unit = cycle.ticks().max(1);
     let until = jobs.iter().flat_map(|job| [job.start, job.end]).flatten().max();
-    let mut all = BTreeSet::new();
-    for job in jobs {
-        let Some(end) = job.start.or(until) else { continue };
+    let wait = |job: &RecordedJob| {
+        let end = job.start.or(until)?;
         let first = job.request.submit.ticks().div_euclid(unit) + 1;
-        let last = (end.ticks() - 1).div_euclid(unit);
-        all.extend((first..=last).map(|nth| Time::from_ticks(nth * unit)));
+        Some((first, (end.ticks() - 1).div_euclid(unit)))
+    };
+    let mut waits: Vec<(i64, i64)> = jobs.iter().filter_map(wait).collect();
+    waits.sort_unstable();
+    let mut all = vec![];
+    let mut next = i64::MIN;
+    for (first, last) in waits {
+        all.extend((first.max(next)..=last).map(|nth| Time::from_ticks(nth * unit)));
+        next = next.max(last + 1);
     }
-    all.into_iter().collect()
+    all
 }
 
 /// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
@@ -117,16 +129,18 @@ fn starts(
     let machine = Machine::plain(Procs::new(procs));
     let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
     for (admitted, job) in (0_u64..).zip(jobs) {
-        let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start);
-        runtimes.insert(job.request.number, runtime.max(Span::TICK));
-        let entry = Entry::waiting(job.request.clone(), admitted);
+        let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
+        let entry = || Entry::waiting(job.request.clone(), admitted);
         if job.waits(at) {
-            entries.push(entry);
+            entries.push(entry());
         } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
-            entries.push(running(entry, start, at));
+            entries.push(running(entry(), start, at));
         } else if job.request.submit > at && job.request.submit <= until {
-            later.push(Job::new(job.request.clone(), runtime.max(Span::TICK)));
+            later.push(Job::new(job.request.clone(), runtime));
+        } else {
+            continue;
         }
+        runtimes.insert(job.request.number, runtime);
     }
     later.sort_by_key(|job| (job.request.submit, job.request.number));
     let held: u64 = entries
@@ -203,7 +217,7 @@ mod tests {
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
         let policy = "slurm(bf_interval=10s, bf_resolution=1s)".parse().unwrap();
-        CycleAudit::new(jobs, 4, &policy, Span::from_secs(10).unwrap(), Time::ZERO, 1000)
+        CycleAudit::new(jobs, 4, &policy, Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
     }
 
     /// Job 1 has the machine until 100. Job 2 waits for it, and job 3 can backfill only if its limit allows it.
@@ -228,6 +242,13 @@ mod tests {
         // Its limit is beyond the reservation of job 2, and it started nevertheless.
         let early = audit(&record([2, 20, 60], 500));
         assert_eq!((early.starts, early.foreseen), (2, 1), "{early:?}");
+    }
+
+    #[test]
+    fn states_are_the_cycles_at_which_jobs_wait() {
+        let jobs = [job(1, 1, [3, 35, 40], 9), job(2, 1, [12, 22, 50], 9), job(3, 1, [61, 75, 80], 9)];
+        let states = instants(&jobs, Span::from_secs(10).unwrap());
+        assert_eq!(states, [10, 20, 30, 70].map(at));
     }
 
     #[test]

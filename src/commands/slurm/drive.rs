@@ -9,6 +9,7 @@ use miserly_core::Span;
 use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
 use miserly_run::Stopwatch;
 use miserly_slurm::Configuration;
+use miserly_view::plain;
 use serde::Serialize;
 
 use super::{instant, learned, read};
@@ -110,7 +111,7 @@ fn dry_run(step: &Step, json: bool) -> anyhow::Result<()> {
     if step.orders.is_empty() {
         return print("nothing to ask of Slurm\n");
     }
-    let lines: Vec<String> = step.orders.iter().map(|order| format!("{order}\n")).collect();
+    let lines: Vec<String> = step.orders.iter().map(|order| plain(&order.to_string()) + "\n").collect();
     print(&lines.concat())
 }
 
@@ -148,7 +149,7 @@ fn words(note: &Note) -> String {
         Note::Gone { ran: true } => "ended".to_owned(),
         Note::Gone { ran: false } => "left the queue".to_owned(),
         Note::Requeued => "waits again".to_owned(),
-        Note::SetAside { why } => format!("is not planned: {why}"),
+        Note::SetAside { why } => format!("is not planned: {}", plain(why)),
         Note::Promised { latest } => format!("starts by {}", instant(*latest)),
         Note::PromiseBroken { latest: Some(latest), why } => {
             format!("promise broken, now by {}: {why}", instant(*latest))

@@ -201,21 +201,24 @@ fn watch(args: &SlurmWatchArgs) -> anyhow::Result<()> {
 }
 
 /// Returns a forecaster that learned from the accounting, if there is one.
-fn learned(slurm: &Slurm, days: i64) -> Forecaster {
+fn learned(slurm: &Slurm, days: i64) -> Option<Forecaster> {
     let mut forecaster = Forecaster::default();
     if days == 0 {
-        return forecaster;
+        return None;
     }
     let since = Timestamp::now().saturating_sub(SignedDuration::from_hours(24 * days)).unwrap_or_default();
     let options = SlurmOptions { keep_ids: true, lenient: true, ..SlurmOptions::default() };
     match log(slurm, since, None, &options) {
-        Ok(log) => drop(learn(&mut forecaster, &log)),
+        Ok(log) => {
+            learn(&mut forecaster, &log);
+            return Some(forecaster);
+        }
         Err(SlurmError::Accounting(_)) => {
             note!("warning: the accounting has no ended jobs: time limits count as runtimes");
         }
         Err(error) => note!("warning: without the accounting, time limits count as runtimes: {error}"),
     }
-    forecaster
+    None
 }
 
 fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
@@ -227,7 +230,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     {
         bail!("job {job}: the cluster has no such job that has not ended");
     }
-    let forecaster = learned(&slurm, *history);
+    let forecaster = learned(&slurm, *history).unwrap_or_default();
     if *history > 0 {
         // The accounting may have taken a while.
         cluster = Cluster::read(&slurm)?;
@@ -267,7 +270,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
 fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
-    let mut audit = Audit::new(learned(&slurm, *history));
+    let mut audit = Audit::new(learned(&slurm, *history).unwrap_or_default());
     let mut poller = Poller::new(slurm.clone());
     let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);
     let clock = Stopwatch::start();

@@ -155,7 +155,7 @@ fn driver_text(document: &DriverDoc) -> String {
     let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), instant);
     let rows = document.jobs.iter().filter(|job| job.stage != "running").map(|job| {
         let why = match (&job.why, &job.broken) {
-            (Some(why), _) => why.clone(),
+            (Some(why), _) => plain(why),
             (None, Some(broken)) => format!("promise broken: {broken}"),
             (None, None) => String::new(),
         };

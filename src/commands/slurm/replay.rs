@@ -216,8 +216,10 @@ pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
 
 pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
-    let cluster = read(&slurm)?;
+    // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
+    read(&slurm)?;
     let log = accounting(&slurm, &args.period)?;
+    let cluster = Cluster::read(&slurm)?;
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
         None => cluster.twin(&queue_numbers(&log), false),
@@ -228,9 +230,11 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
     let cycle = cluster.configuration.cycle();
     let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
-    let since = Time::from_secs(args.period.since.as_second() - begin).unwrap_or(Time::ZERO);
+    let until = args.period.until.map_or(cluster.configuration.now, Timestamp::as_second);
+    let [since, until] = [args.period.since.as_second(), until]
+        .map(|at| Time::from_secs(at.saturating_sub(begin)).unwrap_or(Time::MAX));
     let procs = cluster.nodes.values().map(|node| node.cpus).sum();
-    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since, MOST_STATES);
+    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since..=until, MOST_STATES);
     let document = TwinDoc { twin, audit, cycles, not_simulated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }

@@ -122,6 +122,9 @@ impl Desk {
         for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
             tasks.entry(job.number).or_default().push(job);
         }
+        for group in tasks.values_mut().filter(|group| group.len() > 1) {
+            group.sort_by_cached_key(|task| task.order());
+        }
         let mut told = 0;
         // Each step goes on after the job at which the last one ended.
         let first = std::mem::take(&mut self.told_last);
@@ -136,8 +139,7 @@ impl Desk {
                 continue;
             };
             // The first task of an array has the comment of all.
-            let Some(group) = tasks.get_mut(&job.number) else { continue };
-            group.sort_by_key(|task| task.order());
+            let Some(group) = tasks.get(&job.number) else { continue };
             if group[0].id != *id {
                 continue;
             }
@@ -226,7 +228,7 @@ pub struct Told {
 impl Told {
     /// Reads a comment. Returns `None` if no driver wrote a part of it.
     pub fn of(comment: &str) -> Option<Told> {
-        let words = comment[comment.find(MARK)? + MARK.len()..].trim_end_matches('"');
+        let words = comment[comment.rfind(MARK)? + MARK.len()..].trim_end_matches('"');
         let (words, likely) = match words.split_once(", likely ") {
             Some((words, likely)) => (words, Some(likely.to_owned())),
             None => (words, None),
@@ -240,8 +242,10 @@ impl Told {
 /// Returns the comment of a user, without the part of this program.
 pub(super) fn own_comment(comment: Option<&str>) -> Option<String> {
     let comment = comment?;
-    let own =
-        comment.find(MARK).map_or(comment, |at| comment[..at].trim_end().trim_end_matches('|').trim_end());
+    if comment.starts_with(MARK) {
+        return None;
+    }
+    let own = comment.rsplit_once(&format!(" | {MARK}")).map_or(comment, |(own, _)| own);
     Some(own.to_owned()).filter(|own| !own.is_empty())
 }
 
@@ -298,6 +302,7 @@ mod tests {
     fn the_comment_of_a_user_is_kept_apart() {
         assert_eq!(own_comment(Some("mine | miserly: waits")).as_deref(), Some("mine"));
         assert_eq!(own_comment(Some("a | b")).as_deref(), Some("a | b"));
+        assert_eq!(own_comment(Some("see miserly: docs")).as_deref(), Some("see miserly: docs"));
         assert_eq!(own_comment(Some("miserly: waits")), None);
         assert_eq!(own_comment(None), None);
     }

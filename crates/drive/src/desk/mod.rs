@@ -219,8 +219,9 @@ impl Desk {
         let by_job: BTreeMap<JobNumber, [Time; 2]> =
             likely.iter().map(|likely| (likely.job, likely.starts)).collect();
         for case in self.cases.values_mut() {
-            if let Some(starts) = by_job.get(&case.number) {
-                case.set_likely(now, *starts);
+            match by_job.get(&case.number) {
+                Some(starts) => case.set_likely(now, *starts),
+                None => case.facts.likely = None,
             }
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_core::{
     Amendment, Change, Driver, Entry, EventOrder, Expected, Fault, HostId, JobId, JobNumber, Kind, Ledger,
-    Pes, Placement, Procs, Progress, Request, Resources, Round, Share, SlotId, Span, State, Time, work,
+    Machine, Pes, Placement, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId, Span, State,
+    Time, work,
 };
 use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 
@@ -122,10 +123,11 @@ impl Desk {
                 case.handle = Some(handle);
             }
         }
+        let machine = self.site.machine(&held);
         for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
             entry.request.submit = entry.request.submit.min(at);
+            forget_other_hosts(&machine, entry);
         }
-        let machine = self.site.machine(&held);
         let needs = self.settings.policy.needs();
         if let Some(machine) = needs.unmet(&machine) {
             return Err(DriveError::Machine { policy: self.settings.policy.to_string(), machine });
@@ -141,6 +143,15 @@ impl Desk {
         self.moved.clear();
         round.fault = Some(round.fault.take().unwrap_or(Fault::Hosts));
         Ok(())
+    }
+}
+
+/// Forgets the planned place of a job that has its hosts to itself, if they have another capacity now.
+fn forget_other_hosts(machine: &Machine, entry: &mut Entry) {
+    let alone = entry.request.form.alone || machine.sharing() == Sharing::Whole;
+    let is_other = |share: &Share| machine.host(share.host).capacity != share.amount;
+    if alone && entry.planned_on.as_ref().is_some_and(|place| place.shares().iter().any(is_other)) {
+        (entry.planned, entry.planned_on) = (None, None);
     }
 }
 
@@ -209,4 +220,33 @@ fn running(
     entry.progress = Progress { done: work(at - start, procs), at, procs, ..Progress::default() };
     entry.state = State::Running { start, since: start, expected, placement, released: false, quantum: None };
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Form, Host, Spread};
+
+    use super::*;
+
+    #[test]
+    fn a_place_on_a_whole_host_is_forgotten_with_its_capacity() {
+        let machine = |cpus: u64| {
+            let host = Host { name: "n".into(), capacity: Resources::cpus(cpus) };
+            Machine::new(vec![host.clone(), host]).with_spread(Spread::Any)
+        };
+        let planned = |alone, machine: &Machine| {
+            let form = Form { alone, ..Form::ANY };
+            let request = Request { form, ..Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(2)) };
+            let share = Share { host: HostId(1), amount: Resources::cpus(4), pes: Pes::Count };
+            let place = Placement::across(SlotId(0), vec![share]);
+            let mut entry =
+                Entry { planned: Some(Time::ZERO), planned_on: Some(place), ..Entry::waiting(request, 0) };
+            forget_other_hosts(machine, &mut entry);
+            (entry.planned.is_some(), entry.planned_on.is_some())
+        };
+        assert_eq!(planned(true, &machine(4)), (true, true));
+        assert_eq!(planned(true, &machine(16)), (false, false), "the node was drained, and is back");
+        assert_eq!(planned(false, &machine(16)), (true, true));
+        assert_eq!(planned(false, &machine(16).with_sharing(Sharing::Whole)), (false, false));
+    }
 }

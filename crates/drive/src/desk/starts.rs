@@ -27,8 +27,18 @@ impl Desk {
                 Effect::Started { job, reason, .. } => started.push((job, reason)),
                 Effect::Promised { latest, .. } => {
                     let latest = told(latest);
-                    let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
+                    let before = case.facts.promised;
+                    let first = before.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
+                    if before.is_some_and(|(_, before)| before < latest.ticks())
+                        && case.facts.broken.is_none()
+                    {
+                        let why = "it was planned anew for a changed request".to_owned();
+                        case.facts.broken = Some(why.clone());
+                        let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
+                        step.notes.push((id, Note::PromiseBroken { latest, why }));
+                        continue;
+                    }
                     // One that starts at once needs no note.
                     if latest - at > PATIENCE {
                         step.notes.push((id, Note::Promised { latest: latest.secs() }));

@@ -100,7 +100,9 @@ impl Detail {
             for job in jobs {
                 // A line that cannot be read costs this job only.
                 let unreadable = Detail { is_unreadable: true, ..Detail::default() };
-                details.insert(job.id.clone(), Detail::parse(&line, &job.name).unwrap_or(unreadable));
+                let detail = Detail::parse(&line, &job.name).unwrap_or(unreadable);
+                // In the line, the comment of the user is before them, and may look like them.
+                details.insert(job.id.clone(), Detail { gres_per_node: job.gres.clone(), ..detail });
             }
         }
         Ok(details)
