@@ -4,9 +4,10 @@
 //! cores on any nodes. Where Slurm spreads a job unevenly, each part is as large as the largest of an even spread.
 
 use miserly_core::{Form, Kind, Resources};
-use miserly_slurm::{Amount, Detail, Job};
+use miserly_slurm::{Detail, Job};
 
-use crate::site::{Site, gpus};
+use crate::seats::Seat;
+use crate::site::Site;
 
 /// The resources of a job and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,10 @@ impl Site {
 
 /// The needs of a job for its nodes.
 struct Seats {
+    /// Those on each of them.
+    seat: Seat,
     /// All processors, a multiple of the unit.
     cpus: u64,
-    unit: u64,
-    /// The least processors on each node, a multiple of the unit.
-    least: u64,
     /// Whether each node has the least processors and no more.
     is_exact: bool,
     /// The nodes of the site.
@@ -52,41 +52,27 @@ struct Seats {
     nodes: Option<(u64, u64)>,
     /// The number of nodes for amounts by node.
     least_nodes: u64,
-    /// Memory on each node and for each processor, kB.
-    memory: [u64; 2],
-    gpus: u64,
     alone: bool,
 }
 
 impl Seats {
     fn new(site: &Site, job: &Job, detail: &Detail) -> Seats {
-        let unit = site.unit(detail);
-        let memory = match job.memory {
-            _ if !site.hosts_account(Kind::Memory) => [0, 0],
-            Some(Amount::PerNode(memory)) => [memory.saturating_mul(1024), 0],
-            Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],
-            None => [0, 0],
-        };
-        let cpus = job.cpus.max(1).next_multiple_of(unit);
-        let least = detail.least_cpus.max(1).next_multiple_of(unit);
+        let seat = Seat::new(site, job, detail);
+        let cpus = job.cpus.max(1).next_multiple_of(seat.unit);
         let least_nodes = detail.least_nodes.max(1);
         let is_exact = detail.tasks_per_node > 0;
-        let by_tasks = cpus.div_ceil(least).max(least_nodes);
-        let gpus = gpus(detail.gres_per_node.as_deref());
+        let by_tasks = cpus.div_ceil(seat.cpus).max(least_nodes);
         // GPUs are by node, so the nodes are parts of their own whatever their number.
-        let any_number = (gpus > 0).then_some(site.len() as u64);
+        let any_number = (seat.gpus > 0).then_some(site.len() as u64);
         let most = detail.most_nodes.or(is_exact.then_some(by_tasks)).or(any_number);
         Seats {
             cpus,
-            unit,
-            least,
             is_exact,
             most_nodes: site.len() as u64,
             nodes: most.map(|most| (if is_exact { by_tasks } else { least_nodes }, most)),
             least_nodes,
-            memory,
-            gpus,
             alone: site.is_alone(job, detail),
+            seat,
         }
     }
 
@@ -98,11 +84,9 @@ impl Seats {
 
     /// Returns the job as this number of equal parts on nodes of their own, if the site has such nodes.
     fn evenly(&self, site: &Site, nodes: u64) -> Option<Planned> {
-        let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.unit) };
-        let cpus = even.max(self.least);
-        let [by_node, by_cpu] = self.memory;
-        let memory = by_node.saturating_add(by_cpu.saturating_mul(cpus));
-        let part = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
+        let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.seat.unit) };
+        let cpus = even.max(self.seat.cpus);
+        let part = self.seat.amount(cpus);
         let fitting = site.sizes().iter().filter(|(size, _)| part.fits_in(size)).map(|(_, count)| count);
         if fitting.sum::<u64>() < nodes {
             return None;
@@ -115,13 +99,13 @@ impl Seats {
 
     /// Returns the job as whole tasks and cores on any nodes.
     fn anywhere(&self) -> Planned {
-        let [by_node, by_cpu] = self.memory;
-        let by_node = by_node.saturating_mul(self.least_nodes);
-        let memory = by_node.saturating_add(by_cpu.saturating_mul(self.cpus));
-        let gpus = self.gpus.saturating_mul(self.least_nodes);
+        let Seat { unit, memory, memory_per_cpu, gpus, .. } = self.seat;
+        let by_node = memory.saturating_mul(self.least_nodes);
+        let memory = by_node.saturating_add(memory_per_cpu.saturating_mul(self.cpus));
+        let gpus = gpus.saturating_mul(self.least_nodes);
         let amount = Resources::cpus(self.cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         // As many parts as processors is the default.
-        let parts = if self.unit > 1 { u32::try_from(self.cpus / self.unit).unwrap_or(0) } else { 0 };
+        let parts = if unit > 1 { u32::try_from(self.cpus / unit).unwrap_or(0) } else { 0 };
         Planned { amount, form: Form { alone: self.alone, ..Form::parts(parts) } }
     }
 }
@@ -129,7 +113,7 @@ impl Seats {
 #[cfg(test)]
 mod tests {
     use miserly_core::{Request, Span, Time};
-    use miserly_slurm::Partition;
+    use miserly_slurm::{Amount, Partition};
 
     use super::*;
     use crate::site::tests::{cluster, site};

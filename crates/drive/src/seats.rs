@@ -9,22 +9,22 @@ use miserly_slurm::{Amount, Detail, Job};
 use crate::site::Site;
 
 /// The needs of a job on each of its nodes.
-struct Seat {
+pub(crate) struct Seat {
     /// The least processors, in whole units.
-    cpus: u64,
+    pub(crate) cpus: u64,
     /// The most processors; no limit if the number is free.
     most: u64,
     /// Processors come in multiples of this: whole cores and whole tasks.
-    unit: u64,
+    pub(crate) unit: u64,
     /// Memory on each node, kB.
-    memory: u64,
+    pub(crate) memory: u64,
     /// Memory for each processor, kB.
-    memory_per_cpu: u64,
-    gpus: u64,
+    pub(crate) memory_per_cpu: u64,
+    pub(crate) gpus: u64,
 }
 
 impl Seat {
-    fn new(site: &Site, job: &Job, form: &Detail) -> Seat {
+    pub(crate) fn new(site: &Site, job: &Job, form: &Detail) -> Seat {
         let least = form.least_cpus.max(1);
         let unit = site.unit(form);
         let accounted = site.hosts_account(Kind::Memory);
@@ -54,11 +54,15 @@ impl Seat {
         (cpus >= self.cpus && free.get(Kind::Gpus) >= self.gpus).then_some(cpus)
     }
 
+    /// Returns the amount on a node with this number of processors.
+    pub(crate) fn amount(&self, cpus: u64) -> Resources {
+        let memory = self.memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
+        Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus)
+    }
+
     /// Returns the share of a host with this number of processors.
     fn share(&self, host: HostId, cpus: u64) -> Share {
-        let memory = self.memory.saturating_add(self.memory_per_cpu.saturating_mul(cpus));
-        let amount = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, self.gpus);
-        Share { host, amount, pes: Pes::Count }
+        Share { host, amount: self.amount(cpus), pes: Pes::Count }
     }
 }
 
