@@ -228,6 +228,14 @@ pub(crate) struct SlurmDriveArgs {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = fallback)]
     pub(crate) fallback: Duration,
 
+    /// Lets waiting jobs run on idle nodes ahead of their starts. Before the nodes are needed, Slurm requeues them, and they begin anew later; a job that was submitted with --no-requeue is left out
+    #[arg(long)]
+    pub(crate) opportunistic: bool,
+
+    /// The time that an opportunistic job takes to leave its nodes [default: by Slurm's KillWait]
+    #[arg(long, value_name = "TIME", requires = "opportunistic", value_parser = period)]
+    pub(crate) preempt_lead_time: Option<Duration>,
+
     /// The time that a job may take to end after its limit [default: by Slurm's KillWait and OverTimeLimit]
     #[arg(long, value_name = "TIME", value_parser = period)]
     pub(crate) margin: Option<Duration>,

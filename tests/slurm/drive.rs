@@ -346,6 +346,65 @@ fn a_promise_waits_for_nodes_of_the_form_of_the_job() {
     assert!(!noted("promise_broken") && !noted("set_aside"), "{}", driver.log());
 }
 
+/// Jobs run on idle nodes ahead of their starts. One ends there, one is requeued in time for a promised start although the driver
+/// is killed meanwhile, and one keeps its nodes at its own start.
+#[test]
+fn idle_nodes_run_jobs_ahead_of_their_starts() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "opportunistic", &["-p", "conservative", "--opportunistic"]);
+    let filler = cluster.submit(&["-N3", "-n24", "-t3"], "sleep 500");
+    driver.until("three nodes are taken", || cluster.state_of(&filler) == "RUNNING");
+    let all = cluster.submit(&["-N4", "-n32", "-t1"], "sleep 3");
+    let promise = |driver: &Driver<'_>, job: &String| driver.job(job).and_then(|job| job["first"].as_i64());
+    driver.until("the whole machine is promised", || promise(&driver, &all).is_some());
+    let ends = cluster.submit(&["-N1", "-n8", "-t30"], "sleep 4");
+    driver.until("it ran ahead of its start", || cluster.state_of(&ends) != "PENDING");
+    driver.until("and ended", || cluster.text("squeue", &["-h", "-j", &ends]).is_empty());
+    let never = cluster.submit(&["-N1", "-n8", "-t30", "--no-requeue"], "sleep 1");
+    let lost = cluster.submit(&["-N1", "-n8", "-t30"], "sleep 400");
+    driver.until("another runs ahead of its start", || {
+        cluster.comment_of(&lost).contains("runs on idle nodes")
+    });
+    assert_eq!(driver.job(&lost).unwrap()["stage"], "opportunistic");
+    assert_eq!(cluster.state_of(&never), "PENDING");
+    let lost_promise = promise(&driver, &lost).unwrap();
+    // The nodes are needed much earlier than planned.
+    cluster.run("scancel", &[&filler]);
+    driver.until("it is parked", || driver.log().contains("\"parked\""));
+    driver.kill();
+    driver.again();
+    driver.until("the whole machine is used", || cluster.state_of(&all) == "RUNNING");
+    driver.until("the lost job runs again", || cluster.state_of(&lost) == "RUNNING");
+    driver.until("at its own start", || driver.job(&lost).is_some_and(|job| job["stage"] == "running"));
+    driver.until("the job that is not requeued runs", || cluster.state_of(&never) != "PENDING");
+    let runs = cluster.runs(&[lost.clone(), all.clone()]);
+    assert_eq!(runs[&lost].len(), 2, "{runs:?}");
+    assert!(runs[&lost][0][2] <= runs[&all][0][1], "the nodes were left before: {runs:?}");
+    let started = cluster.json(&["status", "--json"])["jobs"][&lost]["start"].as_i64().unwrap();
+    assert!(started <= lost_promise, "{started}, {lost_promise}");
+
+    // Three nodes are taken, and all are promised. Without that promise, a job that runs on the fourth goes on.
+    let filler = cluster.submit(&["-N2", "-n16", "-t3"], "sleep 500");
+    driver.until("three nodes are taken again", || cluster.state_of(&filler) == "RUNNING");
+    let all = cluster.submit(&["-N4", "-n32", "-t1"], "sleep 3");
+    driver.until("all are promised again", || promise(&driver, &all).is_some());
+    let keeps = cluster.submit(&["-N1", "-n8", "-t40"], "sleep 20");
+    driver.until("a third one runs ahead", || {
+        driver.job(&keeps).is_some_and(|job| job["stage"] == "opportunistic")
+    });
+    cluster.run("scancel", &[&all]);
+    driver
+        .until("it is at its own start", || driver.job(&keeps).is_some_and(|job| job["stage"] == "running"));
+    driver.until("its comment has it", || cluster.comment_of(&keeps) == "miserly: runs");
+    cluster.run("scancel", &[&filler, &lost]);
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    check(&cluster, &driver, &[ends, never, keeps], &[]);
+    let queue = driver.queue();
+    assert_eq!(queue["late"], Value::Array(vec![]), "{}", driver.log());
+    assert!(!driver.log().contains("promise_broken"), "{}", driver.log());
+}
+
 /// Names and comments of users are no commands, and no lines of answers.
 #[test]
 fn a_user_cannot_speak_through_a_job() {
@@ -512,7 +571,9 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
     let (count, troubles) = (number("MISERLY_DRIVE_JOBS", 1000), number("MISERLY_DRIVE_TROUBLES", 120));
-    let mut driver = Driver::start(&cluster, "torture", &["-p", "conservative"]);
+    let policy = std::env::var("MISERLY_DRIVE_POLICY").unwrap_or_else(|_| "conservative".to_owned());
+    let arguments: Vec<&str> = ["-p"].into_iter().chain(policy.split_whitespace()).collect();
+    let mut driver = Driver::start(&cluster, "torture", &arguments);
     let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
     let all = processors(&cluster);
     let (mut jobs, mut cancelled, mut failing) = (vec![], vec![], vec![]);
@@ -600,7 +661,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let (mut missing, mut lost_by_slurm) = (vec![], 0);
     for job in &jobs {
         let states: Vec<&str> = runs.get(job).into_iter().flatten().map(|run| run[0].as_str()).collect();
-        // Slurm requeues a job if it does not remember its start.
+        // Slurm requeues a job if it does not remember its start, and the driver one that ran ahead of its start.
         let states: Vec<&str> = states.into_iter().filter(|state| *state != "REQUEUED").collect();
         let wanted = match states[..] {
             ["COMPLETED"] => !failing.contains(job),
@@ -641,9 +702,12 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
 fn the_same_jobs_under_slurm_and_under_policies() {
     let Some(cluster) = cluster() else { return };
     let count = number("MISERLY_DRIVE_JOBS", 300);
-    for policy in [None, Some("easy"), Some("conservative")] {
+    for policy in [None, Some("easy"), Some("conservative"), Some("conservative --opportunistic")] {
         cluster.cancel_all();
-        let driver = policy.map(|policy| Driver::start(&cluster, policy, &["-p", policy]));
+        let driver = policy.map(|policy| {
+            let arguments: Vec<&str> = ["-p"].into_iter().chain(policy.split_whitespace()).collect();
+            Driver::start(&cluster, policy, &arguments)
+        });
         let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
         let all = processors(&cluster);
         let mut jobs = vec![];
@@ -658,20 +722,40 @@ fn the_same_jobs_under_slurm_and_under_policies() {
         let format = "JobID,Submit,Start,End,AllocCPUS";
         let text = cluster.text(
             "env",
-            &["SLURM_TIME_FORMAT=%s", "sacct", "-X", "-P", "-n", "-a", "-S", "now-2hours", "-o", format],
+            &[
+                "SLURM_TIME_FORMAT=%s",
+                "sacct",
+                "-X",
+                "-D",
+                "-P",
+                "-n",
+                "-a",
+                "-S",
+                "now-2hours",
+                "-o",
+                format,
+            ],
         );
-        let rows: Vec<Vec<f64>> = text
-            .lines()
-            .map(|line| line.split('|').collect::<Vec<_>>())
-            .filter(|values| jobs.iter().any(|job| job == values[0]))
-            .map(|values| values[1..].iter().map(|value| value.parse().unwrap()).collect())
-            .collect();
+        // A requeued job has a row for each run. It waits from its submission to its last start.
+        let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let mut requeued = 0;
+        for line in text.lines() {
+            let (job, values) = line.split_once('|').unwrap();
+            let values: Vec<f64> = values.split('|').filter_map(|value| value.parse().ok()).collect();
+            if values.len() < 4 || !jobs.iter().any(|known| known == job) {
+                continue;
+            }
+            let run = runs.entry(job).or_insert_with(|| values.clone());
+            requeued += u64::from(run[1] < values[1]);
+            *run = vec![run[0].min(values[0]), values[1], values[2], values[3]];
+        }
+        let rows: Vec<Vec<f64>> = runs.into_values().collect();
         let waits: Vec<f64> = rows.iter().map(|row| row[1] - row[0]).collect();
         let begin = rows.iter().map(|row| row[0]).fold(f64::MAX, f64::min);
         let end = rows.iter().map(|row| row[2]).fold(0.0, f64::max);
         let work: f64 = rows.iter().map(|row| (row[2] - row[1]) * row[3]).sum();
         eprintln!(
-            "{}: {} jobs, mean wait {:.1} s, longest {:.0} s, {:.0} s in all, utilization {:.1} %",
+            "{}: {} jobs, {requeued} requeued, mean wait {:.1} s, longest {:.0} s, {:.0} s in all, utilization {:.1} %",
             policy.unwrap_or("Slurm"),
             rows.len(),
             waits.iter().sum::<f64>() / waits.len() as f64,

@@ -73,6 +73,9 @@ pub struct Settings {
     pub margin: Span,
     /// Whether jobs get comments.
     pub comments: bool,
+    /// The preemption lead time of opportunistic jobs: the time that a job takes to leave its nodes. Without one there are no such
+    /// jobs.
+    pub lead: Option<Span>,
 }
 
 impl Settings {
@@ -86,7 +89,17 @@ impl Settings {
 
     /// Returns the span that is planned for a job of this limit.
     fn estimate(&self, limit: Limit) -> Span {
-        Span::from_secs(limit.seconds()).unwrap_or(Span::MAX) + self.margin + PATIENCE
+        Span::from_secs(limit.seconds()).unwrap_or(Span::MAX) + self.margin + self.delay()
+    }
+
+    /// Returns the promise of the policy for a user: with the time that a start takes.
+    fn told(&self, latest: Time) -> Time {
+        if latest == Time::MAX { latest } else { latest + self.delay() }
+    }
+
+    /// Returns the time that a start takes at most: opportunistic jobs leave the nodes, and Slurm starts the job.
+    fn delay(&self) -> Span {
+        self.lead.map_or(PATIENCE, |lead| PATIENCE + lead)
     }
 }
 
@@ -429,7 +442,7 @@ impl Drive {
 pub struct QueuedJob {
     /// The job.
     pub job: String,
-    /// Where it is: `waiting`, `placed`, `running` or `aside`.
+    /// Where it is: `waiting`, `opportunistic` (it runs on idle nodes ahead of its start), `placed`, `running` or `aside`.
     pub stage: &'static str,
     /// Why it is aside.
     pub why: Option<String>,
@@ -458,6 +471,11 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
     jobs.sort_by_key(|(_, job)| job.number);
     let job = |(job, StoredJob { facts, entry, .. }): (String, StoredJob)| QueuedJob {
         stage: match (&facts.stage, &facts.aside) {
+            (Stage::Waiting, _)
+                if facts.opportunistic.as_ref().is_some_and(|job| job.start_of(None).is_some()) =>
+            {
+                "opportunistic"
+            }
             (Stage::Running, _) => "running",
             (Stage::Placed { .. }, _) => "placed",
             (Stage::Waiting, Some(_)) => "aside",

@@ -13,6 +13,21 @@ pub enum Note {
         /// The reason of the policy.
         reason: String,
     },
+    /// Slurm was asked to start it before its own start, on idle nodes.
+    PlacedOpportunistically {
+        /// The nodes.
+        nodes: Vec<String>,
+    },
+    /// It runs before its own start.
+    StartedOpportunistically {
+        /// The start, seconds since 1970.
+        start: i64,
+    },
+    /// It ran before its own start, and is stopped because its nodes are needed.
+    Parked {
+        /// The seconds for which it ran.
+        ran: i64,
+    },
     /// It runs.
     Started {
         /// The start, seconds since 1970.

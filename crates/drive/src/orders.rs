@@ -72,6 +72,16 @@ pub enum Order {
         /// Whether it gets the priority again that it had.
         releases: bool,
     },
+    /// Stops a job that runs, so that it waits again.
+    Requeue {
+        /// The job.
+        job: String,
+    },
+    /// Ends the time for which Slurm keeps a requeued job from starting.
+    Ready {
+        /// The job.
+        job: String,
+    },
     /// Writes the comment of a job.
     Tell {
         /// The job.
@@ -137,6 +147,10 @@ impl Order {
                 ]);
                 let release = words(&["release".into(), job.clone()]);
                 [update].into_iter().chain(releases.then_some(release)).collect()
+            }
+            Order::Requeue { job } => vec![words(&["requeue".into(), job.clone()])],
+            Order::Ready { job } => {
+                vec![words(&["update".into(), format!("JobId={job}"), "StartTime=now".into()])]
             }
             Order::Tell { job, tasks, text } => {
                 let target = tasks.as_ref().unwrap_or(job);

@@ -20,6 +20,9 @@ use crate::output::{print, print_json};
 /// The time between two looks of the controller at the limits of jobs.
 const LOOK: u64 = 30;
 
+/// The time that a requeued job takes to leave its nodes, beside the time between the signals that end it.
+const LEAVE: Duration = Duration::from_secs(10);
+
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
@@ -30,6 +33,8 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };
     let margin = args.margin.map_or_else(|| margin(&cluster.configuration), Ok)?;
+    let leave = || Duration::from_secs(cluster.configuration.kill_wait) + LEAVE;
+    let lead = args.preempt_lead_time.unwrap_or_else(leave);
     let settings = Settings {
         policy: args.policy.clone(),
         seed: args.seed,
@@ -39,6 +44,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         fallback: seconds(args.fallback),
         margin: seconds(margin),
         comments: !args.no_comments,
+        lead: args.opportunistic.then(|| seconds(lead)),
     };
     let mut drive = Drive::new(slurm.clone(), &cluster, settings, args.state.as_deref())?;
     if args.draws > 0 && !args.dry_run {
@@ -141,6 +147,13 @@ fn report(step: &Step, json: bool) -> anyhow::Result<()> {
 fn words(note: &Note) -> String {
     match note {
         Note::Placed { nodes, reason } => format!("starts on {} ({reason})", nodes.join(",")),
+        Note::PlacedOpportunistically { nodes } => {
+            format!("starts on {}, idle nodes, ahead of its start", nodes.join(","))
+        }
+        Note::StartedOpportunistically { start } => {
+            format!("started at {}, ahead of its start", instant(*start))
+        }
+        Note::Parked { ran } => format!("waits again after {ran} s: its nodes are needed"),
         Note::Started { start, promised: Some(promised) } => {
             format!("started at {}, promised by {}", instant(*start), instant(*promised))
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use miserly_core::Time;
-use miserly_slurm::{Cluster, Job, JobState, task_ranges};
+use miserly_slurm::{Cluster, Detail, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
 use super::{Desk, Step};
@@ -14,6 +14,9 @@ use crate::{local, minute, user_number};
 
 /// The most comments of a step.
 const MOST_TOLD: usize = 20;
+
+/// The begin of the comment on a job that runs ahead of its start.
+const AHEAD: &str = "runs on idle nodes ahead of its start";
 
 /// The mark of the part of a comment that is this program's.
 const MARK: &str = "miserly: ";
@@ -28,7 +31,7 @@ impl Desk {
     }
 
     /// Finds the commands that make Slurm follow the ledger.
-    pub(super) fn give_orders(&mut self, cluster: &Cluster, step: &mut Step) {
+    pub(super) fn give_orders(&mut self, at: Time, cluster: &Cluster, step: &mut Step) {
         let name = self.settings.reservation.clone();
         let nodes: Vec<String> = self.site.names().map(str::to_owned).collect();
         let until = minutes(self.settings.fallback);
@@ -60,14 +63,26 @@ impl Desk {
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;
+        let left = self.nodes_to_leave();
         for (id, case) in &mut self.cases {
             let Some(job) = cluster.jobs.get(id) else { continue };
             let inside = job.reservation.as_deref() == Some(&name);
+            if let Some(opportunistic) = &case.facts.opportunistic {
+                if opportunistic.is_placed() && job.state == JobState::Pending {
+                    needed.insert(job.user);
+                }
+                places.extend(case.orders_ahead(at, job, &name, most, step));
+                continue;
+            }
             match &mut case.facts.stage {
-                Stage::Placed { nodes, asked, reason, .. } if job.state == JobState::Pending => {
+                Stage::Placed { nodes, asked, reason, since } if job.state == JobState::Pending => {
+                    if *asked == 0 && nodes.iter().any(|node| left.contains(node)) {
+                        continue;
+                    }
                     needed.insert(job.user);
                     if !inside || *asked == 0 {
                         if *asked == 0 {
+                            *since = at.ticks();
                             let note = Note::Placed { nodes: nodes.clone(), reason: reason.clone() };
                             step.notes.push((id.clone(), note));
                         }
@@ -81,12 +96,7 @@ impl Desk {
                     }
                 }
                 Stage::Waiting if job.state == JobState::Pending && (inside || job.priority == PLACED) => {
-                    let form = &case.facts.form;
-                    let count = (form.least_nodes.max(1), form.most_nodes.unwrap_or(most).max(1));
-                    // A hold of a user or an administrator stays. A request that Slurm cannot meet is held because of the placement.
-                    let releases = job.priority == PLACED || job.reason.as_deref() == Some("BadConstraints");
-                    let nodes = form.nodes.clone();
-                    places.push(Order::TakeBack { job: id.clone(), nodes, count, releases });
+                    places.push(take_back(job, &case.facts.form, most));
                 }
                 _ => {}
             }
@@ -135,14 +145,19 @@ impl Desk {
             .map(|(id, _)| id.clone())
             .collect();
         for id in &ids {
-            let Some(job) = cluster.jobs.get(id).filter(|job| job.state == JobState::Pending) else {
-                continue;
+            let Some((job, case)) = cluster.jobs.get(id).zip(self.cases.get(id)) else { continue };
+            let alone = vec![job];
+            let group = match tasks.get(&job.number) {
+                // The first task of an array has the comment of all.
+                Some(group) if job.state == JobState::Pending && group[0].id != *id => continue,
+                Some(group) if job.state == JobState::Pending => group,
+                _ if case.runs_ahead()
+                    || case.facts.told.as_ref().is_some_and(|told| told.contains(AHEAD)) =>
+                {
+                    &alone
+                }
+                _ => continue,
             };
-            // The first task of an array has the comment of all.
-            let Some(group) = tasks.get(&job.number) else { continue };
-            if group[0].id != *id {
-                continue;
-            }
             if told == MOST_TOLD {
                 break;
             }
@@ -167,11 +182,25 @@ impl Desk {
     }
 }
 
+/// Returns the order that makes a placed job an ordinary waiting job. `most` is the number of nodes.
+pub(super) fn take_back(job: &Job, form: &Detail, most: u64) -> Order {
+    let count = (form.least_nodes.max(1), form.most_nodes.unwrap_or(most).max(1));
+    // A hold of a user or an administrator stays. A request that Slurm cannot meet is held because of the placement.
+    let releases = job.priority == PLACED || job.reason.as_deref() == Some("BadConstraints");
+    Order::TakeBack { job: job.id.clone(), nodes: form.nodes.clone(), count, releases }
+}
+
 /// Returns the comment on a waiting job.
 fn words(case: &Case) -> String {
     let facts = &case.facts;
     let likely = case.likely().map(|at| format!(", likely {}", minute(at))).unwrap_or_default();
+    if case.runs_ahead() {
+        let by = facts.promised.filter(|(_, latest)| *latest < Time::MAX.ticks());
+        let by = by.map(|(_, latest)| format!(", and starts by {}", local(Time::from_ticks(latest))));
+        return format!("{AHEAD}; if they are needed, it waits again{}", by.unwrap_or_default());
+    }
     match (&facts.stage, &facts.aside, facts.promised) {
+        (Stage::Running, ..) => "runs".to_owned(),
         (Stage::Placed { nodes, .. }, ..) => format!("starts on {}", nodes.join(",")),
         (_, Some(aside), _) => format!("not planned: {}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {

@@ -4,6 +4,7 @@ use miserly_core::{JobId, JobNumber, Span, Time};
 use miserly_slurm::Detail;
 use serde::{Deserialize, Serialize};
 
+use super::opportunistic::Opportunistic;
 use super::{PATIENCE, Step};
 use crate::notes::{Note, StartRecord};
 
@@ -46,6 +47,15 @@ pub(crate) struct Facts {
     /// Its first promise since it was seen, and the last one, with the time for its start. Ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) promised: Option<(i64, i64)>,
+    /// Its run ahead of its start, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opportunistic: Option<Opportunistic>,
+    /// The longest run ahead of its start that was lost, in seconds.
+    #[serde(default)]
+    pub(crate) lost: i64,
+    /// It does not run ahead of its start before this instant, in ticks.
+    #[serde(default)]
+    pub(crate) rests_until: i64,
     /// Why its promise was broken, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,

@@ -70,7 +70,13 @@ impl Desk {
                 (form.least_nodes, form.most_nodes, form.nodes.clone())
             };
             let comment = comment.or_else(|| own_comment(form.comment.as_deref()));
-            *known = Detail { least_nodes, most_nodes, nodes, comment, ..form.clone() };
+            let mut eligible = form.eligible;
+            if let Some(job) = &mut case.facts.opportunistic {
+                // Slurm keeps a requeued job for two minutes. Its user did not ask for that.
+                job.set_eligible(eligible);
+                eligible = known.eligible;
+            }
+            *known = Detail { least_nodes, most_nodes, nodes, comment, eligible, ..form.clone() };
         }
     }
 
@@ -78,7 +84,11 @@ impl Desk {
         let Some(mut case) = self.cases.remove(id) else { return };
         let held = case.facts.stage != Stage::Waiting;
         let mut ran = held;
-        if matches!(case.facts.stage, Stage::Placed { .. }) {
+        let early = case.facts.opportunistic.take().and_then(|job| job.start_of(start));
+        if let Some(early) = early {
+            ran = true;
+            step.starts.push(case.facts.record(id, early));
+        } else if matches!(case.facts.stage, Stage::Placed { .. }) {
             // It was cancelled before its start, if there is none.
             ran = start.is_some();
             step.starts.extend(start.map(|start| case.facts.record(id, start)));
@@ -93,6 +103,9 @@ impl Desk {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.find(node).is_some());
+        if case.runs_opportunistically(at, job, step) {
+            return;
+        }
         let started = case.facts.stage != Stage::Running;
         if started {
             step.changed = true;
@@ -152,6 +165,7 @@ impl Desk {
     ) {
         let begin = case.begin(at);
         let why = self.hindrance(at, cluster, job, case, begin);
+        case.waits_opportunistically(at, job, &self.settings.reservation, why.is_some(), step);
         match &mut case.facts.stage {
             Stage::Running => {
                 // It was requeued.
@@ -173,6 +187,8 @@ impl Desk {
                 let waited = at - Time::from_ticks(*since);
                 let why = match why {
                     Some(aside) => aside.why,
+                    // Its nodes are not free yet.
+                    None if *asked == 0 => return,
                     None if waited > PATIENCE => {
                         let reason = job.reason.as_deref().unwrap_or("Slurm gives no reason");
                         format!("it did not start: {reason}")

@@ -10,6 +10,10 @@ mod case;
 
 mod compare;
 
+mod idle;
+
+mod opportunistic;
+
 mod rebuild;
 
 mod starts;
@@ -28,6 +32,7 @@ pub use self::asking::Told;
 use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
+use self::opportunistic::Opportunistic;
 use self::rebuild::holds_nodes;
 use crate::forecasts::Likely;
 use crate::notes::{Note, StartRecord};
@@ -134,6 +139,8 @@ pub(crate) struct Desk {
     cursor: u32,
     /// The job that got a comment last.
     told_last: String,
+    /// The next instant at which an opportunistic job has to be looked at.
+    attention: Option<Time>,
 }
 
 /// The events of a step.
@@ -176,6 +183,7 @@ impl Desk {
             moved: BTreeMap::new(),
             cursor: 0,
             told_last: String::new(),
+            attention: None,
         }
     }
 
@@ -203,7 +211,7 @@ impl Desk {
     pub(crate) fn wake(&self) -> Option<Time> {
         let asides =
             self.cases.values().filter_map(|case| case.facts.aside.as_ref()?.until).map(Time::from_ticks);
-        self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).min()
+        self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).chain(self.attention).min()
     }
 
     /// Returns a copy of the ledger for simulations, once there is one.
@@ -234,6 +242,9 @@ impl Desk {
             match self.cases.get(&job.id) {
                 _ if !is_ours(job, &partitions, &self.site) && !self.site_is_new() => false,
                 None => true,
+                Some(case) if case.facts.opportunistic.as_ref().is_some_and(Opportunistic::waits_again) => {
+                    true
+                }
                 Some(case) => {
                     let has = case.facts.form.on.len() == job.on.len();
                     if holds_nodes(job) {
@@ -250,7 +261,9 @@ impl Desk {
     /// Returns the placed jobs that are gone.
     pub(crate) fn vanished(&self, cluster: &Cluster) -> Vec<String> {
         let is_gone = |(id, case): &(&String, &Case)| {
-            matches!(case.facts.stage, Stage::Placed { .. }) && !cluster.jobs.contains_key(*id)
+            let is_placed =
+                matches!(case.facts.stage, Stage::Placed { .. }) || case.facts.opportunistic.is_some();
+            is_placed && !cluster.jobs.contains_key(*id)
         };
         self.cases.iter().filter(is_gone).map(|(id, _)| id.clone()).collect()
     }
@@ -311,10 +324,11 @@ impl Desk {
                 break;
             }
         }
+        self.use_idle_nodes(at, cluster, &mut step);
         self.last = Some(at);
         step.wants_nodes = !seen.is_complete && self.has_unasked(cluster);
         if !step.wants_nodes {
-            self.give_orders(cluster, &mut step);
+            self.give_orders(at, cluster, &mut step);
         }
         Ok(step)
     }

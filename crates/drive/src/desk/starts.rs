@@ -26,7 +26,7 @@ impl Desk {
             match effect {
                 Effect::Started { job, reason, .. } => started.push((job, reason)),
                 Effect::Promised { latest, .. } => {
-                    let latest = told(latest);
+                    let latest = self.settings.told(latest);
                     let before = case.facts.promised;
                     let first = before.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
@@ -45,7 +45,7 @@ impl Desk {
                     }
                 }
                 Effect::PromiseBroken { latest, why, .. } => {
-                    let latest = told(latest);
+                    let latest = self.settings.told(latest);
                     let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
                     let why = cause(why).to_owned();
@@ -93,6 +93,23 @@ impl Desk {
         }
         for ((handle, reason), wanted) in started.iter().zip(&placements) {
             let Some(id) = self.by_handle.get(handle).cloned() else { continue };
+            let runs = self.cases.get(&id).and_then(|case| case.facts.opportunistic.as_ref());
+            if let Some((start, place)) =
+                runs.and_then(|job| self.keeps_nodes(at, *handle, job, wanted, &free))
+            {
+                let Some(case) = self.cases.get_mut(&id) else { continue };
+                for share in place.shares() {
+                    free[share.host.index()] = free[share.host.index()].less(&share.amount);
+                }
+                // The ledger is made again with its nodes.
+                events.disturbed |= place != *wanted;
+                case.facts.opportunistic = None;
+                case.facts.stage = Stage::Running;
+                let record = case.facts.record(&id, start);
+                step.notes.push((id, Note::Started { start, promised: record.last }));
+                step.starts.push(record);
+                continue;
+            }
             let (Some(case), Some(job)) = (self.cases.get_mut(&id), cluster.jobs.get(&id)) else { continue };
             let found = seats(&self.site, cluster.configuration.now, job, &case.facts.form, &free, wanted);
             let Some(found) = found else {
@@ -119,11 +136,6 @@ impl Desk {
             }
         }
     }
-}
-
-/// Returns the promise of a policy for a user: with the time that a start takes.
-fn told(latest: Time) -> Time {
-    if latest == Time::MAX { latest } else { latest + PATIENCE }
 }
 
 fn cause(why: BreachCause) -> &'static str {

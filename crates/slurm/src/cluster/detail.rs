@@ -47,6 +47,9 @@ pub struct Detail {
     /// The instant by which it has to end, seconds since 1970, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<i64>,
+    /// Whether it may be stopped and begun anew: a batch job that its user lets Slurm requeue.
+    #[serde(default)]
+    pub is_requeueable: bool,
     /// The comment of its user.
     pub comment: Option<String>,
     /// Its allocation on each node, if it runs.
@@ -143,6 +146,7 @@ impl Detail {
             licences: text("Licenses"),
             eligible: fields.get("EligibleTime").and_then(|text| text.parse().ok()),
             deadline: fields.get("Deadline").and_then(|text| text.parse().ok()),
+            is_requeueable: ["Requeue", "BatchFlag"].iter().all(|key| fields.get(key) == Some("1")),
             comment: quoted(&line, "Comment"),
             on: allocated(&line),
         })
@@ -235,10 +239,11 @@ mod tests {
         assert_eq!((detail.eligible, detail.comment.as_deref()), (Some(1_795_639_196), Some("a | b")));
         assert_eq!(detail.gres_per_node.as_deref(), Some("gres:gpu:2"));
         let open = Detail::parse(
-            "JobId=7 JobName=y NumNodes=1 OverSubscribe=NO EligibleTime=Unknown Comment=free text StdErr=x",
+            "JobId=7 JobName=y Requeue=1 BatchFlag=1 NumNodes=1 OverSubscribe=NO EligibleTime=Unknown Comment=free text StdErr=x",
             "y",
         )
         .unwrap();
+        assert_eq!((detail.is_requeueable, open.is_requeueable), (false, true));
         assert_eq!((open.least_nodes, open.most_nodes, open.exclusive), (1, None, true));
         assert_eq!((open.eligible, open.comment.as_deref()), (None, Some("free text")));
         let extra = "JobId=7 JobName=y NumNodes=1 WorkDir=/tmp AdminComment=no  Comment=my own | text  Extra=foo  StdErr=x";

@@ -1,0 +1,255 @@
+//! Idle nodes, and the waiting jobs that may run there.
+
+use std::collections::BTreeSet;
+
+use miserly_core::{
+    Driver, Entry, HostId, JobId, JobNumber, Ledger, Placement, Resources, Share, SlotId, Span, State, Time,
+};
+use miserly_slurm::{Cluster, Job, JobState};
+
+use super::case::Stage;
+use super::opportunistic::{Opportunistic, Run};
+use super::{Desk, Step};
+use crate::seats::seats;
+
+/// Nodes that are idle for less than this are left idle.
+const LEAST: Span = Span::from_ticks(60 * 1_000_000);
+
+/// The lengths of idle time that are sought, in seconds: the longest first.
+const LENGTHS: [i64; 6] = [172_800, 43_200, 7_200, 1_800, 300, 60];
+
+/// The most waiting jobs that are tried in a step.
+const MOST_TRIED: usize = 100;
+
+impl Desk {
+    /// Has opportunistic jobs leave the nodes that are needed soon, and lets others run on idle nodes.
+    pub(super) fn use_idle_nodes(&mut self, at: Time, cluster: &Cluster, step: &mut Step) {
+        self.attention = None;
+        let Some(lead) = self.settings.lead else {
+            // The option is gone.
+            let ids: Vec<String> = self.opportunistic().map(|(id, _)| id.clone()).collect();
+            for id in ids {
+                if let Some(case) = self.cases.get_mut(&id) {
+                    case.park(at, &id, step);
+                }
+            }
+            self.attend(at, None);
+            return;
+        };
+        self.make_room(at, lead, step);
+        self.use_room(at, lead, cluster, step);
+        self.attend(at, Some(lead));
+    }
+
+    /// Returns the nodes that parked jobs have not left yet.
+    pub(super) fn nodes_to_leave(&self) -> BTreeSet<String> {
+        let parked = self.opportunistic().filter(|(_, job)| job.is_parked() && job.holds_nodes());
+        parked.flat_map(|(_, job)| job.nodes().cloned()).collect()
+    }
+
+    /// Returns the opportunistic jobs, in the order of their names.
+    fn opportunistic(&self) -> impl Iterator<Item = (&String, &Opportunistic)> {
+        self.cases.iter().filter_map(|(id, case)| Some((id, case.facts.opportunistic.as_ref()?)))
+    }
+
+    /// Parks the jobs that are in the way of others. The last ones that began go first.
+    fn make_room(&mut self, at: Time, lead: Span, step: &mut Step) {
+        let Some(driver) = &self.driver else { return };
+        let ledger = driver.ledger();
+        let mut room = Room::until(ledger, at + lead);
+        let began = |job: &Opportunistic| match job.run {
+            Run::Placed { since, .. } => Some(Time::from_ticks(since).secs()),
+            Run::Running { start } => Some(start),
+            Run::Parked { .. } => None,
+        };
+        let mut jobs: Vec<(i64, String)> =
+            self.opportunistic().filter_map(|(id, job)| Some((began(job)?, id.clone()))).collect();
+        jobs.sort();
+        for (_, id) in jobs {
+            let Some(case) = self.cases.get_mut(&id) else { continue };
+            let Some(job) = &case.facts.opportunistic else { continue };
+            let own = case.handle.map(|handle| own_plan(ledger, handle, at + lead)).unwrap_or_default();
+            // Nothing else starts on nodes that are out of service.
+            let in_service = |(host, _): &(HostId, Resources)| self.site.capacity(*host) != Resources::NONE;
+            let on: Vec<(HostId, Resources)> = job.on(&self.site).filter(in_service).collect();
+            let fits = on.iter().all(|(host, amount)| amount.fits_in(&room.on(*host, &own)));
+            if fits && case.facts.stage == Stage::Waiting {
+                for (host, amount) in on {
+                    room.give(host, &own, &amount);
+                }
+            } else {
+                case.park(at, &id, step);
+            }
+        }
+    }
+
+    /// Places waiting jobs on idle nodes, in the order of their planned starts.
+    fn use_room(&mut self, at: Time, lead: Span, cluster: &Cluster, step: &mut Step) {
+        let Some(driver) = &self.driver else { return };
+        let ledger = driver.ledger();
+        let mut taken = vec![Resources::NONE; self.site.len()];
+        for (host, amount) in self.opportunistic().flat_map(|(_, job)| job.on(&self.site)) {
+            taken[host.index()] = taken[host.index()].plus(&amount);
+        }
+        let until = |seconds: i64| at + lead + Span::from_secs(seconds).unwrap_or(Span::MAX);
+        let soon = Room::until(ledger, at + lead + LEAST).left(&[], &taken);
+        if soon.iter().all(|free| free.cpus_count().is_zero()) {
+            return;
+        }
+        let nowhere = Placement::across(SlotId(0), vec![]);
+        let mut rooms: [Option<Room>; LENGTHS.len()] = Default::default();
+        let mut chosen = vec![];
+        for (id, job, handle) in self.candidates(at, lead, cluster).into_iter().take(MOST_TRIED) {
+            let facts = &self.cases[id].facts;
+            let wanted = ledger.entry(handle).planned_on.as_ref().unwrap_or(&nowhere);
+            let long = self.settings.estimate(job.limit).secs();
+            let found = (0..LENGTHS.len())
+                .filter(|at| LENGTHS.get(at + 1).is_none_or(|shorter| *shorter < long))
+                // It is not stopped twice after the same time.
+                .take_while(|at| LENGTHS[*at] >= facts.lost.saturating_mul(2))
+                .find_map(|length| {
+                    let until = until(LENGTHS[length]);
+                    let room = rooms[length].get_or_insert_with(|| Room::until(ledger, until));
+                    let free = room.left(&own_plan(ledger, handle, until), &taken);
+                    seats(&self.site, cluster.configuration.now, job, &facts.form, &free, wanted)
+                });
+            let Some(place) = found else { continue };
+            for share in place.shares() {
+                taken[share.host.index()] = taken[share.host.index()].plus(&share.amount);
+            }
+            chosen.push((id.clone(), place));
+        }
+        for (id, place) in chosen {
+            let Some(case) = self.cases.get_mut(&id) else { continue };
+            case.facts.opportunistic = Some(Opportunistic::new(at, &self.site, &place));
+            case.facts.was_placed = true;
+            step.changed = true;
+        }
+    }
+
+    /// Returns the waiting jobs that may run on idle nodes, in the order of their planned starts.
+    fn candidates<'a>(
+        &'a self,
+        at: Time,
+        lead: Span,
+        cluster: &'a Cluster,
+    ) -> Vec<(&'a String, &'a Job, JobId)> {
+        let Some(driver) = &self.driver else { return vec![] };
+        let mut candidates: Vec<(Time, JobNumber, &String, &Job, JobId)> = vec![];
+        for (id, case) in &self.cases {
+            let facts = &case.facts;
+            let Some((handle, job)) = case.handle.zip(cluster.jobs.get(id)) else { continue };
+            let Some(entry) = driver.ledger().get(handle) else { continue };
+            let may = facts.form.is_requeueable
+                && facts.stage == Stage::Waiting
+                && facts.aside.is_none()
+                && facts.opportunistic.is_none()
+                && facts.rests_until <= at.ticks()
+                && entry.state == State::Waiting
+                && entry.planned.is_none_or(|start| start > at + lead + LEAST)
+                && entry.request.constraints.begin.is_none_or(|begin| begin <= at)
+                && job.state == JobState::Pending
+                && job.reservation.is_none();
+            if may {
+                candidates.push((entry.planned.unwrap_or(Time::MAX), case.number, id, job, handle));
+            }
+        }
+        candidates.sort_unstable_by_key(|(start, number, ..)| (*start, *number));
+        candidates.into_iter().map(|(_, _, id, job, handle)| (id, job, handle)).collect()
+    }
+
+    /// Finds the next instant at which an opportunistic job has to leave, or has settled.
+    fn attend(&mut self, at: Time, lead: Option<Span>) {
+        let settles = self.opportunistic().filter_map(|(_, job)| job.settles());
+        let mut is_used = vec![false; self.site.len()];
+        let stays = self.opportunistic().filter(|(_, job)| !job.is_parked());
+        for (host, _) in stays.flat_map(|(_, job)| job.on(&self.site)) {
+            is_used[host.index()] = true;
+        }
+        let ledger = self.driver.as_ref().map(Driver::ledger);
+        let waiting = ledger.into_iter().flat_map(|ledger| ledger.waiting().map(|job| ledger.entry(job)));
+        let needs = |entry: &&Entry| {
+            entry.planned_on.iter().flat_map(Placement::shares).any(|share| is_used[share.host.index()])
+        };
+        let leaves = waiting.filter(needs).filter_map(|entry| Some(entry.planned? - lead?));
+        self.attention = settles.chain(leaves).filter(|instant| *instant > at).min();
+    }
+
+    /// Returns the place of an opportunistic job that keeps its nodes at its own start: no other job is planned there until its
+    /// end. `free` is what the jobs that start with it have left.
+    pub(super) fn keeps_nodes(
+        &self,
+        at: Time,
+        handle: JobId,
+        job: &Opportunistic,
+        wanted: &Placement,
+        free: &[Resources],
+    ) -> Option<(i64, Placement)> {
+        let Run::Running { start } = job.run else { return None };
+        let ledger = self.driver.as_ref()?.ledger();
+        let place = job.place(&self.site)?;
+        let room = Room::until(ledger, at + ledger.entry(handle).request.planned());
+        let wanted: Vec<(HostId, Resources)> =
+            wanted.shares().iter().map(|share| (share.host, share.amount)).collect();
+        let is_idle = |share: &Share| {
+            let is_own = wanted.contains(&(share.host, share.amount));
+            let own = on_host(&wanted, share.host);
+            let left = room.free[share.host.index()].plus(&own);
+            let is_free = share.amount.fits_in(&left.less(&room.needed[share.host.index()]));
+            let here = share.amount.fits_in(&free[share.host.index()]);
+            self.site.capacity(share.host) == Resources::NONE || here && (is_own || is_free)
+        };
+        place.shares().iter().all(is_idle).then_some((start, place))
+    }
+}
+
+/// The free resources of the hosts in the ledger, and those that its waiting jobs need until an instant.
+struct Room {
+    free: Vec<Resources>,
+    needed: Vec<Resources>,
+}
+
+impl Room {
+    fn until(ledger: &Ledger, until: Time) -> Room {
+        let free = ledger.free_hosts().each().to_vec();
+        let mut needed = vec![Resources::NONE; free.len()];
+        for entry in ledger.waiting().map(|job| ledger.entry(job)) {
+            if entry.planned.is_some_and(|start| start <= until) {
+                for share in entry.planned_on.iter().flat_map(Placement::shares) {
+                    needed[share.host.index()] = needed[share.host.index()].plus(&share.amount);
+                }
+            }
+        }
+        Room { free, needed }
+    }
+
+    /// Returns the resources of a host that no other job needs than the one with this plan.
+    fn on(&self, host: HostId, own: &[(HostId, Resources)]) -> Resources {
+        self.free[host.index()].less(&self.needed[host.index()].less(&on_host(own, host)))
+    }
+
+    /// Gives resources of a host to the job with this plan.
+    fn give(&mut self, host: HostId, own: &[(HostId, Resources)], amount: &Resources) {
+        let needed = &mut self.needed[host.index()];
+        *needed = needed.less(&on_host(own, host)).plus(amount);
+    }
+
+    /// Returns the resources of each host for a job with this plan, without those that are taken.
+    fn left(&self, own: &[(HostId, Resources)], taken: &[Resources]) -> Vec<Resources> {
+        let host = |(at, taken): (u32, &Resources)| self.on(HostId(at), own).less(taken);
+        (0..).zip(taken).map(host).collect()
+    }
+}
+
+/// Returns the resources of a plan on a host.
+fn on_host(plan: &[(HostId, Resources)], host: HostId) -> Resources {
+    let amounts = plan.iter().filter(|(at, _)| *at == host).map(|(_, amount)| amount);
+    amounts.fold(Resources::NONE, |sum, amount| sum.plus(amount))
+}
+
+/// Returns the resources that a waiting job needs itself until then.
+fn own_plan(ledger: &Ledger, job: JobId, until: Time) -> Vec<(HostId, Resources)> {
+    let entry = ledger.get(job).filter(|entry| entry.planned.is_some_and(|start| start <= until));
+    let shares = entry.and_then(|entry| entry.planned_on.as_ref()).map(Placement::shares).unwrap_or_default();
+    shares.iter().map(|share| (share.host, share.amount)).collect()
+}

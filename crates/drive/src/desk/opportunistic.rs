@@ -1,0 +1,290 @@
+//! Opportunistic jobs: waiting jobs that run on idle nodes ahead of their starts (Miser §3.2).
+//!
+//! Such a job waits in the ledger with its promise, and runs on nodes that no job of the ledger needs yet. Before they are
+//! needed, Slurm requeues it, and its work is lost. It then waits as before. If it still runs at its own start, it keeps its nodes
+//! where no other job is planned on them.
+
+use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId, Span, Time};
+use miserly_slurm::{Job, JobState};
+use serde::{Deserialize, Serialize};
+
+use super::asking::take_back;
+use super::case::{Case, LAST_PAUSE};
+use super::{MOST_ASKED, PATIENCE, Step};
+use crate::notes::Note;
+use crate::orders::{Order, PLACED};
+use crate::site::Site;
+
+/// Slurm loses a requeued job that may start again before this.
+const SETTLING: Span = Span::from_ticks(3 * 1_000_000);
+
+/// A job that runs ahead of its start, or did so until now.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Opportunistic {
+    pub(super) run: Run,
+    shares: Vec<NodeShare>,
+}
+
+/// Where an opportunistic job is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Run {
+    /// Slurm was asked to start it.
+    Placed {
+        /// The instant, in ticks.
+        since: i64,
+        /// How often Slurm was asked.
+        asked: u32,
+    },
+    /// It runs.
+    Running {
+        /// Its start, seconds since 1970.
+        start: i64,
+    },
+    /// It has to leave its nodes.
+    Parked {
+        /// The start of its run, seconds since 1970, if it ran.
+        start: Option<i64>,
+        /// The instant at which it was seen waiting again, in ticks.
+        waits_since: Option<i64>,
+        /// The instant from which Slurm lets it start again, seconds since 1970, if it is known.
+        eligible: Option<i64>,
+    },
+}
+
+/// The resources of a job on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct NodeShare {
+    node: String,
+    cpus: u64,
+    /// Memory, kB.
+    memory: u64,
+    gpus: u64,
+}
+
+impl Opportunistic {
+    /// Returns a job that is about to run in this place.
+    pub(super) fn new(at: Time, site: &Site, place: &Placement) -> Opportunistic {
+        let share = |share: &Share| NodeShare {
+            node: site.name(share.host).to_owned(),
+            cpus: share.amount.cpus_count().get(),
+            memory: share.amount.get(Kind::Memory),
+            gpus: share.amount.get(Kind::Gpus),
+        };
+        Opportunistic {
+            run: Run::Placed { since: at.ticks(), asked: 0 },
+            shares: place.shares().iter().map(share).collect(),
+        }
+    }
+
+    /// Returns its nodes.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &String> {
+        self.shares.iter().map(|share| &share.node)
+    }
+
+    /// Returns its resources on the nodes of the site.
+    pub(super) fn on<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = (HostId, Resources)> + 'a {
+        self.shares.iter().filter_map(|share| {
+            let amount = Resources::cpus(share.cpus).with(Kind::Memory, share.memory);
+            Some((site.find(&share.node)?, amount.with(Kind::Gpus, share.gpus)))
+        })
+    }
+
+    /// Returns its place, if the site has all of its nodes.
+    pub(super) fn place(&self, site: &Site) -> Option<Placement> {
+        let mut shares: Vec<Share> =
+            self.on(site).map(|(host, amount)| Share { host, amount, pes: Pes::Count }).collect();
+        shares.sort_by_key(|share| share.host);
+        (shares.len() == self.shares.len()).then(|| Placement::across(SlotId(0), shares))
+    }
+
+    /// Returns the start of its run, seconds since 1970, if it ended by itself. `start` is the one that Slurm remembers.
+    pub(crate) fn start_of(&self, start: Option<i64>) -> Option<i64> {
+        match self.run {
+            Run::Placed { .. } => start,
+            Run::Running { start } => Some(start),
+            Run::Parked { start: begin, waits_since: None, .. } => begin.or(start),
+            Run::Parked { .. } => None,
+        }
+    }
+
+    /// Returns whether it may still hold its nodes.
+    pub(super) fn holds_nodes(&self) -> bool {
+        !matches!(self.run, Run::Parked { start: Some(_), waits_since: Some(_), .. })
+    }
+
+    /// Returns whether Slurm was asked to start it.
+    pub(super) fn is_placed(&self) -> bool {
+        matches!(self.run, Run::Placed { .. })
+    }
+
+    /// Returns whether it has to leave its nodes.
+    pub(super) fn is_parked(&self) -> bool {
+        matches!(self.run, Run::Parked { .. })
+    }
+
+    /// Returns whether it was seen waiting after it had to leave.
+    pub(super) fn waits_again(&self) -> bool {
+        matches!(self.run, Run::Parked { waits_since: Some(_), .. })
+    }
+
+    /// Returns whether Slurm can be asked to make it an ordinary waiting job: its end was a while ago.
+    pub(super) fn has_settled(&self, at: Time) -> bool {
+        match self.run {
+            Run::Parked { start, waits_since: Some(since), .. } => {
+                start.is_none() || at - Time::from_ticks(since) >= SETTLING
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the instant at which it has settled, if that is known.
+    pub(super) fn settles(&self) -> Option<Time> {
+        match self.run {
+            Run::Parked { start: Some(_), waits_since: Some(since), .. } => {
+                Some(Time::from_ticks(since) + SETTLING)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether Slurm keeps it from starting for a while.
+    pub(super) fn is_kept(&self, at: Time) -> bool {
+        match self.run {
+            Run::Parked { start: Some(_), eligible, .. } => {
+                eligible.is_none_or(|eligible| eligible > at.secs())
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes in the instant from which Slurm lets it start.
+    pub(super) fn set_eligible(&mut self, at: Option<i64>) {
+        if let Run::Parked { eligible, .. } = &mut self.run {
+            *eligible = at;
+        }
+    }
+}
+
+impl Case {
+    /// Returns whether the job runs ahead of its start.
+    pub(super) fn runs_ahead(&self) -> bool {
+        self.facts.opportunistic.as_ref().is_some_and(|job| matches!(job.run, Run::Running { .. }))
+    }
+
+    /// Has an opportunistic job leave its nodes.
+    pub(super) fn park(&mut self, at: Time, id: &str, step: &mut Step) {
+        let Some(job) = &mut self.facts.opportunistic else { return };
+        let start = match job.run {
+            Run::Placed { .. } => None,
+            Run::Running { start } => Some(start),
+            Run::Parked { .. } => return,
+        };
+        step.changed = true;
+        job.run = Run::Parked { start, waits_since: None, eligible: None };
+        if let Some(start) = start {
+            let ran = (at.secs() - start).max(0);
+            self.facts.lost = self.facts.lost.max(ran);
+            step.notes.push((id.to_owned(), Note::Parked { ran }));
+        }
+    }
+
+    /// Returns the orders that make Slurm follow its run ahead of its start. `most` is the number of nodes.
+    pub(super) fn orders_ahead(
+        &mut self,
+        at: Time,
+        job: &Job,
+        reservation: &str,
+        most: u64,
+        step: &mut Step,
+    ) -> Vec<Order> {
+        let Some(known) = &mut self.facts.opportunistic else { return vec![] };
+        let nodes: Vec<String> = known.nodes().cloned().collect();
+        let is_inside = job.reservation.as_deref() == Some(reservation);
+        let id = job.id.clone();
+        let has_settled = known.has_settled(at);
+        match (&mut known.run, &job.state) {
+            (Run::Placed { asked, .. }, JobState::Pending) => {
+                // The user of a placed job stays admitted.
+                if *asked == 0 {
+                    let note = Note::PlacedOpportunistically { nodes: nodes.clone() };
+                    step.notes.push((id.clone(), note));
+                }
+                if *asked > 0 && is_inside {
+                    return vec![];
+                }
+                *asked += 1;
+                step.changed = true;
+                vec![Order::Place { job: id, reservation: reservation.to_owned(), nodes }]
+            }
+            (Run::Parked { .. }, JobState::Running) => vec![Order::Requeue { job: id }],
+            (Run::Parked { .. }, JobState::Pending) if has_settled => {
+                let is_taken = is_inside || job.priority == PLACED;
+                let back = is_taken.then(|| take_back(job, &self.facts.form, most));
+                back.into_iter().chain(known.is_kept(at).then_some(Order::Ready { job: id })).collect()
+            }
+            _ => vec![],
+        }
+    }
+
+    /// Takes in that the job holds nodes. Returns whether it is an opportunistic one.
+    pub(super) fn runs_opportunistically(&mut self, at: Time, job: &Job, step: &mut Step) -> bool {
+        let Some(known) = &mut self.facts.opportunistic else { return false };
+        let begins = match known.run {
+            Run::Placed { .. } => true,
+            // Slurm was faster.
+            Run::Parked { waits_since, .. } => waits_since.is_some(),
+            Run::Running { .. } => false,
+        };
+        if begins {
+            let start = job.start.unwrap_or(at.secs());
+            known.run = Run::Running { start };
+            step.changed = true;
+            step.notes.push((job.id.clone(), Note::StartedOpportunistically { start }));
+        }
+        true
+    }
+
+    /// Takes in that an opportunistic job waits in Slurm.
+    pub(super) fn waits_opportunistically(
+        &mut self,
+        at: Time,
+        job: &Job,
+        reservation: &str,
+        is_hindered: bool,
+        step: &mut Step,
+    ) {
+        let Some(known) = &mut self.facts.opportunistic else { return };
+        let is_inside = job.reservation.as_deref() == Some(reservation) || job.priority == PLACED;
+        let waits_since = Some(at.ticks());
+        match &mut known.run {
+            Run::Placed { since, asked } => {
+                let is_late = at - Time::from_ticks(*since) > PATIENCE;
+                if is_hindered || is_late || *asked >= MOST_ASKED && !is_inside {
+                    known.run = Run::Parked { start: None, waits_since, eligible: None };
+                    self.facts.rests_until = (at + LAST_PAUSE).ticks();
+                    step.changed = true;
+                }
+            }
+            Run::Running { start } => {
+                let start = *start;
+                self.facts.lost = self.facts.lost.max(at.secs() - start);
+                known.run = Run::Parked { start: Some(start), waits_since, eligible: None };
+                self.facts.form.on.clear();
+                step.changed = true;
+                step.notes.push((job.id.clone(), Note::Requeued));
+            }
+            Run::Parked { waits_since: since @ None, .. } => {
+                *since = waits_since;
+                self.facts.form.on.clear();
+                step.changed = true;
+            }
+            Run::Parked { .. } => {
+                if !is_inside && known.has_settled(at) && !known.is_kept(at) {
+                    self.facts.opportunistic = None;
+                    step.changed = true;
+                }
+            }
+        }
+    }
+}
