@@ -196,6 +196,7 @@ pub(crate) struct FutureArgs {
     pub(crate) draws: u64,
 }
 
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 #[derive(Debug, Args)]
 pub(crate) struct SlurmDriveArgs {
     #[command(flatten)]

@@ -405,6 +405,35 @@ fn idle_nodes_run_jobs_ahead_of_their_starts() {
     assert!(!driver.log().contains("promise_broken"), "{}", driver.log());
 }
 
+/// No job is promised the place of another on a node that drains: it will not be free again.
+#[test]
+fn a_node_that_drains_is_promised_to_no_job() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "draining", &["-p", "conservative"]);
+    let short = cluster.submit(&["-N1", "-n8", "-t1"], "sleep 8");
+    driver.until("a node is taken", || cluster.state_of(&short) == "RUNNING");
+    let long = cluster.submit(&["-N3", "-n24", "-t20"], "sleep 500");
+    driver.until("all are taken", || cluster.state_of(&long) == "RUNNING");
+    let node = cluster.runs(std::slice::from_ref(&short))[&short][0][3].clone();
+    cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=DRAIN", "Reason=test"]);
+    let waits = cluster.submit(&["-N1", "-n8", "-t1"], "sleep 1");
+    driver
+        .until("the next job has a promise", || driver.job(&waits).is_some_and(|job| job["first"].is_i64()));
+    let document = cluster.json(&["status", "--json"]);
+    let ends = |job: &String| document["jobs"][job]["end"].as_i64().unwrap();
+    assert!(driver.job(&waits).unwrap()["first"].as_i64().unwrap() >= ends(&long), "{}", driver.log());
+    driver.until("the short job ends", || cluster.text("squeue", &["-h", "-j", &short]).is_empty());
+    driver.until("the driver sees it", || driver.log().contains("\"gone\""));
+    assert_eq!(cluster.state_of(&waits), "PENDING");
+    cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=RESUME"]);
+    driver.until("the node is used again", || cluster.state_of(&waits) != "PENDING");
+    cluster.run("scancel", &[&long]);
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    check(&cluster, &driver, &[short, waits], &[]);
+    assert!(!driver.log().contains("promise_broken"), "{}", driver.log());
+}
+
 /// Names and comments of users are no commands, and no lines of answers.
 #[test]
 fn a_user_cannot_speak_through_a_job() {

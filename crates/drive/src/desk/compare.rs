@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{
-    Amendment, Change, Constraints, EndHow, Ended, Entry, JobId, Placement, Request, Resources, Share, Time,
-};
+use miserly_core::{Amendment, Change, Constraints, EndHow, Ended, JobId, Placement, Request, Time};
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
@@ -102,7 +100,7 @@ impl Desk {
     fn runs(&mut self, at: Time, job: &Job, events: &mut Events, step: &mut Step) {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
-        let here = job.on.iter().any(|node| site.find(node).is_some());
+        let here = job.on.iter().any(|node| site.is_usable(node));
         if case.runs_opportunistically(at, job, step) {
             return;
         }
@@ -128,12 +126,9 @@ impl Desk {
                 // It has other nodes or processors there than in the ledger.
                 let has = on_hosts(site, job, &case.facts.form);
                 let held = entry.placement().map(Placement::shares).unwrap_or_default();
-                let same = |share: &Share| {
-                    let usable = site.capacity(share.host) != Resources::NONE;
-                    !usable || has.iter().any(|(host, amount)| (*host, *amount) == (share.host, share.amount))
-                };
-                let shares = held.len() == has.len() && held.iter().all(same);
-                events.disturbed |= !shares && !has.is_empty();
+                let same = held.len() == has.len()
+                    && held.iter().all(|share| has.contains(&(share.host, share.amount)));
+                events.disturbed |= !same && !has.is_empty();
                 let estimate = self.settings.estimate(job.limit);
                 if entry.request.estimate != estimate
                     && let Some(job) = case.handle
@@ -312,13 +307,6 @@ impl Desk {
             return;
         }
         events.round.ended.push(Ended { job: handle, how: EndHow::Done });
-        // A host out of service has only the holdings of its jobs, and loses this one.
-        let Some(driver) = &self.driver else { return };
-        let entry = driver.ledger().get(handle);
-        let machine = driver.ledger().machine();
-        let shares = entry.and_then(Entry::placement).map(Placement::shares).unwrap_or_default();
-        let shrinks = |share: &Share| machine.host(share.host).capacity != self.site.capacity(share.host);
-        events.disturbed |= shares.iter().any(shrinks);
     }
 }
 

@@ -253,3 +253,60 @@ fn own_plan(ledger: &Ledger, job: JobId, until: Time) -> Vec<(HostId, Resources)
     let shares = entry.and_then(|entry| entry.planned_on.as_ref()).map(Placement::shares).unwrap_or_default();
     shares.iter().map(|share| (share.host, share.amount)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Host, Machine, Pes, Request, Spread};
+
+    use super::*;
+
+    /// Returns a ledger of hosts with 8 processors. Each job waits for some of a host from an instant on.
+    fn ledger(hosts: usize, jobs: &[(i64, u32, u64)]) -> Ledger {
+        let host = Host { name: "n".into(), capacity: Resources::cpus(8) };
+        let machine = Machine::new(vec![host; hosts]).with_spread(Spread::Any);
+        let entry = |(number, (start, host, cpus)): (u32, &(i64, u32, u64))| {
+            let demand = Resources::cpus(*cpus);
+            let share = Share { host: HostId(*host), amount: demand, pes: Pes::Count };
+            let request = Request::new(i64::from(number), Time::ZERO, Span::TICK, demand);
+            let mut entry = Entry::waiting(request, u64::from(number));
+            entry.planned = Time::from_secs(*start);
+            entry.planned_on = Some(Placement::across(SlotId(0), vec![share]));
+            (JobId(number), entry)
+        };
+        Ledger::restored(machine, (0..).zip(jobs).map(entry).collect()).unwrap()
+    }
+
+    fn cpus(room: &[Resources]) -> Vec<u64> {
+        room.iter().map(|room| room.cpus_count().get()).collect()
+    }
+
+    #[test]
+    fn a_host_has_room_until_it_is_needed() {
+        let at = |seconds| Time::from_secs(seconds).unwrap();
+        let ledger = ledger(2, &[(100, 0, 6), (200, 0, 6), (300, 1, 8)]);
+        let none = [Resources::NONE; 2];
+        for (until, room) in [(99, [8, 8]), (100, [2, 8]), (200, [0, 8]), (300, [0, 0])] {
+            assert_eq!(cpus(&Room::until(&ledger, at(until)).left(&[], &none)), room, "{until}");
+        }
+        // Its own plan is no hindrance to a job, but that of the others is.
+        let own = own_plan(&ledger, JobId(1), at(200));
+        let room = Room::until(&ledger, at(200));
+        assert_eq!(cpus(&room.left(&own, &none)), [2, 8]);
+        assert_eq!(cpus(&room.left(&own, &[Resources::cpus(1), Resources::cpus(9)])), [1, 0]);
+        assert!(own_plan(&ledger, JobId(1), at(199)).is_empty());
+    }
+
+    #[test]
+    fn room_is_given_once() {
+        let at = Time::from_secs(200).unwrap();
+        let ledger = ledger(1, &[(100, 0, 4)]);
+        let mut room = Room::until(&ledger, at);
+        let own = own_plan(&ledger, JobId(0), at);
+        assert_eq!(room.on(HostId(0), &own), Resources::cpus(8));
+        // It runs on the processors of its own plan, and on two more.
+        room.give(HostId(0), &own, &Resources::cpus(6));
+        assert_eq!(room.on(HostId(0), &[]), Resources::cpus(2));
+        room.give(HostId(0), &[], &Resources::cpus(2));
+        assert_eq!(room.on(HostId(0), &[]), Resources::NONE);
+    }
+}

@@ -288,3 +288,94 @@ impl Case {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::case::Facts;
+
+    fn at(seconds: i64) -> Time {
+        Time::from_secs(seconds).unwrap()
+    }
+
+    fn case(run: Run) -> Case {
+        let facts = Facts { opportunistic: Some(Opportunistic { run, shares: vec![] }), ..Facts::default() };
+        Case { number: 1, handle: None, facts }
+    }
+
+    fn job(state: JobState, is_inside: bool) -> Job {
+        let reservation = is_inside.then(|| "own".to_owned());
+        Job { id: "7".into(), state, reservation, start: Some(100), ..Job::default() }
+    }
+
+    /// The orders for a job, in short.
+    fn orders(case: &mut Case, now: i64, state: JobState, is_inside: bool) -> String {
+        let orders = case.orders_ahead(at(now), &job(state, is_inside), "own", 4, &mut Step::default());
+        let short = |order: &Order| match order {
+            Order::Place { .. } => "place",
+            Order::TakeBack { .. } => "take back",
+            Order::Requeue { .. } => "requeue",
+            Order::Ready { .. } => "ready",
+            _ => "other",
+        };
+        orders.iter().map(short).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_job_that_leaves_waits_until_slurm_has_settled() {
+        let mut case = case(Run::Placed { since: at(99).ticks(), asked: 0 });
+        let step = &mut Step::default();
+        let waits = |case: &mut Case, now: i64, is_inside: bool| {
+            case.waits_opportunistically(
+                at(now),
+                &job(JobState::Pending, is_inside),
+                "own",
+                false,
+                &mut Step::default(),
+            );
+        };
+        assert_eq!(orders(&mut case, 99, JobState::Pending, false), "place");
+        assert_eq!(orders(&mut case, 100, JobState::Pending, true), "");
+        assert!(case.runs_opportunistically(at(101), &job(JobState::Running, true), step));
+        assert!(case.runs_ahead());
+        case.park(at(130), "7", step);
+        assert_eq!(case.facts.lost, 30);
+        assert!(step.notes.contains(&("7".to_owned(), Note::Parked { ran: 30 })));
+        assert_eq!(orders(&mut case, 130, JobState::Running, true), "requeue");
+        assert_eq!(orders(&mut case, 131, JobState::Other("completing".into()), true), "");
+        waits(&mut case, 140, true);
+        assert!(!case.facts.opportunistic.as_ref().unwrap().holds_nodes());
+        case.facts.opportunistic.as_mut().unwrap().set_eligible(Some(261));
+        assert_eq!(orders(&mut case, 142, JobState::Pending, true), "");
+        assert_eq!(orders(&mut case, 143, JobState::Pending, true), "take back, ready");
+        waits(&mut case, 144, false);
+        assert!(case.facts.opportunistic.is_some(), "Slurm keeps it");
+        assert_eq!(orders(&mut case, 144, JobState::Pending, false), "ready");
+        case.facts.opportunistic.as_mut().unwrap().set_eligible(Some(144));
+        waits(&mut case, 145, false);
+        assert_eq!(case.facts.opportunistic, None);
+    }
+
+    #[test]
+    fn a_job_that_does_not_start_is_taken_back_and_rests() {
+        let mut case = case(Run::Placed { since: at(100).ticks(), asked: 1 });
+        let pending = job(JobState::Pending, true);
+        case.waits_opportunistically(at(115), &pending, "own", false, &mut Step::default());
+        assert!(case.facts.opportunistic.as_ref().unwrap().is_placed());
+        case.waits_opportunistically(at(116), &pending, "own", false, &mut Step::default());
+        assert_eq!(case.facts.rests_until, (at(116) + LAST_PAUSE).ticks());
+        assert_eq!(orders(&mut case, 116, JobState::Pending, true), "take back");
+        // Slurm starts it in that moment.
+        assert!(case.runs_opportunistically(at(117), &job(JobState::Running, true), &mut Step::default()));
+        assert!(case.runs_ahead());
+    }
+
+    #[test]
+    fn the_start_of_a_job_that_is_gone_is_that_of_its_last_run() {
+        let start = |run: Run| Opportunistic { run, shares: vec![] }.start_of(Some(5));
+        assert_eq!(start(Run::Placed { since: 0, asked: 1 }), Some(5));
+        assert_eq!(start(Run::Running { start: 3 }), Some(3));
+        let parked = |waits_since| Run::Parked { start: Some(3), waits_since, eligible: None };
+        assert_eq!((start(parked(None)), start(parked(Some(4)))), (Some(3), None));
+    }
+}

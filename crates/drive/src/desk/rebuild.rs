@@ -160,11 +160,12 @@ pub(super) fn holds_nodes(job: &Job) -> bool {
     job.state != JobState::Pending && !job.on.is_empty()
 }
 
-/// Returns the amounts of a job on the hosts of the site. Without an answer from Slurm, each of its nodes has the same.
+/// Returns the amounts of a job on the hosts in service: on others no job follows it. Without an answer from Slurm, each of its
+/// nodes has the same.
 pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
     let nodes = (job.on.len() as u64).max(1);
     let each = |node: &String| {
-        let host = site.find(node)?;
+        let host = site.find(node).filter(|_| site.is_usable(node))?;
         if site.is_alone(job, form) {
             return Some((host, site.equipment(host)));
         }
