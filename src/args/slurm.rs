@@ -196,7 +196,6 @@ pub(crate) struct FutureArgs {
     pub(crate) draws: u64,
 }
 
-#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 #[derive(Debug, Args)]
 pub(crate) struct SlurmDriveArgs {
     #[command(flatten)]
@@ -229,13 +228,11 @@ pub(crate) struct SlurmDriveArgs {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = fallback)]
     pub(crate) fallback: Duration,
 
-    /// Lets waiting jobs run on idle nodes ahead of their starts. Before the nodes are needed, Slurm requeues them, and they begin anew later; a job that was submitted with --no-requeue is left out
-    #[arg(long)]
-    pub(crate) opportunistic: bool,
-
-    /// The time that an opportunistic job takes to leave its nodes [default: by Slurm's KillWait]
-    #[arg(long, value_name = "TIME", requires = "opportunistic", value_parser = period)]
-    pub(crate) preempt_lead_time: Option<Duration>,
+    /// Runs opportunistic jobs, and requeues them D before a planned start on their nodes: 40s [default of D: by Slurm's KillWait]
+    ///
+    /// A waiting job then runs on idle nodes ahead of its start. If the nodes are needed before it ends, it begins anew later. A job that was submitted with --no-requeue is left out.
+    #[arg(long, value_name = "D", num_args = 0..=1, value_parser = period)]
+    pub(crate) opportunistic: Option<Vec<Duration>>,
 
     /// The time that a job may take to end after its limit [default: by Slurm's KillWait and OverTimeLimit]
     #[arg(long, value_name = "TIME", value_parser = period)]

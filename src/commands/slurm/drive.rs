@@ -34,7 +34,6 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     };
     let margin = args.margin.map_or_else(|| margin(&cluster.configuration), Ok)?;
     let leave = || Duration::from_secs(cluster.configuration.kill_wait) + LEAVE;
-    let lead = args.preempt_lead_time.unwrap_or_else(leave);
     let settings = Settings {
         policy: args.policy.clone(),
         seed: args.seed,
@@ -44,7 +43,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         fallback: seconds(args.fallback),
         margin: seconds(margin),
         comments: !args.no_comments,
-        lead: args.opportunistic.then(|| seconds(lead)),
+        lead: args.opportunistic.as_ref().map(|lead| seconds(lead.first().copied().unwrap_or_else(leave))),
     };
     let mut drive = Drive::new(slurm.clone(), &cluster, settings, args.state.as_deref())?;
     if args.draws > 0 && !args.dry_run {
