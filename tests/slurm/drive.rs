@@ -38,8 +38,7 @@ impl<'a> Driver<'a> {
     }
 
     fn spawn(cluster: &Cluster, state: &str, arguments: &Vec<String>) -> Child {
-        let log = cluster.folder.path().join("drive.log");
-        let log = fs::File::options().create(true).append(true).open(log).unwrap();
+        let log = fs::File::options().create(true).append(true).open(format!("{state}.log")).unwrap();
         Command::new(program(cluster))
             .args(["slurm", "drive", "--json", "--state", state, "--slurm-conf", &cluster.configuration])
             .args(arguments)
@@ -82,7 +81,7 @@ impl<'a> Driver<'a> {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.cluster.folder.path().join("drive.log")).unwrap()
+        fs::read_to_string(format!("{}.log", self.state)).unwrap()
     }
 }
 
@@ -411,12 +410,14 @@ fn a_node_that_drains_is_promised_to_no_job() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
     let driver = Driver::start(&cluster, "draining", &["-p", "conservative"]);
-    let short = cluster.submit(&["-N1", "-n8", "-t1"], "sleep 8");
+    let short = cluster.submit(&["-N1", "-n8", "-t1"], "sleep 20");
     driver.until("a node is taken", || cluster.state_of(&short) == "RUNNING");
     let long = cluster.submit(&["-N3", "-n24", "-t20"], "sleep 500");
     driver.until("all are taken", || cluster.state_of(&long) == "RUNNING");
-    let node = cluster.runs(std::slice::from_ref(&short))[&short][0][3].clone();
+    let node = cluster.json(&["status", "--json"])["jobs"][&short]["on"][0].as_str().unwrap().to_owned();
     cluster.run("scontrol", &["update", &format!("NodeName={node}"), "State=DRAIN", "Reason=test"]);
+    // Nodes are read less often than jobs.
+    sleep(Duration::from_secs(6));
     let waits = cluster.submit(&["-N1", "-n8", "-t1"], "sleep 1");
     driver
         .until("the next job has a promise", || driver.job(&waits).is_some_and(|job| job["first"].is_i64()));
@@ -432,6 +433,38 @@ fn a_node_that_drains_is_promised_to_no_job() {
     driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
     check(&cluster, &driver, &[short, waits], &[]);
     assert!(!driver.log().contains("promise_broken"), "{}", driver.log());
+}
+
+/// A job of a partition or with names of nodes is promised the end of the jobs there, although other nodes are idle.
+#[test]
+fn a_promise_is_on_the_nodes_of_the_partition() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "groups", &["-p", "conservative"]);
+    // Its only node is node4.
+    let filler = cluster.submit(&["-p", "long", "-n8", "-t20"], "sleep 500");
+    driver.until("the partition is full", || cluster.state_of(&filler) == "RUNNING");
+    let behind = cluster.submit(&["-p", "long", "-n8", "-t1"], "sleep 1");
+    let named = cluster.submit(&["-N1", "-n8", "-t1", "-w", "node4"], "sleep 1");
+    let elsewhere = cluster.submit(&["-N3", "-n24", "-t1", "-x", "node4"], "sleep 1");
+    driver.until("another job has the idle nodes", || cluster.state_of(&elsewhere) != "PENDING");
+    let first = |job: &String| driver.job(job).and_then(|job| job["first"].as_i64());
+    driver.until("both have a promise", || first(&behind).is_some() && first(&named).is_some());
+    let end = cluster.json(&["status", "--json"])["jobs"][&filler]["end"].as_i64().unwrap();
+    assert!(
+        first(&behind).unwrap() >= end && first(&named).unwrap() > first(&behind).unwrap(),
+        "{}",
+        driver.log()
+    );
+    cluster.run("scancel", &[&filler]);
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    let jobs = [behind, named, elsewhere];
+    check(&cluster, &driver, &jobs, &[]);
+    let runs = cluster.runs(&jobs);
+    assert_eq!([&runs[&jobs[0]], &runs[&jobs[1]]].map(|runs| runs[0][3].as_str()), ["node4"; 2]);
+    for event in ["set_aside", "promise_broken"] {
+        assert!(!driver.log().contains(event), "{}", driver.log());
+    }
 }
 
 /// Names and comments of users are no commands, and no lines of answers.
@@ -588,7 +621,9 @@ fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String
     let fails = dice.roll(10) == 0;
     let seconds = 1 + dice.roll(30);
     let script = format!("sleep {seconds}; exit {}", u8::from(fails));
-    let (cpus, limit) = (format!("-n{cpus}"), format!("-t{}", 1 + seconds / 30));
+    let longest = number("MISERLY_DRIVE_LIMIT", 0);
+    let limit = if longest > 0 { 1 + dice.roll(longest) } else { 1 + seconds / 30 };
+    let (cpus, limit) = (format!("-n{cpus}"), format!("-t{limit}"));
     (cluster.submit(&[&cpus, &limit], &script), fails)
 }
 

@@ -33,11 +33,17 @@ pub struct Form {
     pub apart: bool,
     /// Whether the job has its hosts to itself, even if the machine is shared. It holds their whole capacity.
     pub alone: bool,
+    /// The hosts on which it may run. `None`: all hosts.
+    pub group: Option<HostGroup>,
 }
+
+/// A group of the hosts of a machine ([`Machine::with_groups`](crate::Machine::with_groups)), by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostGroup(pub u16);
 
 impl Form {
     /// The default form: one part for each processor, on any hosts.
-    pub const ANY: Form = Form { parts: None, apart: false, alone: false };
+    pub const ANY: Form = Form { parts: None, apart: false, alone: false, group: None };
 
     /// Returns the form of this number of equal parts, on any hosts. Zero parts are one for each processor.
     pub const fn parts(parts: u32) -> Form {
@@ -52,23 +58,24 @@ pub struct Demand {
     parts: u64,
     apart: bool,
     alone: bool,
+    group: Option<HostGroup>,
 }
 
 impl From<Resources> for Demand {
     /// Returns the demand of this amount in the default form. Parts differ by one where the processors do not divide an
     /// amount.
     fn from(amount: Resources) -> Demand {
-        Demand { amount, parts: amount.cpus_count().get().max(1), apart: false, alone: false }
+        Demand { amount, parts: amount.cpus_count().get().max(1), apart: false, alone: false, group: None }
     }
 }
 
 impl Demand {
     /// Returns the demand of this amount in this form, with each kind rounded up to a multiple of the parts.
     pub fn new(amount: Resources, form: Form) -> Demand {
-        let Form { parts, apart, alone } = form;
+        let Form { parts, apart, alone, group } = form;
         let parts = parts.map_or(amount.cpus_count().get().max(1), |parts| parts.get().into());
         let amount = amount.map(|amount| amount.checked_next_multiple_of(parts).unwrap_or(amount));
-        Demand { amount, parts, apart, alone }
+        Demand { amount, parts, apart, alone, group }
     }
 
     /// Returns the amount of all parts together.
@@ -98,9 +105,17 @@ impl Demand {
         self.alone
     }
 
+    /// Returns the hosts on which the job may run, if not on all.
+    pub const fn group(&self) -> Option<HostGroup> {
+        self.group
+    }
+
     /// Returns whether the demand has the default form.
     pub fn has_any_form(&self) -> bool {
-        !self.apart && !self.alone && self.parts == self.amount.cpus_count().get().max(1)
+        !self.apart
+            && !self.alone
+            && self.group.is_none()
+            && self.parts == self.amount.cpus_count().get().max(1)
     }
 
     /// Returns the amount of one part, rounded up.
@@ -137,6 +152,11 @@ impl PartCounter {
     pub fn new(demand: &Demand) -> PartCounter {
         let most = if demand.apart { 1 } else { demand.parts };
         PartCounter { demand: *demand, each: demand.each(), most }
+    }
+
+    /// Returns the hosts on which the job may run, if not on all.
+    pub const fn group(&self) -> Option<HostGroup> {
+        self.demand.group
     }
 
     /// Returns the number of parts that fit on a host of this capacity with this room.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Demand, HostId, Kind, Machine, PartCounter, Pes, Placement, Procs, Resources, Share, Sharing, SlotId,
-    Spread,
+    Demand, HostGroup, HostId, Kind, Machine, PartCounter, Pes, Placement, Procs, Resources, Share, Sharing,
+    SlotId, Spread,
 };
 
 /// The free resources of each host of a machine.
@@ -21,7 +21,7 @@ use crate::{
 ///
 /// A change is O(log hosts). Finding one host is O(log hosts) for each number of free processors
 /// that is skipped for lack of memory. For a job that has its hosts to itself on a shared machine, it
-/// is O(log hosts) for each host that is skipped because it is not idle.
+/// is O(log hosts) for each host that is skipped because it is not idle, and so it is for a job with a group.
 #[derive(Clone, Debug)]
 pub struct FreeHosts {
     hosts: Vec<Resources>,
@@ -180,7 +180,7 @@ impl FreeHosts {
         machine: &'a Machine,
         need: &Resources,
     ) -> impl Iterator<Item = HostId> + 'a {
-        self.rooms(machine).candidates(need, false)
+        self.rooms(machine).candidates(need, false, None)
     }
 
     fn rooms<'a>(&'a self, machine: &'a Machine) -> Rooms<'a, BTreeSet<Place>> {
@@ -201,7 +201,8 @@ impl<'a, I: HostIndex> Rooms<'a, I> {
             return self.apart(demand);
         }
         let amount = demand.amount();
-        match (self.candidates(&amount, demand.is_alone()).next(), self.machine.spread()) {
+        let found = self.candidates(&amount, demand.is_alone(), demand.group()).next();
+        match (found, self.machine.spread()) {
             (Some(host), _) => Some(Placement::from_share(self.share(demand, host, &amount))),
             (None, Spread::One) => None,
             (None, Spread::Any) => self.across(demand),
@@ -219,18 +220,25 @@ impl<'a, I: HostIndex> Rooms<'a, I> {
     fn apart(&self, demand: &Demand) -> Option<Placement> {
         let parts = usize::try_from(demand.parts()).ok().filter(|parts| *parts <= self.hosts.len())?;
         let each = demand.each();
-        let hosts = self.candidates(&each, demand.is_alone()).take(parts);
+        let hosts = self.candidates(&each, demand.is_alone(), demand.group()).take(parts);
         let shares: Vec<Share> = hosts.map(|host| self.share(demand, host, &each)).collect();
         (shares.len() == parts).then(|| Placement::across(SlotId(0), shares))
     }
 
-    /// Returns the hosts with enough free resources, best fit first. For a job `alone`, only the idle ones.
-    fn candidates(&self, need: &Resources, alone: bool) -> impl Iterator<Item = HostId> + use<'a, I> {
+    /// Returns the hosts of a group with enough free resources, best fit first. For a job `alone`, only the idle ones.
+    fn candidates(
+        &self,
+        need: &Resources,
+        alone: bool,
+        group: Option<HostGroup>,
+    ) -> impl Iterator<Item = HostId> + use<'a, I> {
         let need = *need;
         let Rooms { machine, hosts, index } = *self;
         let fits = move |host: HostId| {
             let room = &hosts[host.index()];
-            need.fits_in(room) && (!alone || *room == machine.host(host).capacity)
+            need.fits_in(room)
+                && (!alone || *room == machine.host(host).capacity)
+                && machine.permits(group, host)
         };
         let only = match hosts {
             [only] => (fits(HostId(0)) && takes_jobs(machine, HostId(0), only)).then_some(HostId(0)),
@@ -261,11 +269,15 @@ impl<'a, I: HostIndex> Rooms<'a, I> {
         let mut done = 0;
         for place in self.index.emptiest_first() {
             let host = HostId(place.host());
+            if !self.machine.permits(demand.group(), host) {
+                continue;
+            }
             let taken = |host: &HostId| shares.iter().any(|share| share.host == *host);
             // No host that is left has more processors, and one that was passed over has no room for a single part.
             if (parts - done).saturating_mul(least) <= place.cpus().get() {
                 let rest = demand.part(done, parts);
-                if let Some(last) = self.candidates(&rest, demand.is_alone()).find(|host| !taken(host)) {
+                let mut fitting = self.candidates(&rest, demand.is_alone(), demand.group());
+                if let Some(last) = fitting.find(|host| !taken(host)) {
                     shares.push(self.share(demand, last, &rest));
                     return Some(Placement::across(SlotId(0), shares));
                 }
@@ -309,6 +321,7 @@ mod tests {
         left.retain(
             |host| if whole { free[*host] == capacity(*host) } else { !free[*host].cpus_count().is_zero() },
         );
+        left.retain(|host| machine.permits(demand.group(), id(*host)));
         let mut shares = vec![];
         let share = |host: usize, need: &Resources| {
             let amount = if whole { capacity(host) } else { *need };
@@ -348,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_placement_over_hosts_is_that_of_the_rule() {
-        let (mut over_several, mut of_form) = (0, [0, 0, 0]);
+        let (mut over_several, mut of_form) = (0, [0, 0, 0, 0]);
         for seed in 0..6_000 {
             let random = |nth: u64, most: u64| draw(seed, 0, nth) % most;
             let hosts = 2 + random(0, 6);
@@ -359,6 +372,9 @@ mod tests {
             let host = |nth| Host { name: format!("h{nth}"), capacity: capacity(nth) };
             let machine = Machine::new((0..hosts).map(host).collect()).with_spread(Spread::Any);
             let machine = if random(1, 4) == 0 { machine.with_sharing(Sharing::Whole) } else { machine };
+            let members = (0..).map(HostId).take(usize::try_from(hosts).unwrap());
+            let members = members.filter(|host| random(60 + u64::from(host.0), 3) > 0).collect();
+            let machine = machine.with_groups(&[members]);
             let room = |nth: u64| match random(10 + nth, 4) {
                 0 => capacity(nth),
                 _ => Resources::cpus(random(20 + nth, 9))
@@ -372,7 +388,8 @@ mod tests {
             } else {
                 let parts = u32::try_from(random(5, 5)).unwrap();
                 let (apart, alone) = (random(6, 2) == 0, random(7, 3) == 0);
-                Demand::new(amount, Form { apart, alone, ..Form::parts(parts) })
+                let group = (random(8, 3) == 0).then_some(HostGroup(0));
+                Demand::new(amount, Form { apart, alone, group, ..Form::parts(parts) })
             };
             let once = FreeHosts::fit_once(&machine, &free, &demand);
             let kept = FreeHosts::new(&machine, free.clone()).fit(&machine, &demand);
@@ -380,8 +397,8 @@ mod tests {
             assert_eq!(across_slowly(&machine, &free, &demand), once, "seed {seed}");
             if once.is_some_and(|placement| placement.shares().len() > 1) {
                 over_several += 1;
-                let found =
-                    [demand.is_apart(), demand.is_alone(), demand.parts() != demand.cpus_count().get()];
+                let own_parts = demand.parts() != demand.cpus_count().get();
+                let found = [demand.is_apart(), demand.is_alone(), own_parts, demand.group().is_some()];
                 of_form.iter_mut().zip(found).for_each(|(count, found)| *count += u32::from(found));
                 let request =
                     Request { form: Form::ANY, ..Request::new(1, Time::ZERO, Span::TICK, demand.amount()) };

@@ -81,7 +81,7 @@ mod draw;
 
 pub use calendar::{Calendar, Exception};
 pub use context::Context;
-pub use demand::{Demand, Form, PartCounter};
+pub use demand::{Demand, Form, HostGroup, PartCounter};
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 

@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and the rules by which jobs are placed on them.
 
-use crate::{Calendar, Demand, Form, Kind, PartCounter, Procs, Request, Resources};
+use crate::{Calendar, Demand, Form, HostGroup, Kind, PartCounter, Procs, Request, Resources};
 
 /// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +56,8 @@ pub struct Machine {
     spread: Spread,
     sharing: Sharing,
     calendar: Option<Calendar>,
+    /// Whether each host is in each group.
+    groups: Vec<Vec<bool>>,
 }
 
 impl Machine {
@@ -70,7 +72,16 @@ impl Machine {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
         let (spread, sharing) = (Spread::One, Sharing::Shared);
         let capacities = distinct(hosts.iter().map(|host| host.capacity).collect());
-        Machine { hosts, capacities, total, accounted: total, spread, sharing, calendar: None }
+        Machine {
+            hosts,
+            capacities,
+            total,
+            accounted: total,
+            spread,
+            sharing,
+            calendar: None,
+            groups: vec![],
+        }
     }
 
     /// Returns a machine of one host whose capacity follows the calendar. The capacity of the host
@@ -95,6 +106,41 @@ impl Machine {
     #[must_use]
     pub fn with_sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
+    }
+
+    /// Returns the same hosts with these groups, to which [forms](Form::group) refer by their place. Hosts that the machine
+    /// does not have are left out.
+    ///
+    /// # Example
+    /// ```
+    /// use miserly_core::{Form, Host, HostGroup, HostId, Machine, Request, Resources, Span, Spread, Time};
+    ///
+    /// let host = |cpus: u64| Host { name: String::new(), capacity: Resources::cpus(cpus) };
+    /// let machine = Machine::new([8, 8, 4].map(host).into()).with_spread(Spread::Any);
+    /// let machine = machine.with_groups(&[vec![HostId(1), HostId(2)]]);
+    /// let form = Form { group: Some(HostGroup(0)), ..Form::ANY };
+    /// let request = |cpus: u64| Request { form, ..Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(cpus)) };
+    /// assert!(machine.could_hold(&request(12)) && !machine.could_hold(&request(13)));
+    /// ```
+    #[must_use]
+    pub fn with_groups(mut self, groups: &[Vec<HostId>]) -> Machine {
+        let members = |group: &Vec<HostId>| {
+            let mut is_in = vec![false; self.hosts.len()];
+            for host in group {
+                is_in.get_mut(host.index()).into_iter().for_each(|is_in| *is_in = true);
+            }
+            is_in
+        };
+        self.groups = groups.iter().map(members).collect();
+        self
+    }
+
+    /// Returns whether a job may run on a host, by the group of its form. A group that the machine does not have has no hosts.
+    pub fn permits(&self, group: Option<HostGroup>, host: HostId) -> bool {
+        group.is_none_or(|group| {
+            let group = self.groups.get(usize::from(group.0));
+            group.is_some_and(|group| group.get(host.index()).copied().unwrap_or(false))
+        })
     }
 
     /// Returns the same machine of one host with this capacity.
@@ -175,13 +221,19 @@ impl Machine {
         }
     }
 
-    /// Returns whether the job could run on the idle machine. O(k) for k different hosts.
+    /// Returns whether the job could run on the idle machine. O(k) for k different hosts; O(hosts) for a job with a group.
     pub fn could_hold(&self, request: &Request) -> bool {
         let demand = self.demand(request);
         match self.spread {
             Spread::One => self.capacities.iter().any(|(capacity, _)| demand.amount().fits_in(capacity)),
             Spread::Any => {
                 let counter = PartCounter::new(&demand);
+                if demand.group().is_some() {
+                    let permitted = (0..).map(HostId).zip(&self.hosts);
+                    let permitted = permitted.filter(|(host, _)| self.permits(demand.group(), *host));
+                    let parts = permitted.map(|(_, host)| counter.parts_in(&host.capacity, &host.capacity));
+                    return parts.fold(0, u64::saturating_add) >= demand.parts();
+                }
                 let parts = |(capacity, hosts): &(Resources, u64)| {
                     counter.parts_in(capacity, capacity).saturating_mul(*hosts)
                 };

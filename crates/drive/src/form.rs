@@ -3,7 +3,7 @@
 //! A job with a number of nodes is planned as equal parts on nodes of their own. Any other job is planned as whole tasks and
 //! cores on any nodes. Where Slurm spreads a job unevenly, each part is as large as the largest of an even spread.
 
-use miserly_core::{Form, Kind, Resources};
+use miserly_core::{Form, HostId, Kind, Resources};
 use miserly_slurm::{Detail, Job};
 
 use crate::seats::Seat;
@@ -20,10 +20,11 @@ pub(crate) struct Planned {
 impl Site {
     /// Returns the resources of a job to be planned, and their form.
     ///
-    /// A form that even the idle nodes together do not have is not planned. Then the job is planned on any nodes.
-    pub(crate) fn planned(&self, job: &Job, detail: &Detail) -> Planned {
+    /// A form that even the idle nodes together do not have is not planned. Then the job is planned on any number of nodes. `group`
+    /// has the only hosts on which it may be planned, if it may not be planned on all.
+    pub(crate) fn planned(&self, job: &Job, detail: &Detail, group: Option<&[HostId]>) -> Planned {
         let seats = Seats::new(self, job, detail);
-        let even = seats.counts().find_map(|nodes| seats.evenly(self, nodes));
+        let even = seats.counts().find_map(|nodes| seats.evenly(self, group, nodes));
         let planned = even.unwrap_or_else(|| seats.anywhere());
         match self.sizes() {
             // A form applies to several hosts only.
@@ -82,13 +83,16 @@ impl Seats {
         least..=most.min(self.most_nodes)
     }
 
-    /// Returns the job as this number of equal parts on nodes of their own, if the site has such nodes.
-    fn evenly(&self, site: &Site, nodes: u64) -> Option<Planned> {
+    /// Returns the job as this number of equal parts on nodes of their own, if the site or the group has such nodes.
+    fn evenly(&self, site: &Site, group: Option<&[HostId]>, nodes: u64) -> Option<Planned> {
         let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.seat.unit) };
         let cpus = even.max(self.seat.cpus);
         let part = self.seat.amount(cpus);
-        let fitting = site.sizes().iter().filter(|(size, _)| part.fits_in(size)).map(|(_, count)| count);
-        if fitting.sum::<u64>() < nodes {
+        let fitting: u64 = match group {
+            Some(group) => group.iter().filter(|host| part.fits_in(&site.equipment(**host))).count() as u64,
+            None => site.sizes().iter().filter(|(size, _)| part.fits_in(size)).map(|(_, count)| count).sum(),
+        };
+        if fitting < nodes {
             return None;
         }
         let times = |kind| part.get(kind).saturating_mul(nodes);
@@ -125,7 +129,7 @@ mod tests {
     fn planned(cpus: u64, memory: Option<Amount>, detail: &Detail) -> String {
         let cluster = cluster(&NODES, "CR_CPU_MEMORY");
         let Planned { amount, form } =
-            site(&cluster).planned(&Job { cpus, memory, ..Job::default() }, detail);
+            site(&cluster).planned(&Job { cpus, memory, ..Job::default() }, detail, None);
         let parts = form.parts.map_or(amount.cpus_count().get(), |parts| parts.get().into());
         let each = [amount.cpus_count().get() / parts, amount.get(Kind::Memory) / 1024 / parts];
         let words =
@@ -138,6 +142,43 @@ mod tests {
     }
 
     const SOME: Option<Amount> = Some(Amount::PerCpu(5));
+
+    #[test]
+    fn a_job_is_planned_on_the_nodes_of_its_kind() {
+        let mut cluster = cluster(&NODES, "CR_CPU");
+        cluster.nodes.get_mut("n1").unwrap().features = vec!["fast".to_owned()];
+        let small = Partition { nodes: vec!["n3".into(), "n1".into()], ..Partition::default() };
+        cluster.partitions.insert("small".into(), small);
+        let site = Site::new(&cluster, &["batch".to_owned(), "small".to_owned()].into(), "miserly");
+        let group = |partitions: &[&str], detail: &Detail| {
+            let partitions = partitions.iter().map(|&name| name.to_owned()).collect();
+            let group = site.group(&Job { partitions, ..Job::default() }, detail)?;
+            Some(group.iter().map(|host| site.name(*host)).collect::<Vec<_>>().join(" "))
+        };
+        let one = nodes(1, Some(1));
+        assert_eq!(group(&["batch"], &one), None);
+        assert_eq!(group(&["small"], &one).as_deref(), Some("n1 n3"));
+        assert_eq!(group(&["small", "batch"], &one), None);
+        assert_eq!(
+            group(&["batch"], &Detail { features: Some("Fast".into()), ..one.clone() }).as_deref(),
+            Some("n1")
+        );
+        assert_eq!(
+            group(&["small"], &Detail { not_nodes: vec!["n1".into()], ..one.clone() }).as_deref(),
+            Some("n3")
+        );
+        let named = Detail { nodes: vec!["n2".into()], ..one.clone() };
+        assert_eq!(group(&["batch"], &named).as_deref(), Some("n2"));
+        // A second node is free.
+        assert_eq!(group(&["batch"], &Detail { most_nodes: Some(2), ..named }), None);
+        // Two nodes of 16 are not in the group, so the form is not sought there.
+        let planned = |group: &[HostId]| {
+            site.planned(&Job { cpus: 16, ..Job::default() }, &nodes(1, Some(2)), Some(group)).form
+        };
+        let hosts = ["n1", "n3", "big"].map(|name| site.find(name).unwrap());
+        assert_eq!(planned(&hosts[..2]), Form { apart: true, ..Form::parts(2) });
+        assert_eq!(planned(&hosts), Form { apart: true, ..Form::parts(1) });
+    }
 
     #[test]
     fn a_number_of_nodes_is_that_of_equal_parts() {
@@ -171,7 +212,7 @@ mod tests {
 
     /// Returns the demand of a job on the machine of its site.
     fn demand(site: &Site, job: &Job, detail: &Detail) -> miserly_core::Demand {
-        let Planned { amount, form } = site.planned(job, detail);
+        let Planned { amount, form } = site.planned(job, detail, None);
         let nothing = vec![Resources::NONE; site.len()];
         let request = Request { form, ..Request::new(1, Time::ZERO, Span::TICK, amount) };
         let machine = site.machine(&nothing);
@@ -208,7 +249,7 @@ mod tests {
         let site = Site::new(&mixed, &["batch", "whole"].map(str::to_owned).into(), "miserly");
         let is_alone = |partitions: &[&str]| {
             let partitions = partitions.iter().map(|&name| name.to_owned()).collect();
-            site.planned(&Job { cpus: 2, partitions, ..Job::default() }, &nodes(2, Some(2))).form.alone
+            site.planned(&Job { cpus: 2, partitions, ..Job::default() }, &nodes(2, Some(2)), None).form.alone
         };
         assert_eq!(
             [is_alone(&["batch"]), is_alone(&["whole"]), is_alone(&["batch", "whole"])],
@@ -220,7 +261,7 @@ mod tests {
     fn whole_cores_and_a_site_of_one_node() {
         let mut one = cluster(&NODES[..1], "CR_CORE");
         one.nodes.get_mut("n1").unwrap().threads = 2;
-        let planned = |detail| site(&one).planned(&Job { cpus: 3, ..Job::default() }, &detail);
+        let planned = |detail| site(&one).planned(&Job { cpus: 3, ..Job::default() }, &detail, None);
         assert_eq!(planned(nodes(1, None)), Planned { amount: Resources::cpus(4), form: Form::parts(2) });
         let alone = Detail { exclusive: true, ..nodes(1, Some(1)) };
         assert_eq!(planned(alone), Planned { amount: Resources::cpus(8), form: Form::ANY });

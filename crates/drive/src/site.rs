@@ -10,7 +10,7 @@ use miserly_slurm::{Cluster, Detail, Job, Limit, Node, Partition, Reservation};
 pub(crate) struct Site {
     hosts: Vec<SiteHost>,
     by_name: BTreeMap<String, HostId>,
-    /// The hosts in service of each partition.
+    /// The hosts of each partition, in service or not.
     by_partition: BTreeMap<String, Vec<HostId>>,
     /// The resources of the nodes, in service or not, without repetitions, each with its number.
     sizes: Vec<(Resources, u64)>,
@@ -75,9 +75,9 @@ impl Site {
         }
         let by_name: BTreeMap<String, HostId> =
             (0..).map(HostId).zip(&hosts).map(|(at, host)| (host.name.clone(), at)).collect();
-        let in_service = |node: &String| by_name.get(node).copied().filter(|host| hosts[host.index()].usable);
         let of_partition = |(name, partition): &(&String, &Partition)| {
-            let mut on: Vec<HostId> = partition.nodes.iter().filter_map(in_service).collect();
+            let mut on: Vec<HostId> =
+                partition.nodes.iter().filter_map(|node| by_name.get(node).copied()).collect();
             on.sort_unstable();
             ((*name).clone(), on)
         };
@@ -184,6 +184,17 @@ impl Site {
             Limit::Unlimited => i64::MAX,
             Limit::Seconds(seconds) => now.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX)),
         };
+        let mut hosts = self.of_kind(job, form);
+        hosts.retain(|host| {
+            let host = &self.hosts[host.index()];
+            host.usable && host.taken_from.is_none_or(|begin| end <= begin)
+        });
+        hosts
+    }
+
+    /// Returns the hosts of the kind that a job asks for, in service or not: of its partitions, with its features, and none of
+    /// those that it excludes.
+    fn of_kind(&self, job: &Job, form: &Detail) -> Vec<HostId> {
         let lists = job.partitions.iter().filter_map(|partition| self.by_partition.get(partition));
         let mut hosts: Vec<HostId> = lists.flatten().copied().collect();
         if job.partitions.len() > 1 {
@@ -194,11 +205,20 @@ impl Site {
             form.features.iter().flat_map(|list| list.split('&')).map(str::to_lowercase).collect();
         hosts.retain(|host| {
             let host = &self.hosts[host.index()];
-            host.taken_from.is_none_or(|begin| end <= begin)
-                && !form.not_nodes.contains(&host.name)
+            !form.not_nodes.contains(&host.name)
                 && features.iter().all(|feature| host.features.contains(feature))
         });
         hosts
+    }
+
+    /// Returns the only hosts on which a job may be planned, in service or not; `None` if it may be planned on all.
+    pub(crate) fn group(&self, job: &Job, form: &Detail) -> Option<Vec<HostId>> {
+        let names_all = form.most_nodes.is_some_and(|most| most <= form.nodes.len() as u64);
+        let mut hosts = self.of_kind(job, form);
+        if names_all {
+            hosts.retain(|host| form.nodes.iter().any(|name| name == self.name(*host)));
+        }
+        (hosts.len() < self.len()).then_some(hosts)
     }
 }
 

@@ -53,6 +53,8 @@ struct Head {
     numbers: i64,
     last: Option<i64>,
     nodes: Vec<String>,
+    #[serde(default)]
+    groups: Vec<Vec<String>>,
     state: SavedLedgerState,
 }
 
@@ -92,6 +94,7 @@ impl Store {
             numbers: stored.numbers,
             last: stored.last.map(Time::ticks),
             nodes: stored.nodes,
+            groups: stored.groups,
             state: SavedLedgerState::new(&stored.state),
         };
         {
@@ -181,6 +184,7 @@ fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
         numbers: head.numbers,
         last: head.last.map(Time::from_ticks),
         nodes: head.nodes,
+        groups: head.groups,
         state: head.state.state(),
         jobs,
     })

@@ -149,7 +149,8 @@ impl Ledger {
         placement.shares().iter().all(whole) && room(placement, demand) >= demand.parts()
     }
 
-    /// Returns whether a placement is of the form that is demanded: whole numbers of parts, each share on another host.
+    /// Returns whether a placement is of the form that is demanded: whole numbers of parts, each share on another host, and all
+    /// on permitted hosts.
     fn has_form(&self, placement: &Placement, demand: &Demand) -> bool {
         let (shares, machine) = (placement.shares(), &self.machine);
         let alone = demand.is_alone() || machine.sharing() == Sharing::Whole;
@@ -157,6 +158,9 @@ impl Ledger {
         // The number of parts on the host of a share, if its amount is right.
         let parts_of = |share: &Share| {
             let capacity = machine.hosts().get(share.host.index())?.capacity;
+            if !machine.permits(demand.group(), share.host) {
+                return None;
+            }
             let parts = counter.parts_in(&share.amount, if alone { &capacity } else { &share.amount });
             let amount = if alone { capacity } else { demand.part(0, parts) };
             (parts > 0 && share.amount == amount).then_some(parts)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Amendment, Change, Constraints, EndHow, Ended, JobId, Placement, Request, Time};
+use miserly_core::{Amendment, Change, Constraints, EndHow, Ended, Form, JobId, Placement, Request, Time};
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
@@ -20,6 +20,7 @@ impl Desk {
         let Seen { cluster, details, starts, .. } = seen;
         let mut events = Events::default();
         let partitions = self.settings.partitions(cluster);
+        self.forget_groups();
         let ids: Vec<String> = self.cases.keys().cloned().collect();
         for id in ids {
             let job = cluster.jobs.get(&id);
@@ -213,7 +214,9 @@ impl Desk {
         }
         let deadline = case.facts.form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
-        let Planned { amount, form } = self.site.planned(job, &case.facts.form);
+        let group = self.site.group(job, &case.facts.form);
+        let Planned { amount, form } = self.site.planned(job, &case.facts.form, group.as_deref());
+        let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
         let request = Request {
             form,
             number: case.number,

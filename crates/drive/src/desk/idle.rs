@@ -87,10 +87,7 @@ impl Desk {
     fn use_room(&mut self, at: Time, lead: Span, cluster: &Cluster, step: &mut Step) {
         let Some(driver) = &self.driver else { return };
         let ledger = driver.ledger();
-        let mut taken = vec![Resources::NONE; self.site.len()];
-        for (host, amount) in self.opportunistic().flat_map(|(_, job)| job.on(&self.site)) {
-            taken[host.index()] = taken[host.index()].plus(&amount);
-        }
+        let mut taken = self.taken();
         let until = |seconds: i64| at + lead + Span::from_secs(seconds).unwrap_or(Span::MAX);
         let soon = Room::until(ledger, at + lead + LEAST).left(&[], &taken);
         if soon.iter().all(|free| free.cpus_count().is_zero()) {
@@ -125,6 +122,40 @@ impl Desk {
             case.facts.was_placed = true;
             step.changed = true;
         }
+    }
+
+    /// Returns the resources that opportunistic jobs have on each host.
+    fn taken(&self) -> Vec<Resources> {
+        let mut taken = vec![Resources::NONE; self.site.len()];
+        for (host, amount) in self.opportunistic().flat_map(|(_, job)| job.on(&self.site)) {
+            taken[host.index()] = taken[host.index()].plus(&amount);
+        }
+        taken
+    }
+
+    /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way. Other jobs
+    /// are planned there after its end only. `free` is what the jobs that start with it have left.
+    pub(super) fn beside_opportunistic(
+        &self,
+        at: Time,
+        handle: JobId,
+        wanted: &Placement,
+        free: &[Resources],
+    ) -> Option<Vec<Resources>> {
+        self.opportunistic().next()?;
+        let ledger = self.driver.as_ref()?.ledger();
+        let taken = self.taken();
+        let is_in_way =
+            |share: &Share| !taken[share.host.index()].fits_in(&ledger.free_hosts().on(share.host));
+        wanted.shares().iter().any(is_in_way).then_some(())?;
+        let room = Room::until(ledger, at + ledger.entry(handle).request.planned());
+        let wanted: Vec<(HostId, Resources)> =
+            wanted.shares().iter().map(|share| (share.host, share.amount)).collect();
+        let left = |(host, free): (usize, &Resources)| {
+            let own = on_host(&wanted, HostId(u32::try_from(host).unwrap_or(u32::MAX)));
+            room.free[host].plus(&own).less(&room.needed[host]).least(free).less(&taken[host])
+        };
+        Some(free.iter().enumerate().map(left).collect())
     }
 
     /// Returns the waiting jobs that may run on idle nodes, in the order of their planned starts.

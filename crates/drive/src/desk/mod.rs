@@ -10,6 +10,8 @@ mod case;
 
 mod compare;
 
+mod groups;
+
 mod idle;
 
 mod opportunistic;
@@ -103,6 +105,8 @@ pub(crate) struct Stored {
     pub(crate) last: Option<Time>,
     /// The nodes, in the order of the hosts of the stored placements.
     pub(crate) nodes: Vec<String>,
+    /// The groups of nodes to which stored requests refer.
+    pub(crate) groups: Vec<Vec<String>>,
     pub(crate) state: LedgerState,
     /// The jobs, by name.
     pub(crate) jobs: BTreeMap<String, StoredJob>,
@@ -133,6 +137,8 @@ pub(crate) struct Desk {
     stale: bool,
     /// The nodes of the stored placements.
     nodes: Vec<String>,
+    /// The nodes of each group, in order; none of one that is not used.
+    groups: Vec<Vec<String>>,
     /// The placements of jobs that start elsewhere than the policy wanted, until the ledger has them.
     moved: BTreeMap<JobId, Placement>,
     /// The handle at which the search for an unused one begins.
@@ -180,6 +186,7 @@ impl Desk {
             last: stored.last,
             stale: true,
             nodes: stored.nodes,
+            groups: stored.groups,
             moved: BTreeMap::new(),
             cursor: 0,
             told_last: String::new(),
@@ -202,6 +209,7 @@ impl Desk {
             numbers: self.numbers,
             last: self.last,
             nodes: self.nodes.clone(),
+            groups: self.groups.clone(),
             state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
             jobs: self.cases.iter().map(job).collect(),
         }

@@ -123,7 +123,7 @@ impl Desk {
                 case.handle = Some(handle);
             }
         }
-        let machine = self.site.machine(&held);
+        let machine = self.with_groups(self.site.machine(&held));
         for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
             entry.request.submit = entry.request.submit.min(at);
             forget_other_hosts(&machine, entry);

@@ -1,6 +1,8 @@
 //! The decisions of a pass, carried out.
 
-use miserly_core::{BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, StartReason, Time};
+use miserly_core::{
+    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, StartReason, Time,
+};
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
@@ -110,8 +112,12 @@ impl Desk {
                 step.starts.push(record);
                 continue;
             }
+            let quiet = self.beside_opportunistic(at, *handle, wanted, &free);
             let (Some(case), Some(job)) = (self.cases.get_mut(&id), cluster.jobs.get(&id)) else { continue };
-            let found = seats(&self.site, cluster.configuration.now, job, &case.facts.form, &free, wanted);
+            let find = |free: &[Resources]| {
+                seats(&self.site, cluster.configuration.now, job, &case.facts.form, free, wanted)
+            };
+            let found = quiet.and_then(|quiet| find(&quiet)).or_else(|| find(&free));
             let Some(found) = found else {
                 events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
                 case.handle = None;

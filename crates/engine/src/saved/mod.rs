@@ -205,7 +205,7 @@ impl SavedEntry {
 #[cfg(test)]
 mod tests {
     use miserly_core::{
-        Expected, Form, HostId, Pace, PeSet, Placement, Request, Resources, SlotId, Span, State,
+        Expected, Form, HostGroup, HostId, Pace, PeSet, Placement, Request, Resources, SlotId, Span, State,
     };
 
     use super::*;
@@ -270,7 +270,8 @@ mod tests {
         let mut entry = entry(SlotId(0));
         let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
         assert!(!text.contains("form"), "{text}");
-        for form in [Form { apart: true, ..Form::parts(3) }, Form { alone: true, ..Form::ANY }] {
+        let in_group = Form { group: Some(HostGroup(7)), ..Form::ANY };
+        for form in [Form { apart: true, ..Form::parts(3) }, Form { alone: true, ..Form::ANY }, in_group] {
             entry.request.form = form;
             let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
             assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use miserly_core::{Constraints, Form, Kind, Request, Resources, Span, Time};
+use miserly_core::{Constraints, Form, HostGroup, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stored request.
@@ -60,18 +60,22 @@ pub struct SavedForm {
     /// Whether the job has its hosts to itself.
     #[serde(default)]
     pub alone: bool,
+    /// The number of the group of its hosts, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u16>,
 }
 
 impl SavedForm {
     /// Returns the stored form, or `None` for the default.
     fn new(form: Form) -> Option<SavedForm> {
-        let Form { parts, apart, alone } = form;
-        (form != Form::ANY).then_some(SavedForm { parts, apart, alone })
+        let Form { parts, apart, alone, group } = form;
+        let group = group.map(|HostGroup(group)| group);
+        (form != Form::ANY).then_some(SavedForm { parts, apart, alone, group })
     }
 
     fn form(self) -> Form {
-        let SavedForm { parts, apart, alone } = self;
-        Form { parts, apart, alone }
+        let SavedForm { parts, apart, alone, group } = self;
+        Form { parts, apart, alone, group: group.map(HostGroup) }
     }
 }
 

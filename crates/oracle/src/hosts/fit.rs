@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use miserly_core::{Demand, Kind, Machine, Resources, Sharing, Spread};
+use miserly_core::{Demand, HostId, Kind, Machine, Resources, Sharing, Spread};
 
 /// The holdings of a job on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,12 @@ pub(super) struct Part {
 /// remainder fits on one. If each equal part needs a host of its own, they take the best fits.
 pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Demand) -> Option<Vec<Part>> {
     let alone = demand.is_alone();
+    // A host where it may not run is one where nothing is free.
+    let permitted = |(host, free): (usize, &Resources)| {
+        let host = HostId(u32::try_from(host).unwrap_or(u32::MAX));
+        if machine.permits(demand.group(), host) { *free } else { Resources::NONE }
+    };
+    let free = &free.iter().enumerate().map(permitted).collect::<Vec<Resources>>()[..];
     if demand.is_apart() {
         let mut taken = Vec::new();
         for _ in 0..demand.parts() {

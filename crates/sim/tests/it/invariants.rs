@@ -98,6 +98,8 @@ fn check_forms(story: &Story, jobs: &[Job], machine: &Machine) {
         let had = processors_on(machine, &stay.pes);
         let whole = form.alone || machine.sharing() == Sharing::Whole;
         let capacity = |host: usize| machine.hosts()[host].capacity.cpus_count().get();
+        let permitted = |host: usize| machine.permits(form.group, HostId(u32::try_from(host).unwrap()));
+        assert!(had.iter().all(|(host, _)| permitted(*host)), "{form:?}: {had:?}");
         if form.apart {
             assert_eq!(had.len() as u64, parts, "{form:?}: {had:?}");
             assert!(had.iter().all(|(host, _)| capacity(*host) >= each), "{form:?}: {had:?}");

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    EventOrder, Form, Host, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing, Span, Spread,
-    StartReason, Time, draw,
+    EventOrder, Form, Host, HostGroup, HostId, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing,
+    Span, Spread, StartReason, Time, draw,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
@@ -330,12 +330,18 @@ pub(crate) fn hosts_workload(
 /// A machine of a few hosts over which jobs may span, and jobs as in [`hosts_workload`], most of them in a form of their
 /// own.
 pub(crate) fn forms_workload(overruns: bool, sharing: Sharing) -> impl Strategy<Value = (Machine, Vec<Job>)> {
-    let form = (any::<bool>(), 0u32..5, any::<bool>(), 0u8..4);
+    let form = (any::<bool>(), 0u32..5, any::<bool>(), 0u8..4, 0u16..6);
     let forms = prop::collection::vec(form, 40);
-    (hosts_workload(overruns, Spread::Any, sharing), forms).prop_map(|((machine, mut jobs), forms)| {
-        for (job, (has_form, parts, apart, alone)) in jobs.iter_mut().zip(forms) {
+    let groups = prop::collection::vec(prop::collection::vec(0u32..5, 1..4), 2);
+    let workload = hosts_workload(overruns, Spread::Any, sharing);
+    (workload, forms, groups).prop_map(|((machine, mut jobs), forms, groups)| {
+        let groups: Vec<Vec<HostId>> =
+            groups.into_iter().map(|group| group.into_iter().map(HostId).collect()).collect();
+        let machine = machine.with_groups(&groups);
+        for (job, (has_form, parts, apart, alone, group)) in jobs.iter_mut().zip(forms) {
             if has_form {
-                job.request.form = Form { apart, alone: alone == 0, ..Form::parts(parts) };
+                let group = Some(HostGroup(group)).filter(|group| usize::from(group.0) < groups.len());
+                job.request.form = Form { apart, alone: alone == 0, group, ..Form::parts(parts) };
             }
         }
         jobs.retain(|job| machine.could_hold(&job.request));

@@ -240,8 +240,15 @@ impl HostPlan {
 
     /// Returns the number of parts of a job that fit on hosts with these free resources.
     pub(super) fn parts_in(&self, counter: &PartCounter, free: &[Resources]) -> u64 {
-        let hosts = free.iter().zip(self.machine.hosts());
-        hosts.map(|(free, host)| counter.parts_in(free, &host.capacity)).sum()
+        (0..).map(HostId).zip(free).map(|(host, free)| self.parts_on(counter, host, free)).sum()
+    }
+
+    /// Returns the number of parts of a job that fit on a host with this room.
+    pub(super) fn parts_on(&self, counter: &PartCounter, host: HostId, room: &Resources) -> u64 {
+        if !self.machine.permits(counter.group(), host) {
+            return 0;
+        }
+        counter.parts_in(room, &self.machine.host(host).capacity)
     }
 
     /// Returns the first instant of `from..until` from which enough processors are free for `span`.

@@ -53,10 +53,10 @@ impl HostPlan {
             }
             let next = self.first_together(at, until, span, demand)?;
             for host in self.changed_between(at, next, span) {
-                let (room, capacity) = (&mut free[host.index()], &self.machine.host(host).capacity);
-                let before = counter.parts_in(room, capacity);
+                let room = &mut free[host.index()];
+                let before = self.parts_on(&counter, host, room);
                 *room = self.hosts[host.index()].least_within(next, span);
-                parts = parts + counter.parts_in(room, capacity) - before;
+                parts = parts + self.parts_on(&counter, host, room) - before;
             }
             at = next;
         }
@@ -103,10 +103,10 @@ impl HostPlan {
             let (next, _) = *points.peek()?;
             at = Time::from_ticks(next);
             while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
-                let (room, capacity) = (&mut free[host.index()], &self.machine.host(host).capacity);
-                let before = counter.parts_in(room, capacity);
+                let room = &mut free[host.index()];
+                let before = self.parts_on(&counter, host, room);
                 *room = self.hosts[host.index()].free_at(at);
-                parts = parts + counter.parts_in(room, capacity) - before;
+                parts = parts + self.parts_on(&counter, host, room) - before;
             }
         }
     }
