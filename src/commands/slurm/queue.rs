@@ -87,7 +87,9 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
             continue;
         }
         let waits = job.state == JobState::Pending;
-        let told = comment.as_deref().filter(|_| waits).and_then(Told::of).unwrap_or_default();
+        // That of a running job may be from its wait.
+        let told = comment.as_deref().and_then(Told::of).filter(|told| waits || told.is_opportunistic());
+        let told = told.unwrap_or_default();
         let planned = told.starts_by.is_some() || told.likely.is_some();
         let why = told.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));
         found.push(ClusterJob {

@@ -7,6 +7,7 @@ use miserly_core::Time;
 use miserly_slurm::{Cluster, Detail, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
+use super::opportunistic::Opportunistic;
 use super::{Desk, Step};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED, minutes};
@@ -25,7 +26,9 @@ impl Desk {
     /// Returns whether a job was placed and Slurm was not asked yet.
     pub(super) fn has_unasked(&self, cluster: &Cluster) -> bool {
         let is_unasked = |(id, case): (&String, &Case)| {
-            matches!(case.facts.stage, Stage::Placed { asked: 0, .. }) && cluster.jobs.contains_key(id)
+            let is_placed = matches!(case.facts.stage, Stage::Placed { asked: 0, .. })
+                || case.facts.opportunistic.as_ref().is_some_and(Opportunistic::is_unasked);
+            is_placed && cluster.jobs.contains_key(id)
         };
         self.cases.iter().any(is_unasked)
     }
@@ -266,6 +269,11 @@ impl Told {
         let why = (starts_by.is_none() && words != "waits").then(|| words.to_owned());
         Some(Told { starts_by, likely, why })
     }
+
+    /// Returns whether the job runs ahead of its start.
+    pub fn is_opportunistic(&self) -> bool {
+        self.why.as_ref().is_some_and(|why| why.starts_with(AHEAD))
+    }
 }
 
 /// Returns the comment of a user, without the part of this program.
@@ -325,6 +333,8 @@ mod tests {
         aside.facts.aside = Some(Aside { until: None, why: "it is held".into() });
         assert_eq!(of(&aside).why.as_deref(), Some("not planned: it is held"));
         assert_eq!(Told::of("mine"), None);
+        assert!(!of(&aside).is_opportunistic());
+        assert!(Told::of(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
     }
 
     #[test]

@@ -118,6 +118,11 @@ impl Opportunistic {
         matches!(self.run, Run::Placed { .. })
     }
 
+    /// Returns whether Slurm is to be asked to start it for the first time.
+    pub(super) fn is_unasked(&self) -> bool {
+        matches!(self.run, Run::Placed { asked: 0, .. })
+    }
+
     /// Returns whether it has to leave its nodes.
     pub(super) fn is_parked(&self) -> bool {
         matches!(self.run, Run::Parked { .. })
