@@ -1,7 +1,7 @@
 //! The nodes for a job of a certain form.
 //!
-//! The policy plans a job in the form of [`planned`](crate::site::Site::planned). A job may ask for more: a name or a feature of its
-//! nodes, an uneven spread. The placement of the policy is taken if it has all this. Otherwise other nodes are sought.
+//! The policy plans a job in the form of [`planned`](crate::site::Site::planned). A job may ask for more: some of its
+//! nodes by name, an uneven spread. The placement of the policy is taken if it has all this. Otherwise other nodes are sought.
 
 use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId};
 use miserly_slurm::{Amount, Detail, Job};

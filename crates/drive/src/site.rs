@@ -213,6 +213,11 @@ impl Site {
 
     /// Returns the only hosts on which a job may be planned, in service or not; `None` if it may be planned on all.
     pub(crate) fn group(&self, job: &Job, form: &Detail) -> Option<Vec<HostId>> {
+        let is_whole = |name: &String| self.by_partition.get(name).is_some_and(|on| on.len() == self.len());
+        let is_plain = form.features.is_none() && form.not_nodes.is_empty() && form.nodes.is_empty();
+        if is_plain && job.partitions.iter().any(is_whole) {
+            return None;
+        }
         let names_all = form.most_nodes.is_some_and(|most| most <= form.nodes.len() as u64);
         let mut hosts = self.of_kind(job, form);
         if names_all {
