@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Amendment, Change, Constraints, EndHow, Ended, Form, JobId, Placement, Request, Time};
+use miserly_core::{
+    Amendment, Change, Constraints, EndHow, Ended, Form, JobId, Placement, Request, Span, Time,
+};
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
@@ -13,6 +15,9 @@ use crate::form::Planned;
 use crate::notes::Note;
 use crate::obstacle::{Obstacle, obstacle};
 use crate::site::Site;
+
+/// An opportunistic job that needs this much more than the preemption lead time does not leave its nodes.
+const LEAVING: Span = Span::from_ticks(60 * 1_000_000);
 
 impl Desk {
     /// Finds the events since the last step.
@@ -102,7 +107,8 @@ impl Desk {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
-        if case.runs_opportunistically(at, job, step) {
+        let patience = self.settings.delay() + LEAVING;
+        if case.runs_opportunistically(at, job, patience, step) {
             return;
         }
         let started = case.facts.stage != Stage::Running;
@@ -184,7 +190,8 @@ impl Desk {
                 let why = match why {
                     Some(aside) => aside.why,
                     // Its nodes are not free yet.
-                    None if *asked == 0 => return,
+                    None if *asked == 0 && waited <= self.settings.delay() + LEAVING => return,
+                    None if *asked == 0 => "an opportunistic job did not leave its nodes".to_owned(),
                     None if waited > PATIENCE => {
                         let reason = job.reason.as_deref().unwrap_or("Slurm gives no reason");
                         format!("it did not start: {reason}")

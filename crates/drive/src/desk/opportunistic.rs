@@ -9,7 +9,7 @@ use miserly_slurm::{Job, JobState};
 use serde::{Deserialize, Serialize};
 
 use super::asking::take_back;
-use super::case::{Case, LAST_PAUSE};
+use super::case::{Case, LAST_PAUSE, Stage};
 use super::{MOST_ASKED, PATIENCE, Step};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED};
@@ -43,6 +43,8 @@ pub(super) enum Run {
     },
     /// It has to leave its nodes.
     Parked {
+        /// The instant of that decision, in ticks.
+        since: i64,
         /// The start of its run, seconds since 1970, if it ran.
         start: Option<i64>,
         /// The instant at which it was seen waiting again, in ticks.
@@ -186,7 +188,7 @@ impl Case {
             Run::Parked { .. } => return,
         };
         step.changed = true;
-        job.run = Run::Parked { start, waits_since: None, eligible: None };
+        job.run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None };
         if let Some(start) = start {
             let ran = (at.secs() - start).max(0);
             self.facts.lost = self.facts.lost.max(ran);
@@ -232,9 +234,25 @@ impl Case {
         }
     }
 
-    /// Takes in that the job holds nodes. Returns whether it is an opportunistic one.
-    pub(super) fn runs_opportunistically(&mut self, at: Time, job: &Job, step: &mut Step) -> bool {
+    /// Takes in that the job holds nodes. Returns whether it is an opportunistic one. One that does not leave its nodes within
+    /// `patience` is none any more: it has them as an ordinary job.
+    pub(super) fn runs_opportunistically(
+        &mut self,
+        at: Time,
+        job: &Job,
+        patience: Span,
+        step: &mut Step,
+    ) -> bool {
         let Some(known) = &mut self.facts.opportunistic else { return false };
+        if let Run::Parked { since, start: Some(start), waits_since: None, .. } = known.run
+            && at - Time::from_ticks(since) > patience
+        {
+            self.facts.opportunistic = None;
+            if self.facts.stage == Stage::Waiting {
+                step.starts.push(self.facts.record(&job.id, start));
+            }
+            return false;
+        }
         let begins = match known.run {
             Run::Placed { .. } => true,
             // Slurm was faster.
@@ -266,7 +284,7 @@ impl Case {
             Run::Placed { since, asked } => {
                 let is_late = at - Time::from_ticks(*since) > PATIENCE;
                 if is_hindered || is_late || *asked >= MOST_ASKED && !is_inside {
-                    known.run = Run::Parked { start: None, waits_since, eligible: None };
+                    known.run = Run::Parked { since: at.ticks(), start: None, waits_since, eligible: None };
                     self.facts.rests_until = (at + LAST_PAUSE).ticks();
                     step.changed = true;
                 }
@@ -274,7 +292,8 @@ impl Case {
             Run::Running { start } => {
                 let start = *start;
                 self.facts.lost = self.facts.lost.max(at.secs() - start);
-                known.run = Run::Parked { start: Some(start), waits_since, eligible: None };
+                known.run =
+                    Run::Parked { since: at.ticks(), start: Some(start), waits_since, eligible: None };
                 self.facts.form.on.clear();
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Requeued));
@@ -298,6 +317,8 @@ impl Case {
 mod tests {
     use super::*;
     use crate::desk::case::Facts;
+
+    const LONG: Span = Span::from_ticks(60 * 1_000_000);
 
     fn at(seconds: i64) -> Time {
         Time::from_secs(seconds).unwrap()
@@ -341,7 +362,7 @@ mod tests {
         };
         assert_eq!(orders(&mut case, 99, JobState::Pending, false), "place");
         assert_eq!(orders(&mut case, 100, JobState::Pending, true), "");
-        assert!(case.runs_opportunistically(at(101), &job(JobState::Running, true), step));
+        assert!(case.runs_opportunistically(at(101), &job(JobState::Running, true), LONG, step));
         assert!(case.runs_ahead());
         case.park(at(130), "7", step);
         assert_eq!(case.facts.lost, 30);
@@ -371,8 +392,24 @@ mod tests {
         assert_eq!(case.facts.rests_until, (at(116) + LAST_PAUSE).ticks());
         assert_eq!(orders(&mut case, 116, JobState::Pending, true), "take back");
         // Slurm starts it in that moment.
-        assert!(case.runs_opportunistically(at(117), &job(JobState::Running, true), &mut Step::default()));
+        assert!(case.runs_opportunistically(
+            at(117),
+            &job(JobState::Running, true),
+            LONG,
+            &mut Step::default()
+        ));
         assert!(case.runs_ahead());
+    }
+
+    #[test]
+    fn a_job_that_does_not_leave_keeps_its_nodes() {
+        let mut case = case(Run::Running { start: 100 });
+        let step = &mut Step::default();
+        case.park(at(200), "7", step);
+        let running = job(JobState::Running, true);
+        assert!(case.runs_opportunistically(at(260), &running, LONG, step));
+        assert!(!case.runs_opportunistically(at(261), &running, LONG, step));
+        assert_eq!((case.facts.opportunistic, step.starts[0].start), (None, 100));
     }
 
     #[test]
@@ -380,7 +417,7 @@ mod tests {
         let start = |run: Run| Opportunistic { run, shares: vec![] }.start_of(Some(5));
         assert_eq!(start(Run::Placed { since: 0, asked: 1 }), Some(5));
         assert_eq!(start(Run::Running { start: 3 }), Some(3));
-        let parked = |waits_since| Run::Parked { start: Some(3), waits_since, eligible: None };
+        let parked = |waits_since| Run::Parked { since: 0, start: Some(3), waits_since, eligible: None };
         assert_eq!((start(parked(None)), start(parked(Some(4)))), (Some(3), None));
     }
 }
