@@ -11,7 +11,7 @@ fn lab() -> Lab {
 fn a_frame_of_an_instant() {
     let lab = lab();
     let frame = lab.stdout("top --run log.swf -p easy --once --ascii --at 00:30");
-    for part in ["day 1 00:30:00  step 15 min", "waiting 1", "running 2", "job 2: starts by 01:00"] {
+    for part in ["day 1 00:30:00  step 30 s", "waiting 1", "running 2", "job 2: starts by 01:00"] {
         assert!(frame.contains(part), "{part:?} is not in\n{frame}");
     }
     let map = lab.stdout("top --run log.swf -p easy --once --ascii --processors --at 00:30");

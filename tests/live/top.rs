@@ -63,7 +63,7 @@ fn a_stored_state_is_replayed() {
         String::from_utf8(output.stdout).expect("text")
     };
     let frame = shown(&["--once", "--ascii"]);
-    assert!(frame.contains("  step 15 min") && frame.contains("integrate"), "{frame}");
+    assert!(frame.contains("  step 1 s") && frame.contains("integrate"), "{frame}");
     let ended: Value = serde_json::from_str(&shown(&["--json"])).expect("JSON");
     assert_eq!((&ended["ended"][0]["number"], &ended["live"]), (&job.into(), &false.into()));
     let output = miserly(&["top", "--journal", &state, "--json", "--at", "+1h"]);

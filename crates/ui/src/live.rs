@@ -45,6 +45,8 @@ pub(crate) struct PageState {
     pub(crate) groups: Vec<Group>,
     /// The first begin and the last end of a bar.
     pub(crate) range: Option<(i64, i64)>,
+    /// The instants of the slider: its begin and its step, milliseconds.
+    pub(crate) replay: (i64, i64),
     /// The last changes, the newest first.
     pub(crate) changes: VecDeque<Change>,
     /// Whether jobs can be changed from the page.
@@ -61,6 +63,7 @@ impl PageState {
             moment: moment(&posted.facts),
             groups: bars.groups.clone(),
             range: bars.range,
+            replay: (posted.facts.replay_begin(), posted.facts.replay_step()),
             changes,
             actions: rights.actions,
             daemon: rights.daemon,

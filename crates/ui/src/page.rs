@@ -32,7 +32,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     button type="button" id="fit" title="All the time" { "All" }
                     button type="button" id="live" title="Now (0)" { "Now" }
                     label for="slider" { "Instant" }
-                    input type="range" id="slider" min="0" max="1000" value="1000" step="1";
+                    input type="range" id="slider" min="0" max="1" value="1" step="1" title="Comma and full stop move by a step";
                     output id="instant" for="slider" { "now" }
                 }
                 // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.

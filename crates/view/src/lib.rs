@@ -32,6 +32,8 @@ mod plain;
 
 mod tile;
 
+mod step;
+
 mod use_of_pool;
 
 mod words;
@@ -48,3 +50,4 @@ pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
 pub use words::{Sentences, counted};
+pub use step::whole_step;

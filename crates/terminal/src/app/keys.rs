@@ -143,7 +143,7 @@ impl App {
     /// Moves the instant by steps, within the known time.
     fn move_past(&mut self, steps: i64) {
         let shown = self.view.facts.now;
-        self.go_to(shown.saturating_add(steps * self.span.past_step()));
+        self.go_to(shown.saturating_add(steps.saturating_mul(self.past_step())));
     }
 
     fn instant_key(&mut self, code: KeyCode, text: String) -> Option<Action> {

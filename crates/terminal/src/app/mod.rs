@@ -83,6 +83,7 @@ pub struct App {
 impl App {
     /// Returns the view of these facts: of the present, or of the last known instant.
     pub fn new(live: Posted, look: Look) -> App {
+        let span = if live.facts.live { Span::default() } else { Span::of_replay(live.facts.replay_step()) };
         let mut app = App {
             look,
             size: Size::new(80, 24),
@@ -92,7 +93,7 @@ impl App {
             daemon: true,
             processors: false,
             map_top: 0,
-            span: Span::default(),
+            span,
             list: List::default(),
             mode: Mode::List,
             notice: None,
@@ -210,6 +211,11 @@ impl App {
         self.past = Some(instant.clamp(first, last));
         self.span.reset_shift();
         self.show();
+    }
+
+    /// Returns the step of a key that leads through the past, milliseconds.
+    pub(crate) fn past_step(&self) -> i64 {
+        self.span.past_step(self.live.facts.replay_step())
     }
 
     /// Shows the instant that is chosen.

@@ -1,6 +1,11 @@
 //! The time of the chart.
 
+use miserly_view::whole_step;
+
 use crate::MINUTE;
+
+/// The usual length of the chart.
+const USUAL: i64 = 8 * 60 * MINUTE;
 
 /// The shortest time of a chart, and the longest one.
 const LIMITS: (i64, i64) = (4 * MINUTE, 128 * 24 * 60 * MINUTE);
@@ -10,6 +15,8 @@ const LIMITS: (i64, i64) = (4 * MINUTE, 128 * 24 * 60 * MINUTE);
 pub(crate) struct Span {
     /// Its length, milliseconds.
     length: i64,
+    /// The length at which a key moves by a step of the replay, milliseconds.
+    usual: i64,
     /// How far it is moved into the future, milliseconds.
     shift: i64,
 }
@@ -17,11 +24,17 @@ pub(crate) struct Span {
 impl Default for Span {
     /// Returns the time from two hours ago to six hours ahead.
     fn default() -> Span {
-        Span { length: 8 * 60 * MINUTE, shift: 0 }
+        Span { length: USUAL, usual: USUAL, shift: 0 }
     }
 }
 
 impl Span {
+    /// Returns the time of a replay: four of its steps or more, so that a step does not leave what is shown.
+    pub(crate) fn of_replay(step: i64) -> Span {
+        let usual = step.saturating_mul(4).clamp(USUAL, LIMITS.1);
+        Span { length: usual, usual, shift: 0 }
+    }
+
     /// Returns the begin at an instant, and the time of each of `columns` columns.
     pub(crate) fn columns(self, now: i64, columns: usize) -> (i64, i64) {
         let columns = i64::try_from(columns.max(1)).unwrap_or(i64::MAX);
@@ -34,9 +47,12 @@ impl Span {
         self.length / 8
     }
 
-    /// Returns the step of a key that leads through the past, milliseconds.
-    pub(crate) fn past_step(self) -> i64 {
-        self.length / 32
+    /// Returns the step of a key that leads through the past, milliseconds: `step` at the usual length, and shorter or longer with
+    /// the chart.
+    pub(crate) fn past_step(self, step: i64) -> i64 {
+        let longer = self.length / self.usual;
+        let shorter = self.usual / self.length;
+        whole_step(if longer > 0 { step.saturating_mul(longer) } else { step / shorter.max(1) })
     }
 
     /// Moves it by steps: into the future if `steps` is positive.

@@ -17,7 +17,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
         parts.push((" PAST".to_owned(), Role::Chosen));
     }
     if app.is_past() {
-        parts.push((format!("  step {}", span(app.span.past_step())), Role::Plain));
+        parts.push((format!("  step {}", span(app.past_step())), Role::Plain));
     }
     parts.extend(account(&moment.account));
     pen.write_parts(area, 0, &parts);

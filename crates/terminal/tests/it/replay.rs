@@ -26,15 +26,18 @@ fn check(app: &mut App, head: &str) {
 #[test]
 fn keys_lead_through_it() {
     let mut app = app();
-    check(&mut app, "vm  day 2 12:00:00  step 15 min");
+    // The known time is five hours: 300 steps.
+    check(&mut app, "vm  day 2 12:00:00  step 1 min");
     press(&mut app, KeyCode::Right);
     check(&mut app, "vm  day 2 12:00:00");
     press(&mut app, KeyCode::Left);
-    check(&mut app, "vm  day 2 11:45:00");
+    check(&mut app, "vm  day 2 11:59:00");
     type_in(&mut app, "++");
-    check(&mut app, "vm  day 2 11:45:00  step 3 min");
+    check(&mut app, "vm  day 2 11:59:00  step 15 s");
     type_in(&mut app, "-----");
-    check(&mut app, "vm  day 2 11:45:00  step 2 h");
+    check(&mut app, "vm  day 2 11:59:00  step 10 min");
+    press(&mut app, KeyCode::Left);
+    check(&mut app, "vm  day 2 11:49:00");
     press(&mut app, KeyCode::Home);
     check(&mut app, "vm  day 2 07:00:00");
     assert!(text(&mut app).contains("2 waiting 2"));
@@ -44,6 +47,17 @@ fn keys_lead_through_it() {
     check(&mut app, "vm  day 2 12:00:00");
     type_in(&mut app, "pf");
     check(&mut app, "vm  day 2 12:00:00");
+}
+
+#[test]
+fn a_long_log_has_long_steps_and_a_long_chart() {
+    let early = Job { submitted: NOW - 700 * 24 * 60 * MINUTE, ..ended(3, "early") };
+    let mut facts = run();
+    facts.jobs.push(early.into());
+    let mut app = App::new(posted(facts), PLAIN).without_daemon();
+    check(&mut app, "vm  day 2 12:00:00  step 3 d");
+    press(&mut app, KeyCode::Left);
+    check(&mut app, "vm  day -1 12:00:00  step 3 d");
 }
 
 #[test]

@@ -61,6 +61,7 @@ function show() {
   chart.update(state, instant);
   describe();
   problem('state', state.problem);
+  slide();
 }
 
 const map = () => processors($('map'), moment, line, chosen, choose);
@@ -239,28 +240,50 @@ async function quote() {
   chart.draw();
 }
 
-/** Moves to the instant of the slider, or back to the present. What is shown changes with the answer, and stays if there is none. */
-let moving = null, place = null;
-async function move() {
-  const [from] = state.range ?? [state.moment.now], slider = $('slider'), wanted = slider.value;
+/** Places the slider at the wanted instant, on steps that follow the known time. Its end is the present. */
+let wanted = null;
+function slide() {
+  const [from, step] = state.replay, slider = $('slider'), last = Math.max(1, Math.ceil((state.moment.now - from) / step));
+  slider.max = last;
+  slider.value = wanted === null ? last : Math.min(Math.max(Math.round((wanted - from) / step), 0), last);
+}
+
+/** Moves to the instant of the slider, or back to the present. */
+function move() {
+  const [from, step] = state.replay, slider = $('slider');
+  go(slider.value === slider.max ? null : from + step * slider.value);
+}
+
+/** Moves by steps. Behind the last one is the present. */
+function step(by) {
+  const [from, step] = state.replay, before = wanted ?? from + step * $('slider').max;
+  const at = Math.max(from, before + by * step);
+  go(at < state.moment.now ? at : null);
+}
+
+/** Moves to an instant, or to the present. What is shown changes with the answer, and stays if there is none. */
+let moving = null;
+async function go(at) {
   moving?.abort();
   const turn = moving = new AbortController();
-  if (wanted === slider.max) return arrive(null, state.moment, wanted);
-  const at = Math.round(from + (state.moment.now - from) * wanted / slider.max);
+  wanted = at;
+  slide();
+  if (at === null) return arrive(null, state.moment);
   named(at);
   try {
     const found = await (await ask(`/api/moment?at=${at}`, { signal: turn.signal })).json();
-    if (turn === moving) arrive(at, found, wanted);
+    if (turn === moving) arrive(at, found);
   } catch (error) {
     if (turn !== moving) return;
-    slider.value = place ?? slider.max;
+    wanted = instant;
+    slide();
     named(instant);
     problem('past', `the instant cannot be shown: ${error.message}`);
   }
 }
 
-function arrive(at, found, value) {
-  [instant, moment, place] = [at, found, value];
+function arrive(at, found) {
+  [instant, moment] = [at, found];
   problem('past', null);
   named(at);
   if (at !== null) chart.show(at);
@@ -269,7 +292,8 @@ function arrive(at, found, value) {
 
 /** Names an instant beside the slider. */
 function named(at) {
-  write($('instant'), at === null ? 'now' : chart.label(at, 864e5) + ' ' + chart.label(at, 60e3).slice(-5));
+  const [, step] = state.replay, time = step < 60e3 ? 1e3 : 60e3;
+  write($('instant'), at === null ? 'now' : `${chart.label(at, 864e5)} ${chart.label(at, time).split(' ').at(-1)}`);
   $('slider').setAttribute('aria-valuetext', $('instant').textContent);
 }
 
@@ -329,13 +353,16 @@ setInterval(() => {
 }, 1000);
 
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
-  fit: () => chart.fit(), live: () => { $('slider').value = $('slider').max; if (state) move(); chart.goLive(); } })) $(id).addEventListener('click', act);
+  fit: () => chart.fit(), live: () => { if (state) go(null); chart.goLive(); } })) $(id).addEventListener('click', act);
 $('slider').addEventListener('input', () => state && move());
 $('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
 for (const id of ['find', 'own']) $(id).addEventListener('input', () => state && lists());
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && chosen !== null) choose(null);
-  if (event.key === '/' && !/INPUT|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); $('find').focus(); }
+  const types = /INPUT|SELECT/.test(document.activeElement.tagName) && document.activeElement !== $('slider');
+  if (types || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === '/') { event.preventDefault(); $('find').focus(); }
+  if (state && (event.key === ',' || event.key === '.')) step(event.key === ',' ? -1 : 1);
 });
 
 const first = $('state');
