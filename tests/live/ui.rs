@@ -446,7 +446,7 @@ fn a_new_state_keeps_what_a_person_does() {
         "{heights}"
     );
     // An instant that cannot be shown is not taken for shown.
-    let slide = "(() => { const s = document.querySelector('#slider'); s.value = 500; s.dispatchEvent(new Event('input')); })()";
+    let slide = "(() => { const s = document.querySelector('#slider'); s.value = Math.ceil(s.max / 2) - 1; s.dispatchEvent(new Event('input')); })()";
     break_requests(&mut browser, Some("/api/moment"));
     browser.evaluate(slide);
     browser.wait_until("document.querySelector('#problem').textContent.includes('no route')");
@@ -458,6 +458,17 @@ fn a_new_state_keeps_what_a_person_does() {
     browser.evaluate(slide);
     browser.wait_until("document.querySelector('#now').textContent.includes('(in the past)')");
     assert_eq!(browser.evaluate("document.querySelector('#problem').hidden"), true);
+    let note = browser.evaluate("document.querySelector('#note').textContent");
+    assert!(note.as_str().is_some_and(|note| note.contains("no forecast at an earlier instant")), "{note}");
+    // Keys move by a step. There are never many.
+    let place = "+document.querySelector('#slider').value";
+    let before = browser.evaluate(place).as_f64().expect("a place");
+    browser.evaluate("document.activeElement.blur()");
+    browser.key(",");
+    browser.wait_until(&format!("{place} === {before} - 1"));
+    browser.key(".");
+    browser.wait_until(&format!("{place} === {before}"));
+    assert_eq!(browser.evaluate("+document.querySelector('#slider').max <= 301"), true);
     browser.click("#live");
     browser.wait_until("!document.querySelector('#now').textContent.includes('past')");
     is_clean(&mut browser);

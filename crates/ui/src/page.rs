@@ -35,6 +35,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     input type="range" id="slider" min="0" max="1" value="1" step="1" title="Comma and full stop move by a step";
                     output id="instant" for="slider" { "now" }
                 }
+                p id="note" class="muted" hidden {}
                 // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.
                 // Nothing is lost by it: the buttons do the same, and the tables have the same jobs.
                 canvas id="chart" tabindex="0" role="application" aria-roledescription="chart"

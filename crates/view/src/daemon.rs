@@ -40,6 +40,7 @@ impl From<DaemonFacts<'_>> for Facts {
             clock: Clock::Wall(zone),
             title: machine.to_owned(),
             live: true,
+            earlier: false,
             uid: Some(uid),
             pools: in_pools,
             jobs,

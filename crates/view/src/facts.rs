@@ -5,7 +5,6 @@ use std::sync::Arc;
 use miserly_api::model::Slice;
 use serde::Serialize;
 
-use crate::clock::DAY;
 use crate::{Account, Clock};
 
 /// The distance between the numbers of jobs in several runs of one log: each run has numbers of its own.
@@ -22,6 +21,8 @@ pub struct Facts {
     pub title: String,
     /// Whether the facts change as time goes by.
     pub live: bool,
+    /// Whether they are of an instant before the last known one: [`Facts::at`].
+    pub earlier: bool,
     /// The user for whom they are shown, by number; `None` if jobs have no owner here.
     pub uid: Option<u32>,
     /// The pools.
@@ -154,28 +155,6 @@ pub enum State {
 }
 
 impl Facts {
-    /// Returns the facts at an earlier instant, as far as they follow from these: jobs with the states that they had then.
-    ///
-    /// Forecasts, reasons and the free capacity of that time are not known. Promises are the last ones.
-    #[must_use]
-    pub fn at(&self, now: i64) -> Facts {
-        let mut pools: Vec<PoolFacts> = self.pools.iter().map(PoolFacts::without_present).collect();
-        // Of the jobs that had ended, those of the last day count for what is shown.
-        let day_before = now.saturating_sub(DAY);
-        let counts =
-            |job: &&Arc<Job>| job.state != State::Ended || job.end.is_none_or(|end| end > day_before);
-        let jobs: Vec<Arc<Job>> =
-            self.jobs.iter().filter(counts).filter_map(|job| Job::at(job, now)).collect();
-        for job in jobs.iter().filter(|job| job.state == State::Running) {
-            if let Some(pool) = pools.get_mut(job.pool) {
-                pool.held += job.procs;
-                pool.memory_held += job.memory;
-            }
-        }
-        let (clock, title) = (self.clock.clone(), self.title.clone());
-        Facts { now, clock, title, live: false, uid: self.uid, pools, jobs, account: self.account }
-    }
-
     /// Returns the first instant and the last one at which the machine can be shown.
     pub fn range(&self) -> (i64, i64) {
         let first = self.jobs.iter().map(|job| job.submitted).min().unwrap_or(self.now);
@@ -205,53 +184,12 @@ impl Facts {
             clock: Clock::SinceStart,
             title: String::new(),
             live: true,
+            earlier: false,
             uid: None,
             pools: vec![PoolFacts { cpus, ..PoolFacts::default() }],
             jobs: jobs.into_iter().map(Arc::new).collect(),
             account: Account::default(),
         }
-    }
-}
-
-impl PoolFacts {
-    /// Returns the pool without what is known of the present only.
-    fn without_present(&self) -> PoolFacts {
-        let host = |host: &HostFacts| HostFacts {
-            name: host.name.clone(),
-            first: host.first,
-            cpus: host.cpus,
-            memory: host.memory,
-            ..HostFacts::default()
-        };
-        PoolFacts {
-            held: 0,
-            memory_held: 0,
-            offline: 0,
-            hosts: self.hosts.iter().map(host).collect(),
-            slices: vec![],
-            ..self.clone()
-        }
-    }
-}
-
-impl Job {
-    /// Returns the job as it was at an earlier instant; `None` before its submission.
-    fn at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
-        if job.submitted > now {
-            return None;
-        }
-        let started = job.start.filter(|start| *start <= now);
-        let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
-        let (state, word) = match (started, ended, job.state) {
-            (_, Some(_), _) => return Some(Arc::clone(job)),
-            (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
-            (Some(_), None, _) => (State::Running, "running"),
-            (None, None, State::Held) => (State::Held, "held"),
-            (None, None, _) => (State::Waiting, "queued"),
-        };
-        let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
-        let (word, start, job) = (word.to_owned(), started, Job::clone(job));
-        Some(Arc::new(Job { state, word, start, end, causes: vec![], likely: None, ..job }))
     }
 }
 
@@ -320,6 +258,11 @@ pub enum Cause {
     },
     /// The machine is short of memory.
     MemoryShort,
+    /// There was room for it, and why it waited is not stored.
+    Room {
+        /// The processors that were free.
+        free: u64,
+    },
     /// Another scheduler gives a reason.
     Stated {
         /// The scheduler.

@@ -16,6 +16,8 @@ mod clock;
 
 mod daemon;
 
+mod earlier;
+
 mod facts;
 
 mod holes;
@@ -30,9 +32,9 @@ mod moment;
 
 mod plain;
 
-mod tile;
-
 mod step;
+
+mod tile;
 
 mod use_of_pool;
 
@@ -48,6 +50,6 @@ pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
 pub use moment::{Line, Moment, PoolNow};
 pub use plain::plain;
+pub use step::whole_step;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
 pub use words::{Sentences, counted};
-pub use step::whole_step;

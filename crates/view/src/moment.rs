@@ -23,6 +23,10 @@ const LISTED_MOST: usize = 2000;
 /// The most hosts of a pool that are listed.
 const HOSTS_MOST: usize = 1024;
 
+/// What is not known at an earlier instant.
+const EARLIER: &str = "no forecast at an earlier instant; the reasons follow from the jobs that ran then, \
+                       and the promises are the last ones of the jobs";
+
 /// The machine at an instant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Moment {
@@ -36,6 +40,9 @@ pub struct Moment {
     pub title: String,
     /// Whether it changes as time goes by.
     pub live: bool,
+    /// What is not known at this instant, if it is before the last known one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The pools.
     pub pools: Vec<PoolNow>,
     /// The waiting jobs, in the order of their starts.
@@ -144,6 +151,7 @@ impl Moment {
             offset: facts.clock.offset(facts.now),
             title: facts.title.clone(),
             live: facts.live,
+            note: facts.earlier.then(|| EARLIER.to_owned()),
             pools: (0..)
                 .zip(&facts.pools)
                 .map(|(place, pool)| pool_now(facts, &placed, place, pool))

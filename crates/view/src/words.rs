@@ -105,6 +105,10 @@ impl<'a> Sentences<'a> {
                 let (from, to) = (self.text(*from), self.text(*to));
                 format!("reservation {name} is from {from} to {to}")
             }
+            Cause::Room { free } => format!(
+                "there is room, with {} free: it waits for jobs before it, or for a condition that is not stored",
+                counted(*free, "processor")
+            ),
             Cause::MemoryShort => "stopped because the memory of the machine is short".to_owned(),
         }
     }

@@ -33,6 +33,7 @@ pub(super) fn stored(folder: &Path) -> anyhow::Result<Facts> {
         clock: Clock::Wall(TimeZone::system()),
         title: folder.display().to_string(),
         live: false,
+        earlier: false,
         uid: Some(rustix::process::geteuid().as_raw()),
         pools: queues.iter().map(pool).collect(),
         jobs,

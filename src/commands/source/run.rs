@@ -26,6 +26,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
         clock,
         title: setup.name().to_owned(),
         live: false,
+        earlier: false,
         uid: None,
         pools: vec![],
         jobs: vec![],

@@ -62,6 +62,7 @@ impl Mirror {
             clock: Clock::Wall(TimeZone::system()),
             title: format!("cluster {}", cluster.configuration.cluster),
             live: true,
+            earlier: false,
             uid: Some(rustix::process::geteuid().as_raw()),
             pools: cluster.partitions.iter().map(|(name, with)| pool(cluster, name, with)).collect(),
             jobs: self.placed(cluster),

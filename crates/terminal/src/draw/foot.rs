@@ -32,7 +32,11 @@ pub(super) fn sentence_lines(app: &App, width: u16) -> u16 {
 fn lines(app: &App, width: u16) -> Vec<String> {
     let text = match (&app.mode, app.selected()) {
         (Mode::Confirm(request), _) => request.effect(&app.view.facts),
-        (_, Some(line)) => format!("job {}: {}", line.job.label, line.sentence),
+        (_, Some(line)) => {
+            let no_forecast = app.view.facts.earlier && line.job.state.is_before_start();
+            let note = if no_forecast { "; no forecast at an earlier instant" } else { "" };
+            format!("job {}: {}{note}", line.job.label, line.sentence)
+        }
         (_, None) => String::new(),
     };
     wrapped(&text, usize::from(width))

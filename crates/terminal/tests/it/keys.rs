@@ -146,11 +146,12 @@ fn the_chart_moves_and_zooms() {
 fn the_past() {
     let mut app = app();
     type_in(&mut app, "t");
-    press(&mut app, KeyCode::Left);
-    press(&mut app, KeyCode::Left);
-    press(&mut app, KeyCode::Left);
+    for _ in 0..45 {
+        press(&mut app, KeyCode::Left);
+    }
     let shown = text(&mut app);
     assert!(shown.contains("day 2 11:15:00 PAST") && shown.contains("2 waiting 3  3 running 0"), "{shown}");
+    assert!(shown.contains("no forecast at an earlier"), "{shown}");
     app.post(posted(facts(vec![])));
     type_in(&mut app, "f");
     assert!(text(&mut app).contains("no jobs"));

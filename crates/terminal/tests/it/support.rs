@@ -58,6 +58,7 @@ pub(crate) fn facts(jobs: Vec<Job>) -> Facts {
         clock: Clock::SinceStart,
         title: "vm".to_owned(),
         live: true,
+        earlier: false,
         uid: Some(7),
         pools: vec![PoolFacts {
             name: "batch".to_owned(),

@@ -49,6 +49,8 @@ function show() {
   document.title = `${state.moment.title} - Miserly`;
   write($('now'), moment.text + (instant === null ? '' : ' (in the past)'));
   write(document.querySelector('h1'), state.moment.title);
+  $('note').hidden = !moment.note;
+  write($('note'), moment.note ? `In the past: ${moment.note}.` : '');
   account($('account'), state.moment);
   pools($('pools'), moment);
   lists();
@@ -59,9 +61,9 @@ function show() {
   if (asks()) holes();
   chart.chosen = chosen;
   chart.update(state, instant);
+  slide();
   describe();
   problem('state', state.problem);
-  slide();
 }
 
 const map = () => processors($('map'), moment, line, chosen, choose);

@@ -1,0 +1,186 @@
+//! The facts at an earlier instant.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::clock::DAY;
+use crate::{Cause, Facts, HostFacts, Job, PoolFacts, State};
+
+impl Facts {
+    /// Returns the facts at an earlier instant, as far as they follow from these: jobs with the states that they had then, and the
+    /// resources that waiting jobs lacked.
+    ///
+    /// Forecasts, other reasons and the free capacity of that time are not known. Promises are the last ones, and pools have their
+    /// present processors.
+    #[must_use]
+    pub fn at(&self, now: i64) -> Facts {
+        let mut pools: Vec<PoolFacts> = self.pools.iter().map(PoolFacts::without_present).collect();
+        // Of the jobs that had ended, those of the last day count for what is shown.
+        let day_before = now.saturating_sub(DAY);
+        let counts =
+            |job: &&Arc<Job>| job.state != State::Ended || job.end.is_none_or(|end| end > day_before);
+        let mut jobs: Vec<Arc<Job>> =
+            self.jobs.iter().filter(counts).filter_map(|job| Job::at(job, now)).collect();
+        for job in jobs.iter().filter(|job| job.state == State::Running) {
+            if let Some(pool) = pools.get_mut(job.pool) {
+                pool.held += job.procs;
+                pool.memory_held += job.memory;
+            }
+        }
+        if !have_same_hosts(&pools) {
+            for job in jobs.iter_mut().filter(|job| job.state.is_before_start()) {
+                let causes = pools.get(job.pool).map(|pool| causes(pool, job)).unwrap_or_default();
+                Arc::make_mut(job).causes = causes;
+            }
+        }
+        let (clock, title) = (self.clock.clone(), self.title.clone());
+        let (uid, account) = (self.uid, self.account);
+        Facts { now, clock, title, live: false, earlier: now < self.now, uid, pools, jobs, account }
+    }
+}
+
+/// Returns whether a host is in several pools. The jobs of one pool then do not tell what is free in it.
+fn have_same_hosts(pools: &[PoolFacts]) -> bool {
+    let mut seen = BTreeSet::new();
+    pools.iter().flat_map(|pool| &pool.hosts).any(|host| !seen.insert(&*host.name))
+}
+
+/// Returns why a job does not run, as far as it follows from the jobs that run.
+fn causes(pool: &PoolFacts, job: &Job) -> Vec<Cause> {
+    if job.state == State::Held {
+        return vec![Cause::Held];
+    }
+    // Jobs that take turns have more processors than there are.
+    let Some(free) = pool.cpus.checked_sub(pool.held) else { return vec![] };
+    let mut causes = vec![];
+    let missing = job.procs.saturating_sub(free);
+    if missing > 0 {
+        causes.push(Cause::Cpus { missing });
+    }
+    let missing = job.memory.saturating_sub(pool.memory.saturating_sub(pool.memory_held));
+    if missing > 0 && pool.memory > 0 {
+        causes.push(Cause::Memory { missing });
+    }
+    if causes.is_empty() {
+        causes.push(Cause::Room { free });
+    }
+    causes
+}
+
+impl PoolFacts {
+    /// Returns the pool without what is known of the present only.
+    fn without_present(&self) -> PoolFacts {
+        let host = |host: &HostFacts| HostFacts {
+            name: host.name.clone(),
+            first: host.first,
+            cpus: host.cpus,
+            memory: host.memory,
+            ..HostFacts::default()
+        };
+        PoolFacts {
+            held: 0,
+            memory_held: 0,
+            offline: 0,
+            hosts: self.hosts.iter().map(host).collect(),
+            slices: vec![],
+            ..self.clone()
+        }
+    }
+}
+
+impl Job {
+    /// Returns the job as it was at an earlier instant; `None` before its submission.
+    fn at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
+        if job.submitted > now {
+            return None;
+        }
+        let started = job.start.filter(|start| *start <= now);
+        let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
+        let (state, word) = match (started, ended, job.state) {
+            (_, Some(_), _) => return Some(Arc::clone(job)),
+            (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
+            (Some(_), None, _) => (State::Running, "running"),
+            (None, None, State::Held) => (State::Held, "held"),
+            (None, None, _) => (State::Waiting, "queued"),
+        };
+        let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
+        let (word, start, job) = (word.to_owned(), started, Job::clone(job));
+        Some(Arc::new(Job { state, word, start, end, causes: vec![], likely: None, ..job }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Moment;
+
+    /// Returns a job that was submitted at 0, with its start and its end.
+    fn job(number: i64, procs: u64, memory: u64, start: i64, end: i64) -> Job {
+        Job {
+            number,
+            label: number.to_string(),
+            procs,
+            memory,
+            limit: end - start,
+            state: State::Ended,
+            start: Some(start),
+            end: Some(end),
+            likely: Some([start; 3]),
+            ..Job::default()
+        }
+    }
+
+    fn facts() -> Facts {
+        let jobs = [
+            job(1, 6, 10, 0, 100),
+            job(2, 4, 10, 100, 200),
+            job(3, 2, 100, 100, 200),
+            job(4, 1, 10, 200, 300),
+        ];
+        let pools = vec![PoolFacts { cpus: 8, memory: 100, ..PoolFacts::default() }];
+        Facts { now: 1000, pools, ..Facts::of_jobs(0, jobs) }
+    }
+
+    #[test]
+    fn the_resources_that_a_job_lacked_are_known() {
+        let then = facts().at(50);
+        let causes: Vec<&[Cause]> = then.jobs.iter().map(|job| &*job.causes).collect();
+        let missing = 10;
+        let [cpus, memory] = [[Cause::Cpus { missing: 2 }], [Cause::Memory { missing }]];
+        assert_eq!(causes, [&[], &cpus[..], &memory, &[Cause::Room { free: 2 }]]);
+        assert!(then.earlier && then.jobs[1].likely.is_none());
+        let sentences: Vec<String> =
+            Moment::of(&then).waiting.into_iter().map(|line| line.sentence).collect();
+        assert_eq!(
+            sentences,
+            [
+                "no start is promised; waits for 2 processors that job 1 holds until 00:00",
+                "no start is promised; waits for 10B of memory",
+                "no start is promised; there is room, with 2 processors free: it waits for jobs before it, \
+                 or for a condition that is not stored",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_last_instant_is_no_earlier_one() {
+        assert!(!facts().at(1000).earlier && !facts().earlier);
+        assert_eq!(Moment::of(&facts().at(50)).note.as_deref().map(|note| &note[..11]), Some("no forecast"));
+        assert_eq!(Moment::of(&facts()).note, None);
+    }
+
+    #[test]
+    fn pools_with_the_same_hosts_give_no_reasons() {
+        let mut facts = facts();
+        let host = HostFacts { name: "n1".to_owned(), cpus: 8, ..HostFacts::default() };
+        facts.pools = vec![PoolFacts { hosts: vec![host], ..facts.pools[0].clone() }; 2];
+        assert!(facts.at(50).jobs.iter().all(|job| job.causes.is_empty()));
+    }
+
+    #[test]
+    fn jobs_that_take_turns_give_no_reasons() {
+        let mut facts = facts();
+        facts.jobs.push(job(5, 6, 0, 0, 100).into());
+        assert!(facts.at(50).jobs.iter().all(|job| job.causes.is_empty()));
+    }
+}
