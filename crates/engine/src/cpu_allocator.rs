@@ -1,11 +1,13 @@
 //! Allocation of processors by number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use miserly_core::{Calendar, PeSet, Time};
 
 use crate::Setup;
 use crate::capacity::instants_of;
+use crate::numbered_cpus::{NumberedCpus, QueueCpus};
 use crate::topology::CpuChoice;
 
 /// The processors for jobs, and the number of windows in which each is allocated.
@@ -27,6 +29,10 @@ pub(crate) struct CpuAllocator {
     withheld: BTreeSet<u32>,
     /// Whether processors were ever withheld, so that the pools have to grow again.
     withholds: bool,
+    /// The queue that has the shared processors alone.
+    alone: Option<String>,
+    /// The processors of each queue, for readers on other threads.
+    numbered: Arc<QueueCpus>,
 }
 
 impl CpuAllocator {
@@ -34,7 +40,10 @@ impl CpuAllocator {
         let own = setup.own_cpus();
         let mut all: BTreeSet<u32> = setup.cpus.iter().copied().collect();
         all.retain(|cpu| !own.values().flatten().any(|one| one == cpu));
-        CpuAllocator {
+        let mut sharing =
+            setup.queues.iter().map(|queue| &queue.name).filter(|name| !own.contains_key(*name));
+        let alone = sharing.next().filter(|_| sharing.next().is_none()).cloned();
+        let mut cpus = CpuAllocator {
             all,
             held: BTreeMap::new(),
             choice: CpuChoice::new(&setup.topology, setup.whole_cores),
@@ -43,17 +52,41 @@ impl CpuAllocator {
             online: None,
             withheld: BTreeSet::new(),
             withholds: false,
-        }
+            alone,
+            numbered: Arc::default(),
+        };
+        cpus.number();
+        cpus
     }
 
     /// Returns an allocator for another setup of the same machine, with all processors free.
     pub(crate) fn anew(&self, setup: &Setup) -> CpuAllocator {
-        CpuAllocator {
+        let mut cpus = CpuAllocator {
             online: self.online.clone(),
             withheld: self.withheld.clone(),
             withholds: self.withholds,
             ..CpuAllocator::new(setup)
+        };
+        cpus.number();
+        cpus
+    }
+
+    /// Returns the processors of each queue by number, without the queues that share theirs.
+    pub(crate) fn numbered(&self) -> &Arc<QueueCpus> {
+        &self.numbered
+    }
+
+    /// Makes the processors of each queue again.
+    fn number(&mut self) {
+        let offline = |cpus: &[u32]| cpus.iter().copied().filter(|cpu| !self.is_online(*cpu)).collect();
+        let numbered = |cpus: &[u32]| NumberedCpus { all: cpus.to_vec(), offline: offline(cpus) };
+        let mut queues: QueueCpus =
+            self.own.iter().map(|(name, cpus)| (name.clone(), numbered(cpus))).collect();
+        if let Some(name) = &self.alone {
+            let shared: Vec<u32> = self.all.iter().copied().collect();
+            queues.insert(name.clone(), numbered(&shared));
         }
+        self.numbered = Arc::new(queues);
     }
 
     /// Allocates the processors of a queue's own that its policy chose.
@@ -155,12 +188,14 @@ impl CpuAllocator {
     /// Sets the online processors.
     pub(crate) fn set_online(&mut self, online: &[u32]) {
         self.online = Some(online.iter().copied().collect());
+        self.number();
     }
 
     /// Sets the processors that no job gets, as if they were offline.
     pub(crate) fn withhold(&mut self, cpus: BTreeSet<u32>) {
         self.withheld = cpus;
         self.withholds = true;
+        self.number();
     }
 
     fn is_online(&self, cpu: u32) -> bool {

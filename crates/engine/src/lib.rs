@@ -7,6 +7,8 @@
 
 mod now;
 
+mod numbered_cpus;
+
 mod account;
 
 mod request;

@@ -21,9 +21,12 @@ impl Snapshot {
             let records = self.jobs.iter().filter(|record| *record.queue == *setup.name);
             let entries = records.filter_map(Record::ledger_entry);
             let windows = entries.filter_map(|entry| window(now.ticks, &queue.machine, &entry)).collect();
+            let numbered = self.cpus.get(&setup.name).cloned().unwrap_or_default();
             Pool {
                 queue: setup.name.clone(),
                 cpus: setup.pool.most().cpus_count().get(),
+                cpu_numbers: numbered.all,
+                cpus_offline: numbered.offline,
                 slices: slices(now, &queue.machine.capacity(), windows, &setup.pool),
                 usage: self.usage(now.ticks, &usage),
                 group_usage: self.group_usage(now.ticks, &usage),

@@ -12,6 +12,7 @@ use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
 use crate::expected_ends::ExpectedEnds;
 use crate::limits::places::Sums;
 use crate::limits::used_time::UsedTime;
+use crate::numbered_cpus::QueueCpus;
 use crate::record_map::RecordMap;
 use crate::rounds::limit_end;
 use crate::stopped_queue::StoppedQueues;
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pub(crate) info: Arc<DaemonInfo>,
     /// The queues, as in the setup.
     pub(crate) queues: Vec<QueueSnapshot>,
+    /// The processors of the queues by number.
+    pub(crate) cpus: Arc<QueueCpus>,
     pub(crate) stopped: StoppedQueues,
     pub(crate) values: EngineValues,
     pub(crate) began: i64,
@@ -130,6 +133,7 @@ impl Snapshot {
             setup: Arc::clone(setup),
             info: Arc::clone(info),
             queues: vec![],
+            cpus: Arc::default(),
             stopped: StoppedQueues::default(),
             values: EngineValues::default(),
             began: 0,
@@ -231,6 +235,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             setup: Arc::clone(&self.setup),
             info: Arc::clone(&self.info),
             queues: self.setup.queues.iter().zip(self.system.queues()).map(queue).collect(),
+            cpus: Arc::clone(self.cpus.numbered()),
             stopped: self.stopped.clone(),
             values: self.values.clone(),
             began: self.began,

@@ -134,7 +134,8 @@ impl Bars {
         keep_first_likely(&mut found, procs);
         let mut lanes = Lanes::new(procs);
         // A row is a processor only if that is known of every job, and no two share one.
-        let numbered = found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
+        let numbered =
+            lanes.unit() == 1 && found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
         let mut index = Index::default();
         for (mut bar, job) in found {
             bar.rows = if numbered {

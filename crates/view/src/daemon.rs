@@ -61,6 +61,8 @@ fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
         memory: queue.memory.unwrap_or(0),
         memory_held: queue.memory_held,
         offline: capacity.map_or(0, |pool| pool.cpus.saturating_sub(queue.cpus)),
+        numbers: capacity.map(|pool| ranges(&pool.cpu_numbers)).unwrap_or_default(),
+        numbers_offline: capacity.map(|pool| ranges(&pool.cpus_offline)).unwrap_or_default(),
         slices: capacity.map(|pool| pool.slices.clone()).unwrap_or_default(),
         ..PoolFacts::default()
     }

@@ -81,6 +81,7 @@ impl PoolFacts {
             held: 0,
             memory_held: 0,
             offline: 0,
+            numbers_offline: vec![],
             hosts: self.hosts.iter().map(host).collect(),
             slices: vec![],
             ..self.clone()

@@ -54,8 +54,10 @@ pub struct PoolFacts {
     pub memory_held: u64,
     /// The processors that the pool has at other times: offline now, lost, or absent by its calendar. They are not in `cpus`.
     pub offline: u64,
-    /// Whether its processors have the numbers from 0 on.
-    pub numbered: bool,
+    /// The processors by number, as rising ranges with both ends; empty if they have none, or if other pools have them too.
+    pub numbers: Vec<(u32, u32)>,
+    /// Those of `numbers` that no job can use now.
+    pub numbers_offline: Vec<(u32, u32)>,
     /// The hosts; empty if the pool is on one host, or if the hosts are not known.
     pub hosts: Vec<HostFacts>,
     /// The free capacity from now on; empty if that is not known.

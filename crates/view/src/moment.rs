@@ -20,7 +20,7 @@ const ENDED_MOST: usize = 50;
 /// The most waiting jobs of other users that are listed, and the most running ones.
 const LISTED_MOST: usize = 2000;
 
-/// The most hosts of a pool that are listed.
+/// The most hosts of a pool that are listed one by one.
 const HOSTS_MOST: usize = 1024;
 
 /// What is not known at an earlier instant.
@@ -96,7 +96,8 @@ pub struct PoolNow {
     pub day: Vec<u8>,
     /// The jobs that would start now.
     pub holes: Vec<Hole>,
-    /// The map of its processors: its hosts in order, 1024 at most.
+    /// The map of its processors: its hosts in order, or groups of them if they are more than 1024. Without hosts: the pool, or groups of its
+    /// processors.
     pub hosts: Vec<HostNow>,
     /// The number of all its hosts.
     pub host_count: usize,

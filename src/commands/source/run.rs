@@ -44,7 +44,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
             promises: policy.promises().as_str().to_owned(),
             cpus: setup.procs().get(),
             memory: setup.machine().machine().capacity().get(Kind::Memory).saturating_mul(1024),
-            numbered,
+            numbers: if numbered { numbers(setup.procs().get()) } else { vec![] },
             hosts: if numbered { hosts(&setup.machine().machine()) } else { vec![] },
             ..PoolFacts::default()
         });
@@ -58,8 +58,14 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
     Ok(facts)
 }
 
-/// The most processors of a machine whose processors are numbered in the chart and on the map.
-const NUMBERED_MOST: u64 = 1024;
+/// The most processors of a machine whose processors are numbered on the map.
+const NUMBERED_MOST: u64 = 16_384;
+
+/// Returns the numbers of so many processors.
+fn numbers(procs: u64) -> Vec<(u32, u32)> {
+    let last = procs.checked_sub(1).map(|last| u32::try_from(last).unwrap_or(u32::MAX));
+    last.map(|last| (0, last)).into_iter().collect()
+}
 
 /// Returns the hosts of a machine, whose processors are numbered host by host; none if there is only one.
 fn hosts(machine: &Machine) -> Vec<HostFacts> {

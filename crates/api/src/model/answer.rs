@@ -326,6 +326,12 @@ pub struct Pool {
     pub queue: String,
     /// The maximum number of processors.
     pub cpus: u64,
+    /// The processors by number. Empty if the queue shares them with other queues, so that none is its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_numbers: Vec<u32>,
+    /// Those of `cpu_numbers` that are offline or withheld.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus_offline: Vec<u32>,
     /// The free capacity until the last window ends, and for at least one day.
     pub slices: Vec<Slice>,
     /// The decayed usage of each user, the largest share first. Empty if the order of the queue does not depend on it.

@@ -1,7 +1,7 @@
 //! Processors that go offline, and come back.
 
 use miserly_api::model::{Phase, PromiseChangeReason, WaitReason};
-use miserly_engine::{Absence, Action, Input};
+use miserly_engine::{Absence, Action, DaemonReply, DaemonRequest, Input};
 
 use super::life::{CLEANUP, Life, job, seconds};
 
@@ -114,4 +114,24 @@ fn a_job_that_starts_before_its_pool_has_shrunk_is_somewhere() {
     life.turn(9, vec![Input::Online(vec![1])]);
     let actions = life.actions(next);
     assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{actions:?}");
+}
+
+/// Returns the processors of each queue by number, and those that are offline.
+fn numbers(life: &mut Life, second: i64) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let DaemonReply::Pools(pools) = life.ask(second, DaemonRequest::Pools).expect("the pools") else {
+        panic!("pools were asked for")
+    };
+    pools.pools.into_iter().map(|pool| (pool.cpu_numbers, pool.cpus_offline)).collect()
+}
+
+#[test]
+fn the_only_queue_knows_its_processors_by_number() {
+    let mut life = Life::new(2, 2);
+    assert_eq!(numbers(&mut life, 1), [(vec![0, 1], vec![])]);
+    life.turn(10, vec![Input::Online(vec![1])]);
+    assert_eq!(numbers(&mut life, 11), [(vec![0, 1], vec![0])]);
+    life.reread(14);
+    assert_eq!(numbers(&mut life, 15), [(vec![0, 1], vec![0])]);
+    life.turn(20, vec![Input::Online(vec![0, 1])]);
+    assert_eq!(numbers(&mut life, 21), [(vec![0, 1], vec![])]);
 }

@@ -243,6 +243,8 @@ pub(crate) fn pools() -> Pools {
         pools: vec![Pool {
             queue: "batch".to_owned(),
             cpus: 8,
+            cpu_numbers: (2..10).collect(),
+            cpus_offline: vec![9],
             group_usage: vec![GroupUsage { group: "lab".to_owned(), gid: 100, share: 0.5, cpu_hours: 3.0 }],
             usage: vec![UserUsage { user: "ada".to_owned(), uid: 1000, share: 0.25, cpu_hours: 1.5 }],
             slices: vec![slice(0, 4), slice(10, 8)],

@@ -29,7 +29,8 @@ fn a_pool_on_one_host() {
         Job { cpus: vec![(2, 3)], ..running(3, "render", false) },
         waiting(4, "mesh", 10),
     ]);
-    known.pools[0] = PoolFacts { cpus: 9, held: 5, offline: 1, numbered: true, ..known.pools[0].clone() };
+    known.pools[0] =
+        PoolFacts { cpus: 9, held: 5, offline: 1, numbers: vec![(0, 9)], ..known.pools[0].clone() };
     let expect = "
 batch  5 held, 2 free until reserved, 2 free, 1 offline of 10; memory 0B/8GiB
      0 aabba··▒▒x

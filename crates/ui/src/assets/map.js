@@ -14,10 +14,9 @@ export function processors(into, moment, line, chosen, choose) {
   if (into.dataset.key !== key) {
     const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;
     into.replaceChildren(...moment.pools.flatMap(pool => [
-      element('h3', {}, pool.name, pool.host_count > 1 ? element('small', {}, ` ${pool.host_count} hosts`) : null),
-      element('ul', { class: pool.host_count > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, pool.host_count === 1, named))),
-      pool.hosts.length < pool.host_count ? element('p', { class: 'muted' }, `${pool.host_count - pool.hosts.length} more hosts are not shown`) : null,
-    ].filter(Boolean)));
+      element('h3', {}, pool.name, pool.hosts.length > 1 ? element('small', {}, ` ${size(pool)}`) : null),
+      element('ul', { class: pool.hosts.length > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, pool.hosts.length === 1, named))),
+    ]));
     into.dataset.key = key;
     into.scrollTop = top;
     const stops = [...into.querySelectorAll('button')], still = stops.find(button => button.dataset.place === focus);
@@ -32,6 +31,10 @@ export function processors(into, moment, line, chosen, choose) {
   into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job); };
   into.onkeydown = event => move(into, event);
 }
+
+/** Returns how many hosts or processors a pool has, and in how many groups they are. */
+const size = pool => (pool.host_count > 1 ? `${pool.host_count} hosts` : `${pool.cpus} processors`) +
+  (pool.hosts.length === pool.host_count ? '' : ` in ${pool.hosts.length} groups`);
 
 /** Moves the focus among the jobs: the map is one stop of the tab key. */
 function move(into, event) {
@@ -61,7 +64,7 @@ const where = ({ cpus, numbers, opportunistic, estimated }) => (numbers.length ?
   : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (opportunistic ? ', on idle processors' : '');
 
 function tile(host, place, alone, named) {
-  const amounts = [`${host.held} of ${host.cpus} held`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
+  const amounts = [`${host.held} of ${host.cpus} held${host.cpus ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
   const list = jobs(host).map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },

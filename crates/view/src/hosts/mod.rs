@@ -1,5 +1,9 @@
 //! The map of a machine: the hosts, and the use of their processors.
 
+mod by_number;
+
+mod groups;
+
 mod parts;
 
 mod reserved;
@@ -8,14 +12,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use self::by_number::Numbers;
+use self::groups::{groups_of_cpus, groups_of_hosts};
 use self::parts::{Share, parts};
 use self::reserved::reserved;
 use crate::{Facts, HostFacts, Job, PoolFacts, State};
 
-/// A host at an instant, or a whole pool whose hosts are not known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A host at an instant, or a whole pool whose hosts are not known. On a large machine it is a group of hosts, or of processors.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostNow {
-    /// The name of the host, or of the pool.
+    /// The name of the host or of the pool, the names of the first host and the last one, or the numbers of the processors.
     pub name: String,
     /// Why no job can start there, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +67,7 @@ pub struct HostPart {
 }
 
 /// The use of processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuUse {
     /// A job in its window holds them.
@@ -84,16 +90,21 @@ pub(crate) struct Placed<'a> {
     pools: Vec<Vec<&'a Job>>,
     /// The jobs of each host.
     hosts: BTreeMap<&'a str, Vec<&'a Job>>,
+    /// The jobs of each host of a pool whose processors are numbered host by host, in the order of the hosts.
+    numbered: Vec<Vec<Vec<&'a Job>>>,
 }
 
 impl<'a> Placed<'a> {
     /// Collects the jobs that run. O(n log n) for n jobs and their hosts.
     pub(crate) fn new(facts: &'a Facts) -> Placed<'a> {
-        let mut placed = Placed { facts, pools: vec![vec![]; facts.pools.len()], hosts: BTreeMap::new() };
+        let numbered = facts.pools.iter().map(|pool| vec![vec![]; pool.hosts.len()]).collect();
+        let mut placed =
+            Placed { facts, pools: vec![vec![]; facts.pools.len()], hosts: BTreeMap::new(), numbered };
         let runs = |job: &&Job| matches!(job.state, State::Running | State::Opportunistic);
         for job in facts.jobs.iter().map(|job| &**job).filter(runs) {
             if let Some(pool) = placed.pools.get_mut(job.pool) {
                 pool.push(job);
+                place_by_number(&facts.pools[job.pool].hosts, &mut placed.numbered[job.pool], job);
             }
             for host in &job.hosts {
                 placed.hosts.entry(host).or_default().push(job);
@@ -108,42 +119,47 @@ impl<'a> Placed<'a> {
         if pool.hosts.is_empty() {
             return reserved(self.facts, place, pool);
         }
-        let reserved = pool.hosts.iter().filter(|host| host.reserved);
-        reserved.map(|host| idle(host, &self.shares(place, host))).sum()
+        let reserved = pool.hosts.iter().enumerate().filter(|(_, host)| host.reserved);
+        reserved.map(|(at, host)| idle(host, &self.shares(place, at, host))).sum()
     }
 
-    /// Returns the first hosts of a pool; the pool itself if its hosts are not known.
+    /// Returns the hosts of a pool, or groups of them if they are more than `most`. If they are not known, returns the pool itself, or groups
+    /// of its processors.
     ///
     /// `reserved` is the number of its idle processors that are reserved.
     pub(crate) fn hosts(&self, place: usize, most: usize, reserved: u64) -> Vec<HostNow> {
         let Some(pool) = self.facts.pools.get(place) else { return vec![] };
         if pool.hosts.is_empty() {
-            return vec![self.whole(place, pool, reserved)];
+            return groups_of_cpus(self.whole(place, pool, reserved));
         }
-        pool.hosts.iter().take(most).map(|host| self.host(place, host)).collect()
+        let hosts = pool.hosts.iter().enumerate().map(|(at, host)| self.host(place, at, host));
+        groups_of_hosts(hosts.collect(), most)
     }
 
     /// Returns a pool as one host.
     fn whole(&self, place: usize, pool: &PoolFacts, reserved: u64) -> HostNow {
         let shares: Vec<Share<'_>> = self.pools[place].iter().map(|job| Share::whole(job)).collect();
         let idle = pool.cpus.saturating_sub(pool.held);
+        let numbers = Numbers { all: pool.numbers.clone(), offline: pool.numbers_offline.clone() };
+        // A pool may use fewer processors than it can choose from.
+        let cpus = pool.cpus.saturating_add(pool.offline).max(numbers.count());
         let host = HostNow {
             name: pool.name.clone(),
             unusable: None,
-            cpus: pool.cpus.saturating_add(pool.offline),
+            cpus,
             held: pool.held,
             reserved,
             free: idle - reserved,
-            offline: pool.offline,
+            offline: cpus - pool.cpus,
             memory: pool.memory,
             memory_held: pool.memory_held,
             parts: vec![],
         };
-        HostNow { parts: parts(&host, &shares, pool.numbered.then_some(0)), ..host }
+        HostNow { parts: parts(&host, &shares, &numbers), ..host }
     }
 
-    fn host(&self, place: usize, known: &HostFacts) -> HostNow {
-        let shares = self.shares(place, known);
+    fn host(&self, place: usize, at: usize, known: &HostFacts) -> HostNow {
+        let shares = self.shares(place, at, known);
         let idle = idle(known, &shares);
         let of = |is: bool| if is { idle } else { 0 };
         let unusable = known.unusable.is_some();
@@ -162,13 +178,14 @@ impl<'a> Placed<'a> {
             },
             parts: vec![],
         };
-        HostNow { parts: parts(&host, &shares, known.first), ..host }
+        let numbers = known.first.map(|first| Numbers::from(first, known.cpus)).unwrap_or_default();
+        HostNow { parts: parts(&host, &shares, &numbers), ..host }
     }
 
-    /// Returns the processors that each job has on a host.
-    fn shares(&self, place: usize, host: &HostFacts) -> Vec<Share<'a>> {
+    /// Returns the processors that each job has on the host at a place of its pool.
+    fn shares(&self, place: usize, at: usize, host: &HostFacts) -> Vec<Share<'a>> {
         if let Some(first) = host.first {
-            let shares = self.pools[place].iter().map(|job| Share::numbered(job, first, host.cpus));
+            let shares = self.numbered[place][at].iter().map(|job| Share::numbered(job, first, host.cpus));
             return shares.filter(|share| share.cpus > 0).collect();
         }
         let jobs = self.hosts.get(&*host.name).map_or(&[][..], Vec::as_slice);
@@ -183,6 +200,23 @@ impl<'a> Placed<'a> {
             left -= share.cpus;
         }
         shares
+    }
+}
+
+/// Adds a job to the hosts that have processors of it by number.
+fn place_by_number<'a>(hosts: &[HostFacts], jobs: &mut [Vec<&'a Job>], job: &'a Job) {
+    if hosts.first().is_none_or(|host| host.first.is_none()) {
+        return;
+    }
+    for (low, high) in &job.cpus {
+        let first = hosts.partition_point(|host| host.first.is_some_and(|first| first <= *low));
+        let first = first.saturating_sub(1);
+        let on = hosts[first..].iter().take_while(|host| host.first.is_some_and(|first| first <= *high));
+        for jobs in &mut jobs[first..first + on.count()] {
+            if jobs.last().is_none_or(|last| last.number != job.number) {
+                jobs.push(job);
+            }
+        }
     }
 }
 

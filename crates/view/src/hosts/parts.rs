@@ -1,10 +1,8 @@
 //! The processors of a host by their use.
 
+use super::by_number::{Numbers, by_number};
 use super::{CpuUse, HostNow, HostPart};
 use crate::{Job, State};
-
-/// The most processors that are listed by number.
-const NUMBERED_MOST: u64 = 4096;
 
 /// The processors that a job has on a host.
 #[derive(Clone, Copy, Debug)]
@@ -47,21 +45,22 @@ impl<'a> Share<'a> {
         self.job.state != State::Opportunistic
     }
 
-    fn host_part(&self, cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
+    pub(super) fn host_part(&self, cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
         let (job, label) = (Some(self.job.number), Some(self.job.label.clone()));
         HostPart { cpu_use, cpus, numbers, job, label, estimated: self.estimated }
     }
 }
 
-/// Returns the processors of a host by their use. `first` is the number of the first one, if they are numbered.
+/// Returns the processors of a host by their use, in the order of their numbers if these are known.
 ///
 /// Jobs that share processors may have more than there are.
-pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], first: Option<u32>) -> Vec<HostPart> {
+pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], numbers: &Numbers) -> Vec<HostPart> {
     let (mut held, opportunistic): (Vec<Share<'_>>, Vec<Share<'_>>) =
         shares.iter().partition(|share| share.holds());
     let has_numbers = |share: &Share<'_>| !share.job.cpus.is_empty();
-    if let Some(first) = first.filter(|_| host.cpus <= NUMBERED_MOST && held.iter().all(has_numbers)) {
-        return by_number(host, first, &held, &opportunistic);
+    let known = numbers.count() == host.cpus && held.iter().all(has_numbers);
+    if let Some(parts) = known.then(|| by_number(host, numbers, &held, &opportunistic)).flatten() {
+        return parts;
     }
     // Jobs with known processors are first, in the order of these.
     let first = |share: &Share<'_>| share.job.cpus.first().map_or(u32::MAX, |(low, _)| *low);
@@ -84,57 +83,6 @@ pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], first: Option<u32>) ->
     parts
 }
 
-fn unnamed(cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
+pub(super) fn unnamed(cpu_use: CpuUse, cpus: u64, numbers: Vec<(u32, u32)>) -> HostPart {
     HostPart { cpu_use, cpus, numbers, job: None, label: None, estimated: false }
-}
-
-/// Returns the processors in the order of their numbers, from `first` on.
-///
-/// The policy decides at a start which idle processors it takes. The last ones are shown as offline, reserved and opportunistic.
-fn by_number(host: &HostNow, first: u32, held: &[Share<'_>], opportunistic: &[Share<'_>]) -> Vec<HostPart> {
-    let count = usize::try_from(host.cpus).unwrap_or(0);
-    let mut uses: Vec<(CpuUse, Option<&Share<'_>>)> = vec![(CpuUse::Idle, None); count];
-    for share in held {
-        for &(low, high) in &share.job.cpus {
-            let place =
-                |number: u64| usize::try_from(number.saturating_sub(u64::from(first))).unwrap_or(usize::MAX);
-            let last = place(u64::from(high) + 1).min(count);
-            let range = place(u64::from(low)).min(last)..last;
-            uses[range].fill((CpuUse::Held, Some(share)));
-        }
-    }
-    let amount = |cpus: u64| usize::try_from(cpus).unwrap_or(usize::MAX);
-    let unnamed = [(CpuUse::Offline, host.offline), (CpuUse::Reserved, host.reserved)];
-    let mut wanted =
-        unnamed.into_iter().flat_map(|(cpu_use, cpus)| std::iter::repeat_n((cpu_use, None), amount(cpus)));
-    let mut opportunistic = opportunistic
-        .iter()
-        .flat_map(|share| std::iter::repeat_n((CpuUse::Opportunistic, Some(share)), amount(share.cpus)));
-    for cpu_use in uses.iter_mut().rev().filter(|(cpu_use, _)| *cpu_use == CpuUse::Idle) {
-        let Some(taken) = wanted.next().or_else(|| opportunistic.next()) else { break };
-        *cpu_use = taken;
-    }
-    runs(first, &uses)
-}
-
-/// Returns the runs of processors with the same use and the same job.
-fn runs(first: u32, uses: &[(CpuUse, Option<&Share<'_>>)]) -> Vec<HostPart> {
-    let job = |share: Option<&Share<'_>>| share.map(|share| share.job.number);
-    let mut parts: Vec<HostPart> = vec![];
-    for (number, (cpu_use, share)) in (first..=u32::MAX).zip(uses) {
-        match parts.last_mut() {
-            Some(part) if part.cpu_use == *cpu_use && part.job == job(*share) => {
-                part.cpus += 1;
-                part.numbers[0].1 = number;
-            }
-            _ => {
-                let numbers = vec![(number, number)];
-                parts.push(match share {
-                    Some(share) => share.host_part(*cpu_use, 1, numbers),
-                    None => unnamed(*cpu_use, 1, numbers),
-                });
-            }
-        }
-    }
-    parts
 }

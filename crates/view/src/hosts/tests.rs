@@ -63,7 +63,7 @@ fn without_numbers_the_uses_are_side_by_side() {
 
 #[test]
 fn with_numbers_the_gaps_are_where_they_are() {
-    let known = PoolFacts { cpus: 10, held: 5, numbered: true, ..PoolFacts::default() };
+    let known = PoolFacts { cpus: 10, held: 5, numbers: vec![(0, 9)], ..PoolFacts::default() };
     let jobs = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[(5, 6)])];
     check(&pool(known.clone(), jobs.clone()), &["1*2@0-1 idle*2@2-3 1*1@4-4 2*2@5-6 idle*3@7-9"]);
     let promised = Job { promised: Some(0), procs: 2, ..Job::default() };
@@ -78,6 +78,73 @@ fn with_numbers_the_gaps_are_where_they_are() {
     check(&pool(known.clone(), unknown), &["1*3@0-1,4-4 2*2 idle*5"]);
     let beyond = vec![running(1, 5, &[(8, u32::MAX), (3, 2)])];
     check(&pool(known, beyond), &["idle*8@0-7 1*2@8-9"]);
+}
+
+#[test]
+fn a_pool_has_numbers_of_its_own() {
+    let known = PoolFacts {
+        cpus: 5,
+        held: 2,
+        offline: 1,
+        numbers: vec![(2, 4), (8, 10)],
+        numbers_offline: vec![(8, 8)],
+        ..PoolFacts::default()
+    };
+    let jobs = vec![running(1, 2, &[(4, 4), (9, 9)])];
+    check(&pool(known.clone(), jobs.clone()), &["idle*2@2-3 1*1@4-4 offline*1@8-8 1*1@9-9 idle*1@10-10"]);
+    // The calendar leaves fewer processors than there are to choose from.
+    let fewer = PoolFacts { cpus: 3, ..known };
+    check(&pool(fewer, jobs), &["idle*1@2-2 offline*1@3-3 1*1@4-4 offline*1@8-8 1*1@9-9 offline*1@10-10"]);
+}
+
+#[test]
+fn jobs_that_share_processors_are_side_by_side() {
+    let known = PoolFacts { cpus: 4, held: 4, numbers: vec![(0, 3)], ..PoolFacts::default() };
+    let jobs = vec![running(1, 2, &[(0, 1)]), running(2, 2, &[(1, 2)])];
+    check(&pool(known, jobs), &["1*2@0-1 2*2@1-2"]);
+}
+
+/// Returns the name, the held processors and all processors of each tile.
+fn tiles(facts: &Facts) -> Vec<(String, u64, u64)> {
+    let hosts = &Moment::of(facts).pools[0].hosts;
+    hosts.iter().map(|host| (host.name.clone(), host.held, host.cpus)).collect()
+}
+
+#[test]
+fn the_processors_of_a_large_machine_are_in_groups() {
+    let known = PoolFacts { cpus: 2000, held: 70, offline: 48, ..PoolFacts::default() };
+    let jobs = vec![running(1, 70, &[(10, 79)])];
+    let counts = pool(known.clone(), jobs.clone());
+    assert_eq!(tiles(&counts).len(), 1, "counts only");
+    let facts = pool(PoolFacts { numbers: vec![(0, 2047)], ..known }, jobs);
+    let found = tiles(&facts);
+    let group = |name: &str, held| (name.to_owned(), held, 32);
+    assert_eq!(found.len(), 64);
+    assert_eq!(found[..4], [group("0-31", 22), group("32-63", 32), group("64-95", 16), group("96-127", 0)]);
+    let hosts = &Moment::of(&facts).pools[0].hosts;
+    assert_eq!(text(&hosts[0]), "idle*10@0-9 1*22@10-31");
+    assert_eq!(text(&hosts[63]), "offline*32@2016-2047");
+    assert_eq!(hosts.iter().map(|host| host.offline).sum::<u64>(), 48);
+}
+
+#[test]
+fn many_hosts_are_in_groups() {
+    let host = |at: u32| HostFacts {
+        name: format!("n{at}"),
+        first: Some(4 * at),
+        cpus: 4,
+        unusable: (at == 3).then(|| "down".to_owned()),
+        ..HostFacts::default()
+    };
+    let hosts = (0..1500).map(host).collect();
+    let jobs = vec![running(1, 6, &[(2, 7)]), running(2, 1, &[(5999, 5999)])];
+    let facts = pool(PoolFacts { cpus: 6000, held: 7, hosts, ..PoolFacts::default() }, jobs);
+    let found = tiles(&facts);
+    assert_eq!(found.len(), 750);
+    assert_eq!((&found[0], &found[749]), (&("n0 to n1".into(), 6, 8), &("n1498 to n1499".into(), 1, 8)));
+    let hosts = &Moment::of(&facts).pools[0].hosts;
+    assert_eq!((text(&hosts[0]), text(&hosts[1])), ("1*6 idle*2".into(), "idle*4 offline*4".into()));
+    assert_eq!(hosts[1].unusable.as_deref(), Some("1 of 2 hosts"));
 }
 
 #[test]
@@ -139,6 +206,11 @@ fn ends_before_a_promised_start_are_not_reserved() {
     assert_eq!(reserved(vec![runs(90), waits(30, 100)]), 6);
 }
 
+/// Returns whether a job has a processor.
+fn has(job: &Job, cpu: u32) -> bool {
+    job.cpus.iter().any(|(low, high)| (*low..=*high).contains(&cpu))
+}
+
 proptest! {
     /// Any jobs, also with numbers that they share or that the pool does not have: with numbers each processor has one use.
     #[test]
@@ -150,7 +222,13 @@ proptest! {
             let state = if runs { State::Running } else { State::Opportunistic };
             Job { state, ..running(number, procs, &cpus) }
         });
-        let facts = pool(PoolFacts { cpus, held, offline, numbered, ..PoolFacts::default() }, jobs.collect());
+        let jobs: Vec<Job> = jobs.collect();
+        let last = u32::try_from(cpus + offline).unwrap_or(0).checked_sub(1).filter(|_| numbered);
+        let numbers = last.map(|last| (0, last)).into_iter().collect();
+        let known = PoolFacts { cpus, held, offline, numbers, ..PoolFacts::default() };
+        let shared = |cpu| jobs.iter().filter(|job| job.state == State::Running && has(job, cpu)).count() > 1;
+        let numbered = last.is_some_and(|last| !(0..=last).any(shared));
+        let facts = pool(known, jobs);
         let host = &Moment::of(&facts).pools[0].hosts[0];
         let sum: u64 = host.parts.iter().map(|part| part.cpus).sum();
         prop_assert!(sum >= host.cpus);

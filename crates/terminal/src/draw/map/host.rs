@@ -69,3 +69,16 @@ pub(super) fn memory_text(host: &HostNow, before: &str) -> String {
     }
     format!("{before}{}/{}", memory(host.memory_held), memory(host.memory))
 }
+
+/// Returns the number of the processor at a place of a host; `None` if its processors have no numbers.
+pub(super) fn number_at(host: &HostNow, place: u64) -> Option<u32> {
+    let mut before = 0u64;
+    for part in &host.parts {
+        let &[(low, _)] = &part.numbers[..] else { return None };
+        if place < before + part.cpus {
+            return low.checked_add(u32::try_from(place - before).ok()?);
+        }
+        before += part.cpus;
+    }
+    None
+}

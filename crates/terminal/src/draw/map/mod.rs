@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use miserly_view::{CpuUse, HostNow, HostPart, Line, PoolNow, plain};
 use ratatui::layout::Rect;
 
-use self::host::{OnHost, amounts, memory_text, on_host, total};
+use self::host::{OnHost, amounts, memory_text, number_at, on_host, total};
 use super::pen::{Pen, width};
 use crate::App;
 use crate::look::Role;
@@ -117,9 +117,9 @@ impl Map<'_> {
         let unit = total.div_ceil(to_u64(across * LINES_MOST)).max(1);
         let count = usize::try_from(total.div_ceil(unit)).unwrap_or(0);
         let cells = self.cells(host, count, unit);
-        let numbered = host.parts.iter().all(|part| part.numbers.len() == 1);
         for (row, cells) in cells.chunks(across).enumerate() {
-            let first = if numbered { (to_u64(row * across) * unit).to_string() } else { String::new() };
+            let first = number_at(host, to_u64(row * across) * unit);
+            let first = first.map_or_else(String::new, |first| first.to_string());
             lines.push(self.row(&format!("{first:>6} "), cells));
         }
         if unit > 1 {
@@ -178,13 +178,16 @@ impl Map<'_> {
         let across = to_u64((columns * 2 / 5).clamp(1, LINE_MOST));
         let unit = most.div_ceil(across).max(1);
         let across = usize::try_from(most.div_ceil(unit)).unwrap_or(1);
-        let more = pool.host_count.saturating_sub(hosts.len());
         let scale = if unit > 1 { format!(", {unit} processors a character") } else { String::new() };
-        let left_out = if more > 0 { format!(", {more} more are not listed") } else { String::new() };
-        let title = vec![
-            (plain(&pool.name), Role::Title),
-            (format!("  {} hosts{scale}{left_out}", pool.host_count), Role::Dim),
-        ];
+        let kind = if pool.host_count > 1 { "hosts" } else { "processors" };
+        let count = if pool.host_count > 1 { to_u64(pool.host_count) } else { pool.cpus };
+        let groups = if hosts.len() == pool.host_count {
+            String::new()
+        } else {
+            format!(" in {} groups", hosts.len())
+        };
+        let title =
+            vec![(plain(&pool.name), Role::Title), (format!("  {count} {kind}{groups}{scale}"), Role::Dim)];
         let scale = Scale { name, unit, across };
         let title = MapLine { parts: title, jobs: vec![] };
         std::iter::once(title).chain(hosts.iter().map(|host| self.host(host, scale))).collect()
