@@ -66,6 +66,8 @@ mod gang;
 
 mod reload;
 
+mod questions;
+
 mod queue_programs;
 
 mod sessions;

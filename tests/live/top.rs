@@ -82,7 +82,7 @@ fn without_a_daemon_it_names_the_problem() {
 }
 
 /// A terminal with a program, until this is dropped.
-struct Terminal {
+pub(crate) struct Terminal {
     socket: PathBuf,
 }
 
@@ -95,7 +95,7 @@ impl Terminal {
     }
 
     /// Returns a terminal of 80 x 24 in which a shell runs this line.
-    fn new(socket: PathBuf, line: &str) -> Terminal {
+    pub(crate) fn new(socket: PathBuf, line: &str) -> Terminal {
         let terminal = Terminal { socket };
         terminal.tmux(&["new-session", "-d", "-x", "80", "-y", "24", line]);
         terminal
@@ -105,13 +105,13 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    fn press(&self, keys: &[&str]) {
+    pub(crate) fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
     /// Waits until the screen has a text, and returns the screen.
     #[track_caller]
-    fn wait_for(&self, text: &str) -> String {
+    pub(crate) fn wait_for(&self, text: &str) -> String {
         let look = || Some(self.screen()).filter(|screen| screen.contains(text));
         until_or_tell(SOON, look, || format!("{text:?} is not on\n{}", self.screen()))
     }

@@ -12,7 +12,7 @@ use miserly_test_support::browser::Browser;
 use crate::support::{Daemon, SOON, miserly, sh, until};
 
 /// A running `miserly ui`. It ends when this is dropped.
-struct Ui {
+pub(crate) struct Ui {
     process: Child,
     output: BufReader<ChildStdout>,
     port: u16,
@@ -20,7 +20,7 @@ struct Ui {
 
 impl Ui {
     /// Starts the page of a daemon.
-    fn of(daemon: &Daemon, options: &[&str]) -> Ui {
+    pub(crate) fn of(daemon: &Daemon, options: &[&str]) -> Ui {
         Ui::start(
             Command::new(env!("CARGO_BIN_EXE_miserly"))
                 .arg("ui")
@@ -37,7 +37,7 @@ impl Ui {
     }
 
     /// Returns the next link that it prints.
-    fn link(&mut self) -> String {
+    pub(crate) fn link(&mut self) -> String {
         let mut text = String::new();
         self.output.read_line(&mut text).expect("a link");
         let link = text.trim().to_owned();
@@ -338,9 +338,13 @@ fn a_person_finds_the_answers_in_a_browser() {
     assert_eq!(browser.evaluate(&held), serde_json::json!([[true, 0, "true"]]));
     let told = browser.evaluate("document.querySelector('#map .hosts p').textContent");
     assert!(
-        told.as_str().is_some_and(|told| told.contains(&format!("{cpus} of {cpus} held, 0 free"))),
+        told.as_str().is_some_and(|told| told.contains(&format!("{cpus} of {cpus} held (100 %), 0 free"))),
         "{told}"
     );
+    let cells = "document.querySelectorAll('#map .cells span').length";
+    assert_eq!(browser.evaluate(cells), cpus, "a cell for each processor");
+    let title = "document.querySelector('#map .cells span').title.startsWith('processor ')";
+    assert_eq!(browser.evaluate(title), true);
     is_clean(&mut browser);
     browser.screenshot("ui-map");
 
@@ -364,6 +368,36 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.click("#confirm");
     browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 2");
     daemon.wait(waiting);
+    is_clean(&mut browser);
+}
+
+#[test]
+fn a_large_machine_is_shown_in_groups() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log.swf").display().to_string();
+    let made = miserly(&["workload", "generate", "--jobs", "300", "--procs", "2048", "-o", &log]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut ui = Ui::start(
+        Command::new(env!("CARGO_BIN_EXE_miserly")).args(["ui", "--run", &log, "--policy", "easy"]),
+    );
+    let link = ui.link();
+    browser.look(1280, "light");
+    browser.open(&link);
+    browser.wait_until("globalThis.shownVersion >= 0");
+    let title = "document.querySelector('#map h3').textContent";
+    assert_eq!(browser.evaluate(title), "easy 2048 processors in 64 groups");
+    browser.evaluate(
+        "(() => { const s = document.querySelector('#slider'); s.value = Math.ceil(s.max / 2); s.dispatchEvent(new Event('input')); })()",
+    );
+    browser.wait_until("document.querySelectorAll('#map .holders button').length > 0");
+    let groups = "[...document.querySelectorAll('#map li')].map(group => [/^\\d+-\\d+ \\d+ of 32 held \\(\\d+ %\\)/.test(group.textContent), group.querySelectorAll('.holders button').length <= 6])";
+    let found = browser.evaluate(groups);
+    let found = found.as_array().expect("groups");
+    assert!(
+        found.len() == 64 && found.iter().all(|group| *group == serde_json::json!([true, true])),
+        "{found:?}"
+    );
     is_clean(&mut browser);
 }
 
@@ -460,6 +494,8 @@ fn a_new_state_keeps_what_a_person_does() {
     assert_eq!(browser.evaluate("document.querySelector('#problem').hidden"), true);
     let note = browser.evaluate("document.querySelector('#note').textContent");
     assert!(note.as_str().is_some_and(|note| note.contains("no forecast at an earlier instant")), "{note}");
+    let same = "document.querySelector('#now').textContent === document.querySelector('#instant').textContent + ' (in the past)'";
+    assert_eq!(browser.evaluate(same), true, "the slider has the same instant");
     // Keys move by a step. There are never many.
     let place = "+document.querySelector('#slider').value";
     let before = browser.evaluate(place).as_f64().expect("a place");

@@ -49,11 +49,12 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     li { span class="key idle" {} "on idle processors" }
                 }
                 p id="chart-keys" class="muted" {
-                    "Drag to move; Ctrl and the wheel, or two fingers, zoom. Keys: arrows move, plus and minus zoom, 0 goes to now. "
+                    "Drag to move; Ctrl and the wheel, or two fingers, zoom. Keys: arrows move, plus and minus zoom, 0 goes to now; comma and full stop move the instant. "
                     "The tables below have the same jobs."
                 }
             }
             (chosen_job())
+            (starts_now())
             (processors())
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
@@ -66,7 +67,6 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 (jobs_table("running", "Running", state.map(|state| &*state.moment.running)))
                 (jobs_table("ended", "Ended last", state.map(|state| &*state.moment.ended)))
             }
-            (starts_now())
             section id="changes-section" aria-labelledby="changes-title" {
                 h2 id="changes-title" { "Changes" }
                 ol id="changes" {}

@@ -7,7 +7,7 @@ use std::thread;
 use jiff::tz::TimeZone;
 use miserly_follow::Board;
 use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Node, Partition, Poller, Slurm};
-use miserly_view::{Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, plain};
+use miserly_view::{Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, counted, plain};
 
 use super::numbers::Numbers;
 use super::users::Users;
@@ -173,7 +173,7 @@ fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
     let offline = sum(|host| if host.unusable.is_some() { host.cpus - host.held.unwrap_or(0) } else { 0 });
     PoolFacts {
         name: plain(name),
-        policy: format!("Slurm, {} nodes", partition.nodes.len()),
+        policy: format!("Slurm, {}", counted(partition.nodes.len() as u64, "node")),
         promises: "nothing".to_owned(),
         stopped: (partition.state != "up").then(|| format!("the partition is {}", partition.state)),
         cpus: sum(|host| host.cpus) - offline,

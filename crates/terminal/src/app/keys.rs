@@ -24,6 +24,7 @@ impl App {
         let action = match std::mem::replace(&mut self.mode, Mode::List) {
             Mode::List => self.list_key(key.code),
             Mode::Help(top) => self.help_key(key.code, top),
+            Mode::Holes => None,
             Mode::Search(before, text) => self.search_key(key.code, before, text),
             Mode::Instant(text) => self.instant_key(key.code, text),
             Mode::Extend(text) => self.extend_key(key.code, text),
@@ -43,6 +44,7 @@ impl App {
             KeyCode::Char('h') => self.confirm(What::Hold),
             KeyCode::Char('r') => self.confirm(What::Release),
             KeyCode::Char('e') => self.ask_time(),
+            KeyCode::Char('w') => self.mode = Mode::Holes,
             KeyCode::Char('p') => self.processors = !self.processors,
             _ if self.processors && self.map_key(code) => {}
             _ if self.is_past() && self.past_key(code) => {}

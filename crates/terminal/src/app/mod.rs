@@ -38,6 +38,8 @@ pub(crate) enum Mode {
     List,
     /// They move in the page of the keys, from this line on.
     Help(usize),
+    /// What starts now is shown, and any key leads back.
+    Holes,
     /// They type a text to search, from the job that was selected before.
     Search(Option<i64>, String),
     /// They type an instant to show.

@@ -8,7 +8,7 @@ use crate::app::Mode;
 use crate::look::Role;
 
 /// The keys that the last line names.
-const KEYS: &str = "? help  l log  / find  p cpus  t past  c cancel  h hold  r release  e extend  q";
+const KEYS: &str = "? help  l log  / find  p cpus  w fits now  t past  c cancel  h hold  e extend  q";
 
 /// The keys in the past.
 const PAST_KEYS: &str = "← → move in time  + - step  Home End  t instant  p cpus  ? help";
@@ -54,6 +54,7 @@ pub(super) fn keys(pen: &mut Pen<'_>, area: Rect, app: &App) {
         (Mode::Search(_, text), ..) => (format!("/{text}_"), Role::Chosen),
         (_, Some(notice), _) => (notice.text.clone(), if notice.bad { Role::Bad } else { Role::Good }),
         (_, None, Some(problem)) => (problem.to_owned(), Role::Bad),
+        (Mode::Holes, ..) => ("any key leads back".to_owned(), Role::Dim),
         (Mode::Help(_), ..) => ("arrows move, any other key leads back".to_owned(), Role::Dim),
         (Mode::Detail(..), ..) => {
             ("arrows move  c cancel  h hold  r release  e extend  q back".to_owned(), Role::Dim)

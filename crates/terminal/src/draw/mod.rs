@@ -22,6 +22,8 @@ mod foot;
 
 mod pages;
 
+mod holes;
+
 use ratatui::buffer::Buffer;
 
 pub(crate) use self::areas::Areas;
@@ -38,6 +40,7 @@ pub(crate) fn draw(app: &App, buffer: &mut Buffer) {
     head::draw(&mut pen, areas.head, app);
     match &app.mode {
         Mode::Help(top) => pages::help(&mut pen, areas.body, *top),
+        Mode::Holes => holes::draw(&mut pen, areas.body, app),
         Mode::Detail(detail, below) => pages::detail(&mut pen, areas.body, app, detail, *below),
         _ => {
             pools::draw(&mut pen, areas.pools, app);

@@ -1,10 +1,14 @@
 //! Keys that send no request.
 
+use jiff::Timestamp;
+use miserly_api::model::Slice;
 use miserly_terminal::{Action, Answer, App, Detail};
 use miserly_view::Job;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::support::{PLAIN, drawn, facts, job, lines, posted, press, text, type_in, usual, waiting};
+use crate::support::{
+    MINUTE, NOW, PLAIN, drawn, facts, job, lines, posted, press, text, type_in, usual, waiting,
+};
 
 fn app() -> App {
     App::new(posted(usual()), PLAIN)
@@ -155,6 +159,29 @@ fn the_past() {
     app.post(posted(facts(vec![])));
     type_in(&mut app, "f");
     assert!(text(&mut app).contains("no jobs"));
+}
+
+#[test]
+fn what_starts_now() {
+    let mut app = app();
+    type_in(&mut app, "w");
+    assert!(text(&mut app).contains("batch: nothing; miserly submit --quote"), "{}", text(&mut app));
+    let slice = |minute: i64, cpus_free| Slice {
+        from: Timestamp::from_millisecond(NOW + minute * MINUTE).expect("an instant"),
+        cpus: 4,
+        cpus_free,
+        memory_free: 0,
+    };
+    let mut known = facts(vec![]);
+    known.pools[0].slices = vec![slice(0, 3), slice(90, 1)];
+    app.post(posted(known));
+    let shown = text(&mut app);
+    assert!(shown.contains("batch: 3 processors for 1 h 30 min"), "{shown}");
+    assert!(shown.contains("batch: 1 processor for any time"), "{shown}");
+    type_in(&mut app, "x");
+    assert!(text(&mut app).contains("no jobs"));
+    type_in(&mut app, "tw");
+    assert!(text(&mut app).contains("known for the present of a daemon only"));
 }
 
 #[test]

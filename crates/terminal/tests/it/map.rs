@@ -83,6 +83,15 @@ fn a_cluster_has_a_line_for_each_host() {
 }
 
 #[test]
+fn a_pool_with_one_host_has_both_names() {
+    let mut known = cluster();
+    known.pools[0].hosts.drain(..63);
+    let shown = map(known, true);
+    assert!(shown.contains("batch  node64  0 held, 0 free, 64 offline of 64"), "{shown}");
+    assert!(shown.contains("memory 1GiB/8GiB  down"), "{shown}");
+}
+
+#[test]
 fn keys_scroll_it_and_select_jobs() {
     let mut app = App::new(posted(cluster()), PLAIN);
     type_in(&mut app, "p");

@@ -4,6 +4,10 @@ import { counted, element, memory } from './tables.js';
 
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
+// The most processors of a pool that have a cell each; on a larger one neighbours with the same use are one cell.
+const SINGLE_MOST = 1024;
+// The most jobs that are listed for a group of hosts or processors: those with the most processors there.
+const LISTED_MOST = 6;
 
 const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
@@ -15,7 +19,7 @@ export function processors(into, moment, line, chosen, choose) {
     const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;
     into.replaceChildren(...moment.pools.flatMap(pool => [
       element('h3', {}, pool.name, pool.hosts.length > 1 ? element('small', {}, ` ${size(pool)}`) : null),
-      element('ul', { class: pool.hosts.length > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, `${pool.name} ${place}`, pool.hosts.length === 1, named))),
+      element('ul', { class: pool.hosts.length > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, pool.name, `${pool.name} ${place}`, named, pool.cpus + pool.offline <= SINGLE_MOST, pool.hosts.length !== pool.host_count))),
     ]));
     into.dataset.key = key;
     into.scrollTop = top;
@@ -63,26 +67,30 @@ function jobs(host) {
 const where = ({ cpus, numbers, opportunistic, estimated }) => (numbers.length ? numbers.map(([low, high]) => low === high ? low : `${low}-${high}`).join(', ')
   : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (opportunistic ? ', on idle processors' : '');
 
-function tile(host, place, alone, named) {
+function tile(host, pool, place, named, single, grouped) {
   const amounts = [`${host.held} of ${host.cpus} held${host.cpus ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
-  const list = jobs(host).map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
+  const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all;
+  const more = all.length - shown.length;
+  const list = shown.map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
     `${found.label}${named(found.job)}: ${where(found)}`));
-  return element('li', {}, element('p', {}, alone ? null : element('strong', {}, `${host.name} `), amounts), cells(host, named), element('div', { class: 'holders' }, ...list));
+  return element('li', {}, element('p', {}, host.name === pool ? null : element('strong', {}, `${host.name} `), amounts), cells(host, named, single), element('div', { class: 'holders' }, ...list, more ? element('span', { class: 'muted' }, `and ${counted(more, 'other job')}`) : null));
 }
 
-/** Draws the processors. On a large host a cell is several of them, and each part has one cell at least. */
-function cells(host, named) {
+/** Draws the processors: one by one if their numbers are known and they are few. On a large host a cell is several of them, and each part has one
+ *  cell at least. */
+function cells(host, named, single) {
   const total = host.parts.reduce((sum, part) => sum + part.cpus, 0), unit = Math.max(1, Math.ceil(total / (ACROSS * LINES)));
   const across = Math.max(1, Math.min(ACROSS, Math.ceil(total / unit))), made = [];
   let sum = 0, cell = 0;
   for (const part of host.parts) {
     sum += part.cpus;
     const text = part.job === undefined ? `${part.cpus} ${words[part.use]}` : `job ${part.label}${named(part.job)}`;
+    const alone = single && unit === 1 && part.numbers?.length === 1, first = alone ? part.numbers[0][0] - cell : 0;
     for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell; left > 0;) {
-      const column = cell % across, width = Math.min(left, across - column);
-      const drawn = element('span', { class: part.use, title: text, 'data-job': part.job }, part.job === undefined ? '' : part.label);
+      const column = cell % across, width = alone ? 1 : Math.min(left, across - column);
+      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : text}` : text, 'data-job': part.job }, part.job === undefined ? '' : part.label);
       drawn.style.gridColumn = `${column + 1} / span ${width}`;
       drawn.style.gridRow = Math.floor(cell / across) + 1;
       made.push(drawn);

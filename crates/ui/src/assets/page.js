@@ -279,7 +279,7 @@ async function go(at) {
     if (turn !== moving) return;
     wanted = instant;
     slide();
-    named(instant);
+    named(instant, moment.text);
     problem('past', `the instant cannot be shown: ${error.message}`);
   }
 }
@@ -287,15 +287,15 @@ async function go(at) {
 function arrive(at, found) {
   [instant, moment] = [at, found];
   problem('past', null);
-  named(at);
+  named(at, found.text);
   if (at !== null) chart.show(at);
   show();
 }
 
-/** Names an instant beside the slider. */
-function named(at) {
+/** Names an instant beside the slider: as the server does, whose clock knows summer time then, as soon as its answer is here. */
+function named(at, text) {
   const [, step] = state.replay, time = step < 60e3 ? 1e3 : 60e3;
-  write($('instant'), at === null ? 'now' : `${chart.label(at, 864e5)} ${chart.label(at, time).split(' ').at(-1)}`);
+  write($('instant'), at === null ? 'now' : text ?? `${chart.label(at, 864e5)} ${chart.label(at, time).split(' ').at(-1)}`);
   $('slider').setAttribute('aria-valuetext', $('instant').textContent);
 }
 
@@ -363,7 +363,7 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && chosen !== null) choose(null);
   const types = /INPUT|SELECT/.test(document.activeElement.tagName) && document.activeElement !== $('slider');
   if (types || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === '/') { event.preventDefault(); $('find').focus(); }
+  if (event.key === '/') { event.preventDefault(); $('find').focus(); $('filters').scrollIntoView(); }
   if (state && (event.key === ',' || event.key === '.')) step(event.key === ',' ? -1 : 1);
 });
 

@@ -67,7 +67,7 @@ pub(crate) fn lines(app: &App, columns: u16) -> Vec<MapLine> {
     let pools = app.view.moment.pools.iter();
     pools
         .flat_map(|pool| match &pool.hosts[..] {
-            [host] if pool.host_count == 1 => map.whole(host, columns),
+            [host] if pool.host_count == 1 => map.whole(&pool.name, host, columns),
             hosts => map.hosts(pool, hosts, columns),
         })
         .collect()
@@ -105,11 +105,13 @@ struct Map<'a> {
 
 impl Map<'_> {
     /// Returns the lines of a pool that is one host: its processors, and its jobs.
-    fn whole(&self, host: &HostNow, columns: usize) -> Vec<MapLine> {
-        let title = vec![
-            (plain(&host.name), Role::Title),
-            (format!("  {}{}", amounts(host), memory_text(host, "; memory ")), Role::Plain),
+    fn whole(&self, pool: &str, host: &HostNow, columns: usize) -> Vec<MapLine> {
+        let name = if host.name == pool { String::new() } else { format!("  {}", plain(&host.name)) };
+        let mut title = vec![
+            (plain(pool), Role::Title),
+            (format!("{name}  {}{}", amounts(host), memory_text(host, "; memory ")), Role::Plain),
         ];
+        title.extend(host.unusable.as_ref().map(|state| (format!("  {}", plain(state)), Role::Bad)));
         let mut lines = vec![MapLine { parts: title, jobs: vec![] }];
         let total = total(host);
         let room = columns.saturating_sub(GUTTER).clamp(1, LINE_MOST);
