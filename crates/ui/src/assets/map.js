@@ -68,7 +68,7 @@ const where = ({ cpus, numbers, opportunistic, estimated }) => (numbers.length ?
   : `${estimated ? 'about ' : ''}${counted(cpus, 'processor')}`) + (opportunistic ? ', on idle processors' : '');
 
 function tile(host, pool, place, named, single, grouped) {
-  const amounts = [`${host.held} of ${host.cpus} held${host.cpus ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
+  const amounts = [`${host.held} of ${host.cpus} held${grouped ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
   const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all;
@@ -88,9 +88,12 @@ function cells(host, named, single) {
     sum += part.cpus;
     const text = part.job === undefined ? `${part.cpus} ${words[part.use]}` : `job ${part.label}${named(part.job)}`;
     const alone = single && unit === 1 && part.numbers?.length === 1, first = alone ? part.numbers[0][0] - cell : 0;
-    for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell; left > 0;) {
-      const column = cell % across, width = alone ? 1 : Math.min(left, across - column);
-      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : text}` : text, 'data-job': part.job }, part.job === undefined ? '' : part.label);
+    for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell, run = 0; left > 0;) {
+      const column = cell % across, room = Math.min(left, across - column), width = alone ? 1 : room;
+      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : text}` : text, 'data-job': part.job }, part.job === undefined || run > 0 ? '' : element('b', {}, part.label));
+      // Cells side by side have the number of their job once.
+      if (alone && run === 0) drawn.style.setProperty('--run', run = room);
+      run -= width;
       drawn.style.gridColumn = `${column + 1} / span ${width}`;
       drawn.style.gridRow = Math.floor(cell / across) + 1;
       made.push(drawn);
