@@ -202,3 +202,28 @@ fn bar(job: &Job, kind: Kind, from: i64, to: i64, likely: Option<[i64; 2]>) -> B
     let owner = job.uid.map_or(job.number.unsigned_abs(), u64::from);
     Bar { job: job.number, from, to, kind, owner, rows: vec![], likely }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_several_processors_is_no_processor() {
+        let job = |number, cpu| Job {
+            number,
+            procs: 1,
+            state: State::Ended,
+            start: Some(0),
+            end: Some(10_000),
+            cpus: vec![(cpu, cpu)],
+            ..Job::default()
+        };
+        let rows = |cpus| {
+            let bars = Bars::of(&Facts::of_jobs(cpus, [job(1, 6), job(2, 7)]));
+            let rows = bars.indexes[0].classes.iter().flatten().map(|bar| bar.rows.clone());
+            rows.collect::<Vec<_>>()
+        };
+        assert_eq!(rows(8), [[(6, 7)], [(7, 8)]]);
+        assert_eq!(rows(2048), [[(0, 1)], [(1, 2)]], "the bars do not overlap");
+    }
+}

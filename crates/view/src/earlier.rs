@@ -1,6 +1,5 @@
 //! The facts at an earlier instant.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clock::DAY;
@@ -27,22 +26,14 @@ impl Facts {
                 pool.memory_held += job.memory;
             }
         }
-        if !have_same_hosts(&pools) {
-            for job in jobs.iter_mut().filter(|job| job.state.is_before_start()) {
-                let causes = pools.get(job.pool).map(|pool| causes(pool, job)).unwrap_or_default();
-                Arc::make_mut(job).causes = causes;
-            }
+        for job in jobs.iter_mut().filter(|job| job.state.is_before_start()) {
+            let causes = pools.get(job.pool).map(|pool| causes(pool, job)).unwrap_or_default();
+            Arc::make_mut(job).causes = causes;
         }
         let (clock, title) = (self.clock.clone(), self.title.clone());
         let (uid, account) = (self.uid, self.account);
         Facts { now, clock, title, live: false, earlier: now < self.now, uid, pools, jobs, account }
     }
-}
-
-/// Returns whether a host is in several pools. The jobs of one pool then do not tell what is free in it.
-fn have_same_hosts(pools: &[PoolFacts]) -> bool {
-    let mut seen = BTreeSet::new();
-    pools.iter().flat_map(|pool| &pool.hosts).any(|host| !seen.insert(&*host.name))
 }
 
 /// Returns why a job does not run, as far as it follows from the jobs that run.
@@ -51,7 +42,7 @@ fn causes(pool: &PoolFacts, job: &Job) -> Vec<Cause> {
         return vec![Cause::Held];
     }
     // Jobs that take turns have more processors than there are.
-    let Some(free) = pool.cpus.checked_sub(pool.held) else { return vec![] };
+    let Some(free) = pool.cpus.checked_sub(pool.held).filter(|_| !pool.shared) else { return vec![] };
     let mut causes = vec![];
     let missing = job.procs.saturating_sub(free);
     if missing > 0 {
@@ -171,10 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn pools_with_the_same_hosts_give_no_reasons() {
+    fn a_pool_that_shares_its_processors_gives_no_reasons() {
         let mut facts = facts();
-        let host = HostFacts { name: "n1".to_owned(), cpus: 8, ..HostFacts::default() };
-        facts.pools = vec![PoolFacts { hosts: vec![host], ..facts.pools[0].clone() }; 2];
+        facts.pools[0].shared = true;
         assert!(facts.at(50).jobs.iter().all(|job| job.causes.is_empty()));
     }
 

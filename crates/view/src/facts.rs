@@ -54,6 +54,8 @@ pub struct PoolFacts {
     pub memory_held: u64,
     /// The processors that the pool has at other times: offline now, lost, or absent by its calendar. They are not in `cpus`.
     pub offline: u64,
+    /// Whether jobs of other pools may have its processors, too, so that its jobs alone do not tell what is free.
+    pub shared: bool,
     /// The processors by number, as rising ranges with both ends; empty if they have none, or if other pools have them too.
     pub numbers: Vec<(u32, u32)>,
     /// Those of `numbers` that no job can use now.

@@ -23,6 +23,7 @@ pub(super) fn stored(folder: &Path) -> anyhow::Result<Facts> {
         policy: "of the state".to_owned(),
         promises: "unknown".to_owned(),
         cpus,
+        shared: queues.len() > 1,
         ..PoolFacts::default()
     };
     let mut users = Users::default();

@@ -1,6 +1,6 @@
 //! The facts of a Slurm cluster, one pool for each partition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
@@ -167,6 +167,8 @@ fn millis(seconds: i64) -> i64 {
 }
 
 fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
+    let others = cluster.partitions.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
+    let others: BTreeSet<&String> = others.flat_map(|other| &other.nodes).collect();
     let known = partition.nodes.iter().filter_map(|node| cluster.nodes.get_key_value(node));
     let hosts: Vec<HostFacts> = known.map(|(name, node)| host(name, node)).collect();
     let sum = |amount: fn(&HostFacts) -> u64| hosts.iter().map(amount).sum::<u64>();
@@ -181,6 +183,7 @@ fn pool(cluster: &Cluster, name: &str, partition: &Partition) -> PoolFacts {
         offline,
         memory: sum(|host| host.memory),
         memory_held: sum(|host| host.memory_held),
+        shared: partition.nodes.iter().any(|node| others.contains(node)),
         hosts,
         ..PoolFacts::default()
     }
@@ -262,6 +265,16 @@ mod tests {
         assert_eq!(hosts, [("n1", 3, 0), ("n2", 0, 0), ("n3", 0, 4)]);
         assert_eq!((pool.hosts[0].parts[0].job, pool.hosts[0].memory), (Some(1), 2 << 20));
         assert_eq!(pool.hosts[2].unusable.as_deref(), Some("down"));
+    }
+
+    #[test]
+    fn partitions_with_the_same_nodes_are_shared() {
+        let mut known = cluster(10, &["alone", "batch", "long"], &[]);
+        for (partition, node) in [("alone", "n1"), ("batch", "n2"), ("batch", "n3"), ("long", "n3")] {
+            known.partitions.get_mut(partition).unwrap().nodes.push(node.to_owned());
+        }
+        let facts = Mirror::default().facts(Some(&known));
+        assert_eq!(facts.pools.iter().map(|pool| pool.shared).collect::<Vec<_>>(), [false, true, true]);
     }
 
     #[test]
