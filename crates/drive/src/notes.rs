@@ -23,7 +23,9 @@ pub enum Note {
         /// The start, seconds since 1970.
         start: i64,
     },
-    /// It ran before its own start, and is stopped because its nodes are needed.
+    /// It ran before its own start, and is stopped.
+    ///
+    /// Its nodes are needed, or a limit of its user is.
     Parked {
         /// The seconds for which it ran.
         ran: i64,

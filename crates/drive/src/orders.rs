@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The priority of a placed job: it goes before all others of the reservation.
 pub(crate) const PLACED: u64 = 4_000_000_000;
 
-/// A command for Slurm. Each sets a state, so it may be repeated.
+/// A command for Slurm. Each sets a state, so it may be repeated. A requeue is given again only while the job runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum Order {
@@ -148,7 +148,8 @@ impl Order {
                 let release = words(&["release".into(), job.clone()]);
                 [update].into_iter().chain(releases.then_some(release)).collect()
             }
-            Order::Requeue { job } => vec![words(&["requeue".into(), job.clone()])],
+            // Without the second word it would begin a job anew that has just ended.
+            Order::Requeue { job } => vec![words(&["requeue".into(), "Incomplete".into(), job.clone()])],
             Order::Ready { job } => {
                 vec![words(&["update".into(), format!("JobId={job}"), "StartTime=now".into()])]
             }

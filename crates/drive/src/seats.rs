@@ -94,7 +94,7 @@ pub(crate) fn seats(
     if required < form.nodes.len() {
         return None;
     }
-    hosts.sort_by_key(|(host, room)| {
+    hosts.sort_by_cached_key(|(host, room)| {
         (!is_required(*host), !is_wanted(*host), std::cmp::Reverse(*room), *host)
     });
     let least = usize::try_from(form.least_nodes.max(1)).ok()?.max(required);

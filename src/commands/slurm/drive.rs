@@ -152,7 +152,7 @@ fn words(note: &Note) -> String {
         Note::StartedOpportunistically { start } => {
             format!("started at {}, ahead of its start", instant(*start))
         }
-        Note::Parked { ran } => format!("waits again after {ran} s: its nodes are needed"),
+        Note::Parked { ran } => format!("is stopped after {ran} s ahead of its start, and waits again"),
         Note::Started { start, promised: Some(promised) } => {
             format!("started at {}, promised by {}", instant(*start), instant(*promised))
         }

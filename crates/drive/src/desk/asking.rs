@@ -7,8 +7,7 @@ use miserly_core::Time;
 use miserly_slurm::{Cluster, Detail, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
-use super::opportunistic::Opportunistic;
-use super::{Desk, Step};
+use super::{Desk, PATIENCE, Step};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED, minutes};
 use crate::{local, minute, user_number};
@@ -25,16 +24,22 @@ const MARK: &str = "miserly: ";
 impl Desk {
     /// Returns whether a job was placed and Slurm was not asked yet.
     pub(super) fn has_unasked(&self, cluster: &Cluster) -> bool {
+        let left = self.nodes_to_leave();
         let is_unasked = |(id, case): (&String, &Case)| {
-            let is_placed = matches!(case.facts.stage, Stage::Placed { asked: 0, .. })
-                || case.facts.opportunistic.as_ref().is_some_and(Opportunistic::is_unasked);
+            let is_placed = match (&case.facts.opportunistic, &case.facts.stage) {
+                (Some(job), _) => job.is_unasked(),
+                (None, Stage::Placed { asked: 0, nodes, .. }) => {
+                    !nodes.iter().any(|node| left.contains(node))
+                }
+                (None, _) => false,
+            };
             is_placed && cluster.jobs.contains_key(id)
         };
         self.cases.iter().any(is_unasked)
     }
 
     /// Finds the commands that make Slurm follow the ledger.
-    pub(super) fn give_orders(&mut self, at: Time, cluster: &Cluster, step: &mut Step) {
+    pub(super) fn give_orders(&mut self, cluster: &Cluster, step: &mut Step) {
         let name = self.settings.reservation.clone();
         let nodes: Vec<String> = self.site.names().map(str::to_owned).collect();
         let until = minutes(self.settings.fallback);
@@ -63,6 +68,7 @@ impl Desk {
             .split(',')
             .filter_map(user_number)
             .collect();
+        let now = self.now;
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;
@@ -74,7 +80,7 @@ impl Desk {
                 if opportunistic.is_placed() && job.state == JobState::Pending {
                     needed.insert(job.user);
                 }
-                places.extend(case.orders_ahead(at, job, &name, most, step));
+                places.extend(case.orders_ahead(now, job, &name, most, step));
                 continue;
             }
             match &mut case.facts.stage {
@@ -85,7 +91,12 @@ impl Desk {
                     needed.insert(job.user);
                     if !inside || *asked == 0 {
                         if *asked == 0 {
-                            *since = at.ticks();
+                            let waited = now - Time::from_ticks(std::mem::replace(since, now.ticks()));
+                            let is_late = case.facts.promised.is_some_and(|(_, latest)| latest < now.ticks());
+                            if waited > PATIENCE && is_late && case.facts.broken.is_none() {
+                                let why = format!("its nodes were free only after {} s", waited.secs());
+                                case.facts.broken = Some(why);
+                            }
                             let note = Note::Placed { nodes: nodes.clone(), reason: reason.clone() };
                             step.notes.push((id.clone(), note));
                         }

@@ -107,6 +107,16 @@ impl Desk {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
+        let nodes: BTreeSet<&String> = job.on.iter().collect();
+        if case
+            .facts
+            .opportunistic
+            .as_ref()
+            .is_some_and(|known| known.nodes().collect::<BTreeSet<_>>() != nodes)
+        {
+            // Slurm started it elsewhere, without the driver.
+            case.facts.opportunistic = None;
+        }
         let patience = self.settings.delay() + LEAVING;
         if case.runs_opportunistically(at, job, patience, step) {
             return;
@@ -167,7 +177,8 @@ impl Desk {
     ) {
         let begin = case.begin(at);
         let why = self.hindrance(at, cluster, job, case, begin);
-        case.waits_opportunistically(at, job, &self.settings.reservation, why.is_some(), step);
+        let is_hindered = why.as_ref().is_some_and(|aside| aside.until.is_none());
+        case.waits_opportunistically(self.now, job, &self.settings.reservation, is_hindered, step);
         match &mut case.facts.stage {
             Stage::Running => {
                 // It was requeued.
@@ -184,14 +195,27 @@ impl Desk {
                 self.leave(case, true, events);
                 case.facts.stage = Stage::Waiting;
             }
-            Stage::Placed { since, asked, .. } => {
+            Stage::Placed { since, asked, nodes, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
                 let waited = at - Time::from_ticks(*since);
+                let patience = self.settings.delay() + LEAVING;
+                let left = self.nodes_to_leave();
+                let is_kept_out =
+                    case.facts.opportunistic.is_some() || nodes.iter().any(|node| left.contains(node));
                 let why = match why {
+                    // Jobs of its user that run ahead of their starts may have used up a limit.
+                    Some(Aside { until: Some(_), .. })
+                        if waited <= patience && self.has_opportunistic_of(job.user, cluster) =>
+                    {
+                        self.limited.insert(job.user);
+                        return;
+                    }
                     Some(aside) => aside.why,
                     // Its nodes are not free yet.
-                    None if *asked == 0 && waited <= self.settings.delay() + LEAVING => return,
-                    None if *asked == 0 => "an opportunistic job did not leave its nodes".to_owned(),
+                    None if *asked == 0 && waited > patience && is_kept_out => {
+                        "an opportunistic job did not leave its nodes".to_owned()
+                    }
+                    None if *asked == 0 => return,
                     None if waited > PATIENCE => {
                         let reason = job.reason.as_deref().unwrap_or("Slurm gives no reason");
                         format!("it did not start: {reason}")
@@ -255,6 +279,8 @@ impl Desk {
         let why = match obstacle(&self.settings, &self.site, cluster, job, &case.facts.form) {
             Some(Obstacle { why, is_fixed: true }) => Some(Aside { until: None, why }),
             // Slurm looks at a job again when it likes: after a while it is tried, whatever the reason was.
+            // It was tried on idle nodes, and may be no obstacle at its own start.
+            Some(Obstacle { is_fixed: false, .. }) if case.is_tried(at) => None,
             Some(Obstacle { why, is_fixed: false }) => match &case.facts.aside {
                 Some(Aside { until: Some(until), .. }) if *until <= at.ticks() => None,
                 Some(before) if before.why == why && before.until.is_some() => Some(before.clone()),
@@ -296,6 +322,17 @@ impl Desk {
                 if before.constraints.begin.filter(|begin| *begin > at) != begin {
                     amend(Change::Begin(begin));
                 }
+            }
+            Some(before)
+                if self.stale
+                    && (before.demand, Form { group: None, ..before.form })
+                        == (request.demand, Form { group: None, ..request.form })
+                    && before.constraints == request.constraints
+                    && before.estimate == request.estimate =>
+            {
+                // Its nodes have changed, not its request. The ledger is made again, and its plan with it.
+                let change = Change::Request { request: Box::new(request), keeps_promise: true };
+                events.round.amended.push(Amendment { job: handle, change });
             }
             known => {
                 if known.is_some() {

@@ -16,10 +16,13 @@ use crate::seats::seats;
 const LEAST: Span = Span::from_ticks(60 * 1_000_000);
 
 /// The lengths of idle time that are sought, in seconds: the longest first.
-const LENGTHS: [i64; 6] = [172_800, 43_200, 7_200, 1_800, 300, 60];
+const LENGTHS: [i64; 4] = [86_400, 7_200, 600, 60];
+
+/// The shortest time between two looks at opportunistic jobs.
+const ATTENTION: Span = Span::from_ticks(1_000_000);
 
 /// The most waiting jobs that are tried in a step.
-const MOST_TRIED: usize = 100;
+const MOST_TRIED: usize = 50;
 
 impl Desk {
     /// Has opportunistic jobs leave the nodes that are needed soon, and lets others run on idle nodes.
@@ -36,7 +39,7 @@ impl Desk {
             self.attend(at, None);
             return;
         };
-        self.make_room(at, lead, step);
+        self.make_room(at, lead, cluster, step);
         self.use_room(at, lead, cluster, step);
         self.attend(at, Some(lead));
     }
@@ -47,13 +50,20 @@ impl Desk {
         parked.flat_map(|(_, job)| job.nodes().cloned()).collect()
     }
 
+    /// Returns whether a user has jobs that run ahead of their starts, or did so until now.
+    pub(super) fn has_opportunistic_of(&self, user: u32, cluster: &Cluster) -> bool {
+        let users = self.opportunistic().filter_map(|(id, _)| cluster.jobs.get(id)).map(|job| job.user);
+        users.into_iter().any(|other| other == user)
+    }
+
     /// Returns the opportunistic jobs, in the order of their names.
     fn opportunistic(&self) -> impl Iterator<Item = (&String, &Opportunistic)> {
         self.cases.iter().filter_map(|(id, case)| Some((id, case.facts.opportunistic.as_ref()?)))
     }
 
     /// Parks the jobs that are in the way of others. The last ones that began go first.
-    fn make_room(&mut self, at: Time, lead: Span, step: &mut Step) {
+    fn make_room(&mut self, at: Time, lead: Span, cluster: &Cluster, step: &mut Step) {
+        let limited = std::mem::take(&mut self.limited);
         let Some(driver) = &self.driver else { return };
         let ledger = driver.ledger();
         let mut room = Room::until(ledger, at + lead);
@@ -73,7 +83,8 @@ impl Desk {
             let in_service = |(host, _): &(HostId, Resources)| self.site.capacity(*host) != Resources::NONE;
             let on: Vec<(HostId, Resources)> = job.on(&self.site).filter(in_service).collect();
             let fits = on.iter().all(|(host, amount)| amount.fits_in(&room.on(*host, &own)));
-            if fits && case.facts.stage == Stage::Waiting {
+            let is_limited = cluster.jobs.get(&id).is_some_and(|job| limited.contains(&job.user));
+            if fits && !is_limited && case.facts.stage == Stage::Waiting {
                 for (host, amount) in on {
                     room.give(host, &own, &amount);
                 }
@@ -172,6 +183,8 @@ impl Desk {
             let Some((handle, job)) = case.handle.zip(cluster.jobs.get(id)) else { continue };
             let Some(entry) = driver.ledger().get(handle) else { continue };
             let may = facts.form.is_requeueable
+                // Others may need them at their starts.
+                && facts.form.licences.is_none()
                 && facts.stage == Stage::Waiting
                 && facts.aside.is_none()
                 && facts.opportunistic.is_none()
@@ -198,12 +211,16 @@ impl Desk {
             is_used[host.index()] = true;
         }
         let ledger = self.driver.as_ref().map(Driver::ledger);
-        let waiting = ledger.into_iter().flat_map(|ledger| ledger.waiting().map(|job| ledger.entry(job)));
-        let needs = |entry: &&Entry| {
-            entry.planned_on.iter().flat_map(Placement::shares).any(|share| is_used[share.host.index()])
+        let waiting = ledger
+            .into_iter()
+            .flat_map(|ledger| ledger.waiting().map(move |job| (ledger, ledger.entry(job))));
+        let needs = |(ledger, entry): &(&Ledger, &Entry)| {
+            plan(ledger, entry).into_iter().any(|(host, _)| is_used[host.index()])
         };
-        let leaves = waiting.filter(needs).filter_map(|entry| Some(entry.planned? - lead?));
-        self.attention = settles.chain(leaves).filter(|instant| *instant > at).min();
+        let leaves = waiting.filter(needs).filter_map(|(_, entry)| Some(entry.planned? - lead?));
+        let soonest = at + ATTENTION;
+        self.attention =
+            settles.chain(leaves).filter(|instant| *instant > at).min().map(|next| next.max(soonest));
     }
 
     /// Returns the place of an opportunistic job that keeps its nodes at its own start: no other job is planned there until its
@@ -246,8 +263,8 @@ impl Room {
         let mut needed = vec![Resources::NONE; free.len()];
         for entry in ledger.waiting().map(|job| ledger.entry(job)) {
             if entry.planned.is_some_and(|start| start <= until) {
-                for share in entry.planned_on.iter().flat_map(Placement::shares) {
-                    needed[share.host.index()] = needed[share.host.index()].plus(&share.amount);
+                for (host, amount) in plan(ledger, entry) {
+                    needed[host.index()] = needed[host.index()].plus(&amount);
                 }
             }
         }
@@ -281,8 +298,18 @@ fn on_host(plan: &[(HostId, Resources)], host: HostId) -> Resources {
 /// Returns the resources that a waiting job needs itself until then.
 fn own_plan(ledger: &Ledger, job: JobId, until: Time) -> Vec<(HostId, Resources)> {
     let entry = ledger.get(job).filter(|entry| entry.planned.is_some_and(|start| start <= until));
-    let shares = entry.and_then(|entry| entry.planned_on.as_ref()).map(Placement::shares).unwrap_or_default();
-    shares.iter().map(|share| (share.host, share.amount)).collect()
+    entry.map(|entry| plan(ledger, entry)).unwrap_or_default()
+}
+
+/// Returns the resources of the plan of a waiting job. On one host a policy gives no place.
+fn plan(ledger: &Ledger, entry: &Entry) -> Vec<(HostId, Resources)> {
+    match &entry.planned_on {
+        Some(place) => place.shares().iter().map(|share| (share.host, share.amount)).collect(),
+        None if entry.planned.is_some() && ledger.machine().hosts().len() == 1 => {
+            vec![(HostId(0), ledger.machine().amount(&entry.request))]
+        }
+        None => vec![],
+    }
 }
 
 #[cfg(test)]

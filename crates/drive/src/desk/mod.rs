@@ -147,6 +147,10 @@ pub(crate) struct Desk {
     told_last: String,
     /// The next instant at which an opportunistic job has to be looked at.
     attention: Option<Time>,
+    /// The clock at this step. Its instant may be that of a wake-up before.
+    now: Time,
+    /// The users whose limits keep a placed job from starting.
+    limited: BTreeSet<u32>,
 }
 
 /// The events of a step.
@@ -191,6 +195,8 @@ impl Desk {
             cursor: 0,
             told_last: String::new(),
             attention: None,
+            now: Time::ZERO,
+            limited: BTreeSet::new(),
         }
     }
 
@@ -219,6 +225,8 @@ impl Desk {
     pub(crate) fn wake(&self) -> Option<Time> {
         let asides =
             self.cases.values().filter_map(|case| case.facts.aside.as_ref()?.until).map(Time::from_ticks);
+        // The last step looked at those before.
+        let asides = asides.filter(|until| self.last.is_none_or(|last| *until > last));
         self.driver.as_ref().and_then(Driver::wake).into_iter().chain(asides).chain(self.attention).min()
     }
 
@@ -283,6 +291,7 @@ impl Desk {
     /// Makes one step, with the state of Slurm at `now`.
     pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
         let cluster = seen.cluster;
+        self.now = now;
         let mut step = Step::default();
         let due = self.wake().filter(|wake| *wake <= now);
         let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
@@ -336,7 +345,7 @@ impl Desk {
         self.last = Some(at);
         step.wants_nodes = !seen.is_complete && self.has_unasked(cluster);
         if !step.wants_nodes {
-            self.give_orders(at, cluster, &mut step);
+            self.give_orders(cluster, &mut step);
         }
         Ok(step)
     }

@@ -173,7 +173,18 @@ impl Opportunistic {
     }
 }
 
+/// Returns whether a job leaves its nodes already.
+fn is_completing(job: &Job) -> bool {
+    matches!(&job.state, JobState::Other(state) if state == "completing")
+}
+
 impl Case {
+    /// Returns whether the job is tried on idle nodes, or was a moment ago. Slurm's reasons are about that.
+    pub(super) fn is_tried(&self, at: Time) -> bool {
+        self.facts.stage == Stage::Waiting
+            && (self.facts.opportunistic.is_some() || self.facts.rests_until > at.ticks())
+    }
+
     /// Returns whether the job runs ahead of its start.
     pub(super) fn runs_ahead(&self) -> bool {
         self.facts.opportunistic.as_ref().is_some_and(|job| matches!(job.run, Run::Running { .. }))
@@ -224,11 +235,20 @@ impl Case {
                 step.changed = true;
                 vec![Order::Place { job: id, reservation: reservation.to_owned(), nodes }]
             }
-            (Run::Parked { .. }, JobState::Running) => vec![Order::Requeue { job: id }],
             (Run::Parked { .. }, JobState::Pending) if has_settled => {
-                let is_taken = is_inside || job.priority == PLACED;
-                let back = is_taken.then(|| take_back(job, &self.facts.form, most));
-                back.into_iter().chain(known.is_kept(at).then_some(Order::Ready { job: id })).collect()
+                // It may start only after it has the request of its user again.
+                if is_inside || job.priority == PLACED {
+                    vec![take_back(job, &self.facts.form, most)]
+                } else if known.is_kept(at) {
+                    vec![Order::Ready { job: id }]
+                } else {
+                    vec![]
+                }
+            }
+            (Run::Parked { .. }, JobState::Running | JobState::Suspended | JobState::Other(_))
+                if !is_completing(job) =>
+            {
+                vec![Order::Requeue { job: id }]
             }
             _ => vec![],
         }
@@ -246,6 +266,7 @@ impl Case {
         let Some(known) = &mut self.facts.opportunistic else { return false };
         if let Run::Parked { since, start: Some(start), waits_since: None, .. } = known.run
             && at - Time::from_ticks(since) > patience
+            && !is_completing(job)
         {
             self.facts.opportunistic = None;
             if self.facts.stage == Stage::Waiting {
@@ -256,6 +277,11 @@ impl Case {
         let begins = match known.run {
             Run::Placed { .. } => true,
             // Slurm was faster.
+            Run::Parked { start: ref mut start @ None, waits_since: None, .. } => {
+                *start = Some(job.start.unwrap_or(at.secs()));
+                step.changed = true;
+                false
+            }
             Run::Parked { waits_since, .. } => waits_since.is_some(),
             Run::Running { .. } => false,
         };
@@ -373,7 +399,7 @@ mod tests {
         assert!(!case.facts.opportunistic.as_ref().unwrap().holds_nodes());
         case.facts.opportunistic.as_mut().unwrap().set_eligible(Some(261));
         assert_eq!(orders(&mut case, 142, JobState::Pending, true), "");
-        assert_eq!(orders(&mut case, 143, JobState::Pending, true), "take back, ready");
+        assert_eq!(orders(&mut case, 143, JobState::Pending, true), "take back");
         waits(&mut case, 144, false);
         assert!(case.facts.opportunistic.is_some(), "Slurm keeps it");
         assert_eq!(orders(&mut case, 144, JobState::Pending, false), "ready");

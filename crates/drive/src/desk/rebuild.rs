@@ -67,7 +67,6 @@ impl Desk {
                 match change {
                     Change::Estimate(estimate) => entry.request.estimate = estimate,
                     Change::Begin(begin) => entry.request.constraints.begin = begin,
-                    // The driver makes no such change.
                     Change::Request { request, .. } => entry.request = *request,
                 }
             }
@@ -147,10 +146,15 @@ impl Desk {
 }
 
 /// Forgets the planned place of a job that has its hosts to itself, if they have another capacity now.
+///
+/// So is a place that its form does not permit any more.
 fn forget_other_hosts(machine: &Machine, entry: &mut Entry) {
     let alone = entry.request.form.alone || machine.sharing() == Sharing::Whole;
     let is_other = |share: &Share| machine.host(share.host).capacity != share.amount;
-    if alone && entry.planned_on.as_ref().is_some_and(|place| place.shares().iter().any(is_other)) {
+    let group = entry.request.form.group;
+    let shares = entry.planned_on.as_ref().map(Placement::shares).unwrap_or_default();
+    let is_forbidden = |share: &Share| !machine.permits(group, share.host);
+    if alone && shares.iter().any(is_other) || shares.iter().any(is_forbidden) {
         (entry.planned, entry.planned_on) = (None, None);
     }
 }
