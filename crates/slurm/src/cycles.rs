@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use miserly_core::{
-    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, Machine, Placement, Procs,
-    Progress, Request, Resources, Span, State, System, Time, work,
+    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, Machine, Placement, Progress,
+    Request, Span, State, System, Time, work,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Observer, Simulation};
@@ -23,6 +23,8 @@ pub struct RecordedJob {
     pub start: Option<Time>,
     /// The recorded end; none while it runs.
     pub end: Option<Time>,
+    /// Where it ran; none if it did not start, or nothing fits the record.
+    pub placement: Option<Placement>,
 }
 
 /// The decisions of a policy beside those of a cluster. They are of jobs that waited at the instant of the state.
@@ -41,14 +43,14 @@ pub struct CycleAudit {
 }
 
 impl CycleAudit {
-    /// Compares the decisions of a policy on this number of processors with the record, at some multiples of a cycle: those at
+    /// Compares the decisions of a policy on this machine with the record, at some multiples of a cycle: those at
     /// which jobs wait and that have two cycles of the period ahead, at most `most` of them, evenly over the record. Jobs that
-    /// are wider than that are left out.
+    /// the machine cannot hold are left out, and states with running jobs whose places are not known.
     ///
     /// O(jobs) for each instant, and two cycles of simulation.
     pub fn new(
         jobs: &[RecordedJob],
-        procs: u64,
+        machine: &Machine,
         policy: &PolicySpec,
         cycle: Span,
         period: RangeInclusive<Time>,
@@ -56,20 +58,20 @@ impl CycleAudit {
     ) -> CycleAudit {
         let mut audit = CycleAudit::default();
         let fitting: Vec<RecordedJob> =
-            jobs.iter().filter(|job| job.request.procs().get() <= procs).cloned().collect();
+            jobs.iter().filter(|job| machine.could_hold(&job.request)).cloned().collect();
         let jobs = &fitting;
         let last = *period.end();
         let mut instants = instants(jobs, cycle);
         instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
         let step = instants.len().div_ceil(most.max(1)).max(1);
         for at in instants.into_iter().step_by(step) {
-            audit.add(jobs, procs, policy, cycle, at);
+            audit.add(jobs, machine, policy, cycle, at);
         }
         audit
     }
 
-    fn add(&mut self, jobs: &[RecordedJob], procs: u64, policy: &PolicySpec, cycle: Span, at: Time) {
-        let Some(simulated) = starts(jobs, procs, policy, at, at + cycle + cycle) else { return };
+    fn add(&mut self, jobs: &[RecordedJob], machine: &Machine, policy: &PolicySpec, cycle: Span, at: Time) {
+        let Some(simulated) = starts(jobs, machine, policy, at, at + cycle + cycle) else { return };
         self.states += 1;
         let soon = |start: Option<Time>, cycles: Span| start.is_some_and(|start| start <= at + cycles);
         for job in jobs.iter().filter(|job| job.waits(at)) {
@@ -118,15 +120,14 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
 
 /// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
 ///
-/// `None`: more processors were in use than there are.
+/// `None`: more processors were in use than there are, or the place of a running job is not known.
 fn starts(
     jobs: &[RecordedJob],
-    procs: u64,
+    machine: &Machine,
     policy: &PolicySpec,
     at: Time,
     until: Time,
 ) -> Option<BTreeMap<JobNumber, Time>> {
-    let machine = Machine::plain(Procs::new(procs));
     let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
     for (admitted, job) in (0_u64..).zip(jobs) {
         let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
@@ -134,7 +135,7 @@ fn starts(
         if job.waits(at) {
             entries.push(entry());
         } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
-            entries.push(running(entry(), start, at));
+            entries.push(running(entry(), job.placement.clone()?, start, at));
         } else if job.request.submit > at && job.request.submit <= until {
             later.push(Job::new(job.request.clone(), runtime));
         } else {
@@ -143,21 +144,14 @@ fn starts(
         runtimes.insert(job.request.number, runtime);
     }
     later.sort_by_key(|job| (job.request.submit, job.request.number));
-    let held: u64 = entries
-        .iter()
-        .filter(|entry| matches!(entry.state, State::Running { .. }))
-        .map(|entry| entry.request.procs().get())
-        .sum();
-    if held > procs {
-        return None;
-    }
     let ledger = Ledger::restored(machine.clone(), (0..).map(JobId).zip(entries).collect()).ok()?;
-    let mut driver = Driver::new(ledger, policy.build(&machine, 0).ok()?, EventOrder::Batched);
+    let mut driver = Driver::new(ledger, policy.build(machine, 0).ok()?, EventOrder::Batched);
     driver.resume(at, Some(at + Span::TICK));
     let runtime =
         |entry: &Entry| runtimes.get(&entry.request.number).copied().unwrap_or(entry.request.estimate);
     let mut simulation =
-        Simulation::continuing(System::new(vec![driver]), Procs::new(procs), at, runtime).ok()?;
+        Simulation::continuing(System::new(vec![driver]), machine.capacity().cpus_count(), at, runtime)
+            .ok()?;
     let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
     let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
     // A run that ends for want of events has said all.
@@ -165,8 +159,8 @@ fn starts(
     Some(watch.starts)
 }
 
-/// Returns the entry of a job that runs since `start`.
-pub(crate) fn running(mut entry: Entry, start: Time, now: Time) -> Entry {
+/// Returns the entry of a job that runs in this place since `start`.
+pub(crate) fn running(mut entry: Entry, placement: Placement, start: Time, now: Time) -> Entry {
     let procs = entry.request.procs();
     let end = (start + entry.request.estimate).max(now + Span::TICK);
     entry.progress = Progress { done: work(now - start, procs), at: now, procs, ..Progress::default() };
@@ -174,7 +168,7 @@ pub(crate) fn running(mut entry: Entry, start: Time, now: Time) -> Entry {
         start,
         since: start,
         expected: Expected::At(end),
-        placement: Placement::on_plain(Resources::cpus(procs)),
+        placement,
         released: false,
         quantum: None,
     };
@@ -204,6 +198,7 @@ impl Observer for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use miserly_core::Resources;
 
     fn at(seconds: i64) -> Time {
         Time::from_secs(seconds).unwrap()
@@ -212,12 +207,20 @@ mod tests {
     fn job(number: JobNumber, procs: u64, times: [i64; 3], limit: i64) -> RecordedJob {
         let [submit, start, end] = times.map(at);
         let request = Request::new(number, submit, Span::from_secs(limit).unwrap(), Resources::cpus(procs));
-        RecordedJob { request, start: Some(start), end: Some(end) }
+        let placement = Some(Placement::on_plain(Resources::cpus(procs)));
+        RecordedJob { request, start: Some(start), end: Some(end), placement }
     }
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
         let policy = "slurm(bf_interval=10s, bf_resolution=1s)".parse().unwrap();
-        CycleAudit::new(jobs, 4, &policy, Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
+        CycleAudit::new(
+            jobs,
+            &Machine::plain(4),
+            &policy,
+            Span::from_secs(10).unwrap(),
+            Time::ZERO..=at(300),
+            1000,
+        )
     }
 
     /// Job 1 has the machine until 100. Job 2 waits for it, and job 3 can backfill only if its limit allows it.

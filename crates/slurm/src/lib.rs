@@ -27,13 +27,15 @@ mod host_list;
 
 mod poller;
 
+mod places;
+
 mod queues;
 
 mod twin;
 
 mod version;
 
-pub use accounting::{learn, log};
+pub use accounting::{hosts_of_jobs, learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
@@ -44,6 +46,7 @@ pub use command::Slurm;
 pub use cycles::{CycleAudit, RecordedJob};
 pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
+pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queues::Queue;
 pub use twin::{Machinery, Twin, TwinAudit};

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Entry, JobId, JobNumber, Ledger, Machine, Procs, Request, Resources, Span, State, Time};
+use miserly_core::{
+    Entry, JobId, JobNumber, Ledger, Machine, Placement, Procs, Request, Resources, Span, State, Time,
+};
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
@@ -157,7 +159,8 @@ fn running(job: &Job, nodes: &BTreeSet<&str>, now: Time) -> Option<Entry> {
     }
     let start = Time::from_ticks(job.start?.saturating_mul(1_000_000)).min(now);
     let request = Request { demand: Resources::cpus(cpus), ..request(job) };
-    Some(cycles::running(Entry::waiting(request, 0), start, now))
+    let placement = Placement::on_plain(request.demand);
+    Some(cycles::running(Entry::waiting(request, 0), placement, start, now))
 }
 
 #[cfg(test)]

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{JobNumber, Procs, Refusal, Request, Resources, Span, Time};
+use miserly_core::{Host, JobNumber, Machine, Refusal, Request, Resources, Span, Time};
 use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
 use miserly_live::shadow::{ComparedJob, of_jobs};
+use miserly_machine_file::{Hosts, MachineSpec};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::{Finished, Observer};
-use miserly_slurm::{Cluster, CycleAudit, JobState, RecordedJob, Slurm, Twin, TwinAudit, log};
+use miserly_slurm::{
+    Cluster, CycleAudit, JobState, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, hosts_of_jobs,
+    known_hosts, log, place_jobs,
+};
 use miserly_workload::swf::{Field, Record};
 use miserly_workload::{JobOptions, Overrun, Trace};
 use serde::Serialize;
@@ -68,11 +72,14 @@ struct Replayed {
 }
 
 /// A simulation of the accounting.
+#[derive(Default)]
 struct Replay {
     /// The jobs that became eligible in the period.
     jobs: Vec<Replayed>,
     /// All jobs of the accounting, and those of the cluster that have not ended.
     recorded: Vec<RecordedJob>,
+    /// The ids of the jobs, by their numbers in the record.
+    ids: BTreeMap<JobNumber, i64>,
     /// The jobs of the period that were not simulated.
     not_simulated: u64,
     /// The seconds since 1970 at the instant 0.
@@ -80,15 +87,20 @@ struct Replay {
 }
 
 /// Returns the accounting of a period. That of a day before it is there too, so that the cluster is not idle at its begin.
-fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<ImportedLog> {
+/// The second result are the ids of its jobs; their numbers in the log are their places in it.
+fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<(ImportedLog, Vec<i64>)> {
     let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
-    let from = period.since.saturating_sub(WARM_UP).unwrap_or(period.since);
-    let mut log = log(slurm, from, period.until, &options)?;
+    let mut log = log(slurm, with_warm_up(period), period.until, &options)?;
+    let ids = log.records.iter().map(|record| record.get(Field::Job)).collect();
     // The runs of a requeued job have one id.
     for (place, record) in (1..).zip(&mut log.records) {
         record.set(Field::Job, place);
     }
-    Ok(log)
+    Ok((log, ids))
+}
+
+fn with_warm_up(period: &PeriodArgs) -> Timestamp {
+    period.since.saturating_sub(WARM_UP).unwrap_or(period.since)
 }
 
 /// Returns the numbers of the partitions in a log.
@@ -108,21 +120,25 @@ impl Replay {
         log: ImportedLog,
         since: Timestamp,
         cluster: &Cluster,
+        machine: &Machine,
         policy: &PolicySpec,
     ) -> anyhow::Result<Replay> {
         let mut text = vec![];
         log.write(&mut text)?;
         // Slurm ends a job some time after its limit. The real runtime counts.
         let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
-        let procs = cluster.nodes.values().map(|node| node.cpus).sum::<u64>();
-        let options = RunOptions { procs: Some(Procs::new(procs)), jobs, ..RunOptions::default() };
+        let procs = Some(machine.capacity().cpus_count());
+        let options = RunOptions { procs, machine: described(machine), jobs, ..RunOptions::default() };
         let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
         let mut outcomes = Outcomes::default();
         setup.outcome(policy, false, &mut [&mut outcomes])?;
         let begin = setup.dates().map_or(0, |dates| dates.start());
-        let mut replay = Replay { jobs: vec![], recorded: vec![], not_simulated: 0, begin };
+        let mut replay = Replay { begin, ..Replay::default() };
         replay.recorded.extend(log.records.iter().filter_map(recorded));
-        replay.recorded.extend(unfinished(cluster, begin));
+        for (job, id) in unfinished(cluster, begin) {
+            replay.ids.extend(i64::try_from(id).ok().map(|id| (job.request.number, id)));
+            replay.recorded.push(job);
+        }
         for record in log.records {
             let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
             let times = known(Field::Submit)
@@ -156,11 +172,12 @@ fn recorded(record: &Record) -> Option<RecordedJob> {
     let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
     let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
     let request = Request { user, group, queue, ..request };
-    Some(RecordedJob { request, start: Some(start), end: Some(start + runtime) })
+    Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
 }
 
-/// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`.
-fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = RecordedJob> {
+/// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`, with their
+/// ids.
+fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = (RecordedJob, u64)> {
     let jobs =
         cluster.jobs.values().filter(|job| job.state != JobState::Pending || job.waits_for_processors());
     // The jobs of the accounting have positive numbers.
@@ -169,8 +186,51 @@ fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = RecordedJob
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
         let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
-        Some(RecordedJob { request: Request { user: Some(job.user), ..request }, start, end: None })
+        let request = Request { user: Some(job.user), ..request };
+        Some((RecordedJob { request, start, end: None, placement: None }, job.number))
     })
+}
+
+/// Returns the hosts of the jobs of the accounting, by id and start.
+fn named_hosts(
+    slurm: &Slurm,
+    period: &PeriodArgs,
+) -> anyhow::Result<BTreeMap<(i64, i64), Vec<RecordedHost>>> {
+    let jobs = hosts_of_jobs(slurm, with_warm_up(period), period.until)?;
+    let unknown = |names: Vec<String>| names.into_iter().map(|name| (name, None)).collect();
+    Ok(jobs.into_iter().map(|(job, names)| (job, unknown(names))).collect())
+}
+
+/// Returns the processors of a cluster, without its nodes.
+fn plain(cluster: &Cluster) -> Machine {
+    Machine::plain(cluster.nodes.values().map(|node| node.cpus).sum::<u64>())
+}
+
+/// Returns the description of a machine of several hosts.
+fn described(machine: &Machine) -> Option<MachineSpec> {
+    let hosts = machine.hosts();
+    let kind = |host: &Host| Hosts { name: host.name.clone(), count: None, each: host.capacity };
+    (hosts.len() > 1).then(|| MachineSpec {
+        name: "the cluster".to_owned(),
+        spread: machine.spread(),
+        sharing: machine.sharing(),
+        hosts: hosts.iter().map(kind).collect(),
+        pools: None,
+    })
+}
+
+/// Moves the instants of a record so that instant 0 is an hour of the clock. Returns the seconds since 1970 at that instant.
+///
+/// Slurm rounds reservations to the clock.
+fn from_the_hour(jobs: &mut [RecordedJob], begin: i64) -> i64 {
+    let late = begin.rem_euclid(3_600);
+    let shift = Span::from_secs(late).unwrap_or(Span::ZERO);
+    for job in jobs {
+        job.request.submit = job.request.submit + shift;
+        job.start = job.start.map(|at| at + shift);
+        job.end = job.end.map(|at| at + shift);
+    }
+    begin - late
 }
 
 /// Returns a line on the jobs that were not simulated, if there are any.
@@ -187,9 +247,10 @@ fn left_out_text(not_simulated: u64) -> String {
 pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let cluster = read(&slurm)?;
-    let log = accounting(&slurm, &args.period)?;
+    let (log, _) = accounting(&slurm, &args.period)?;
+    let machine = plain(&cluster);
     let Replay { jobs, not_simulated, begin, .. } =
-        Replay::new(log, args.period.since, &cluster, &args.policy)?;
+        Replay::new(log, args.period.since, &cluster, &machine, &args.policy)?;
     let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
     let job = |job: Replayed| ComparedJob {
         submitted: micros(job.submit),
@@ -218,23 +279,37 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
     read(&slurm)?;
-    let log = accounting(&slurm, &args.period)?;
+    let (log, ids) = accounting(&slurm, &args.period)?;
+    let mut hosts = named_hosts(&slurm, &args.period)?;
+    // What the controller still has is exact.
+    hosts.extend(known_hosts(&slurm)?);
     let cluster = Cluster::read(&slurm)?;
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
         None => cluster.twin(&queue_numbers(&log), false),
     };
     let policy: PolicySpec = twin.policy.parse()?;
-    let Replay { jobs, recorded, not_simulated, begin } =
-        Replay::new(log, args.period.since, &cluster, &policy)?;
+    // A policy of processors cannot run on nodes.
+    let machine = Some(cluster.machine()).filter(|machine| policy.build(machine, 0).is_ok());
+    let machine = machine.unwrap_or_else(|| plain(&cluster));
+    let Replay { jobs, mut recorded, ids: unfinished, not_simulated, begin } =
+        Replay::new(log, args.period.since, &cluster, &machine, &policy)?;
     let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
     let cycle = cluster.configuration.cycle();
     let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
+    let hosts_of = |job: &RecordedJob| {
+        let number = job.request.number;
+        let place = usize::try_from(number - 1).ok();
+        let id = place.and_then(|place| ids.get(place)).or_else(|| unfinished.get(&number))?;
+        Some((number, hosts.get(&(*id, begin.saturating_add(job.start?.secs())))?.clone()))
+    };
+    let hosts: BTreeMap<JobNumber, Vec<RecordedHost>> = recorded.iter().filter_map(hosts_of).collect();
+    let begin = from_the_hour(&mut recorded, begin);
+    place_jobs(&machine, &mut recorded, &hosts);
     let until = args.period.until.map_or(cluster.configuration.now, Timestamp::as_second);
     let [since, until] = [args.period.since.as_second(), until]
         .map(|at| Time::from_secs(at.saturating_sub(begin)).unwrap_or(Time::MAX));
-    let procs = cluster.nodes.values().map(|node| node.cpus).sum();
-    let cycles = CycleAudit::new(&recorded, procs, &policy, cycle, since..=until, MOST_STATES);
+    let cycles = CycleAudit::new(&recorded, &machine, &policy, cycle, since..=until, MOST_STATES);
     let document = TwinDoc { twin, audit, cycles, not_simulated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }

@@ -17,6 +17,7 @@ mod pools;
 mod rebuild;
 mod scripted;
 mod shadow;
+mod slurm_nodes;
 mod story;
 mod support;
 mod suspension;

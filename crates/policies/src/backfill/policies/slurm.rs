@@ -1,9 +1,9 @@
 //! The scheduling of Slurm, as a policy.
 
-use miserly_core::{Machine, Policy};
+use miserly_core::{Machine, Policy, Spread};
 
 use super::QUEUE_ORDER;
-use crate::backfill::{CountPlan, SlurmLike, SlurmRules};
+use crate::backfill::{CountPlan, NodePlan, Simple, SlurmLike, SlurmRules};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 use crate::shared::HostPlan;
 
@@ -29,7 +29,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "bf_resolution",
         1,
         "60s",
-        "the unit of a cycle's plan: time limits are rounded up to it",
+        "the unit of a cycle's plan: time limits are rounded up to it; on nodes, reservations are rounded down",
     )?;
     let bf_window =
         params.duration("bf_window", 1, "1d", "how far ahead a reservation of a cycle may begin")?;
@@ -41,9 +41,11 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
 impl Params for SlurmRules {
     fn build(&self, machine: &Machine) -> Box<dyn Policy> {
         if machine.is_plain() {
-            Box::new(SlurmLike::<CountPlan>::idle(machine, self.clone()))
+            Box::new(SlurmLike::<Simple<CountPlan>>::idle(machine, self.clone()))
+        } else if machine.spread() == Spread::Any && machine.calendar().is_none() {
+            Box::new(SlurmLike::<NodePlan>::idle(machine, self.clone()))
         } else {
-            Box::new(SlurmLike::<HostPlan>::idle(machine, self.clone()))
+            Box::new(SlurmLike::<Simple<HostPlan>>::idle(machine, self.clone()))
         }
     }
 }

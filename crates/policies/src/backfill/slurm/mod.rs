@@ -1,12 +1,22 @@
 //! The scheduling of Slurm: a main loop after each event, and backfilling in cycles.
 
+mod plan;
+
+mod nodes;
+
+mod ends;
+
+mod select;
+
 use miserly_core::{
     Context, Event, Ledger, Machine, Persistent, Policy, Refusal, Span, StartReason, Time, Violation,
 };
 
-use super::availability::Availability;
+pub use self::nodes::NodePlan;
+pub use self::plan::{CyclePlan, Planned, Simple};
+pub use self::select::select_hosts;
+
 use super::queue::{QueueWalk, WaitQueue};
-use super::reservations::Reservation;
 use crate::shared::{Order, Waiting, head_start_reason, start_job};
 
 /// The settings of Slurm's scheduling, with the names of its `SchedulerParameters`.
@@ -18,7 +28,7 @@ pub struct SlurmRules {
     pub backfill: bool,
     /// The time between two cycles.
     pub bf_interval: Span,
-    /// The unit of the plan: time limits are rounded up to it.
+    /// The unit of the plan. Time limits are rounded up to it; on nodes, reservations are rounded down.
     pub bf_resolution: Span,
     /// How far ahead a reservation may begin.
     pub bf_window: Span,
@@ -38,28 +48,30 @@ pub struct SlurmRules {
 ///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
-/// Slurm has the next cycle an interval after the end of the last one; here a cycle takes no time. Slurm rounds the ends of
-/// reservations; here time limits are rounded, so that a plan does not depend on the second of its cycle.
+/// Slurm has the next cycle an interval after the end of the last one; here a cycle takes no time.
+///
+/// The plan of a cycle depends on the machine. Where jobs may span several hosts, [`NodePlan`] plans nodes as Slurm does. On any
+/// other machine, [`Simple`] counts processors, or places each job on one host.
 ///
 /// With w waiting jobs, a cycle costs one search of the plan for each of the jobs that it tries.
 #[derive(Debug)]
-pub struct SlurmLike<A: Availability> {
+pub struct SlurmLike<P: CyclePlan> {
     rules: SlurmRules,
     queue: WaitQueue,
-    plan: A,
+    plan: P,
     /// The instant of the next cycle, while jobs wait.
     next_cycle: Option<Time>,
     /// Whether a cycle may start a job that the last one could not start.
     changed: bool,
 }
 
-impl<A: Availability> SlurmLike<A> {
+impl<P: CyclePlan> SlurmLike<P> {
     /// Returns the policy on an idle machine.
-    pub fn idle(machine: &Machine, rules: SlurmRules) -> SlurmLike<A> {
-        SlurmLike::new(A::idle(machine), rules)
+    pub fn idle(machine: &Machine, rules: SlurmRules) -> SlurmLike<P> {
+        SlurmLike::new(P::idle(machine), rules)
     }
 
-    fn new(plan: A, rules: SlurmRules) -> SlurmLike<A> {
+    fn new(plan: P, rules: SlurmRules) -> SlurmLike<P> {
         SlurmLike {
             queue: WaitQueue::sorted(rules.order.clone()),
             plan,
@@ -72,7 +84,7 @@ impl<A: Availability> SlurmLike<A> {
     /// Starts the first jobs of the queue that fit.
     fn main_loop(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         while let Some(head) = self.queue.first(context) {
-            let Some(place) = self.plan.place_now(context, &head, None) else {
+            let Some(place) = self.plan.place_now(context, &head) else {
                 // The rest of the queue is not looked at.
                 if !self.refuse_if_too_large(context, &head)? {
                     return Ok(());
@@ -89,11 +101,11 @@ impl<A: Availability> SlurmLike<A> {
         &mut self,
         context: &mut Context<'_>,
         job: &Waiting,
-        place: A::Place,
+        place: P::Place,
         reason: StartReason,
     ) -> Result<(), Violation> {
         self.queue.remove(job.job);
-        let placement = A::placement(context.ledger(), job.job, place);
+        let placement = P::placement(context.ledger(), job.job, place);
         start_job(context, job.job, placement, reason)?;
         self.plan.job_started(context.now(), job, context.ledger());
         Ok(())
@@ -101,8 +113,7 @@ impl<A: Availability> SlurmLike<A> {
 
     /// Refuses a job that the pool can never hold. Returns whether it did.
     fn refuse_if_too_large(&mut self, context: &mut Context<'_>, job: &Waiting) -> Result<bool, Violation> {
-        let varies = context.ledger().machine().varies();
-        let never = varies && self.plan.never_fits(context.ledger(), context.now(), job);
+        let never = self.plan.never_fits(context.now(), job, context.ledger());
         if never {
             self.queue.remove(job.job);
             context.refuse(job.job, Refusal::TooLarge)?;
@@ -112,49 +123,30 @@ impl<A: Availability> SlurmLike<A> {
 
     /// Runs a cycle, and removes its reservations from the plan.
     fn cycle(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        let mut made = vec![];
-        let planned = self.plan_jobs(context, &mut made);
-        self.plan.release(&made);
+        self.plan.begin_cycle(context.now(), context.ledger(), &self.rules);
+        let planned = self.plan_jobs(context);
+        self.plan.end_cycle();
         planned
     }
 
-    fn plan_jobs(
-        &mut self,
-        context: &mut Context<'_>,
-        made: &mut Vec<Reservation<A::Place>>,
-    ) -> Result<(), Violation> {
-        let now = context.now();
+    fn plan_jobs(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut walk = QueueWalk::default();
         for _ in 0..self.rules.bf_max_job_test {
             let Some(job) = self.queue.successor(context, &mut walk) else { break };
             walk.last = Some(job.key);
-            let planned = self.rounded(job);
-            if let Some(place) = self.plan.place_now(context, &planned, None) {
-                self.start(context, &job, place, StartReason::Backfilled)?;
-                // The next cycle tries jobs that this one did not reach.
-                self.changed = true;
-                continue;
-            }
-            let Some((at, place)) = self.plan.earliest_start(context, &planned) else {
-                self.refuse_if_too_large(context, &job)?;
-                continue;
-            };
-            if at > now + self.rules.bf_window {
+            match self.plan.plan(context, &job, &self.rules) {
+                Planned::Now(place) => {
+                    self.start(context, &job, place, StartReason::Backfilled)?;
+                    // The next cycle tries jobs that this one did not reach.
+                    self.changed = true;
+                }
+                Planned::Later(at, place) => P::record(context, job.job, at, &place)?,
                 // As time goes by, it may get a reservation, and another job none.
-                self.changed = true;
-                continue;
+                Planned::Beyond => self.changed = true,
+                Planned::Never => drop(self.refuse_if_too_large(context, &job)?),
             }
-            A::record_plan(context, job.job, at, &place, false)?;
-            let reservation = Reservation::recomputed(planned, at, place);
-            self.plan.hold(now, &reservation);
-            made.push(reservation);
         }
         Ok(())
-    }
-
-    /// Returns a job whose time limit is rounded up.
-    fn rounded(&self, job: Waiting) -> Waiting {
-        Waiting { span: round_up(Time::ZERO + job.span, self.rules.bf_resolution) - Time::ZERO, ..job }
     }
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
@@ -169,7 +161,7 @@ impl<A: Availability> SlurmLike<A> {
         let LastCycle(last) = context.ledger().policy_state();
         if due <= now && last != Some(now) {
             context.set_policy_state(&LastCycle(Some(now)));
-            self.changed = self.rules.order.changes() || self.plan.any_overdue() || self.plan.varies();
+            self.changed = P::VARIES_WITH_TIME || self.rules.order.changes() || self.plan.is_unsteady();
             self.cycle(context)?;
         }
         self.next_cycle =
@@ -185,7 +177,7 @@ fn round_up(at: Time, unit: Span) -> Time {
     if over == 0 { at } else { at + Span::from_ticks(unit - over) }
 }
 
-impl<A: Availability> Policy for SlurmLike<A> {
+impl<P: CyclePlan> Policy for SlurmLike<P> {
     fn name(&self) -> &'static str {
         "slurm"
     }
@@ -195,37 +187,31 @@ impl<A: Availability> Policy for SlurmLike<A> {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        *self = SlurmLike::new(A::rebuild(now, ledger), self.rules.clone());
+        *self = SlurmLike::new(P::rebuild(now, ledger), self.rules.clone());
         for job in ledger.waiting() {
             self.queue.insert(now, job, ledger);
         }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
-        let freed = &mut A::Freed::default();
         self.changed = true;
+        self.plan.event(now, &event, ledger);
         match event {
             Event::Submitted(job) => self.queue.insert(now, job, ledger),
-            Event::Ended(ended) => {
-                self.plan.job_ended(now, ended.job, ledger, freed);
-                self.queue.remove(ended.job);
-            }
-            Event::Overdue(job) => self.plan.job_overdue(now, job, ledger, freed),
-            Event::EndMoved { job, before } => self.plan.end_moved(now, job, before, ledger),
+            Event::Ended(ended) => drop(self.queue.remove(ended.job)),
             // No policy runs around this one.
             Event::Changed(_) => self.rebuild(now, ledger),
-            Event::Timer | Event::Rebuilt => {}
+            Event::Overdue(_) | Event::EndMoved { .. } | Event::Timer | Event::Rebuilt => {}
         }
     }
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
-        self.plan.advance(now, context.ledger(), &mut A::Freed::default());
+        self.plan.begin_pass(now, context.ledger());
         self.queue.sort_again(now, context.ledger());
-        self.plan.hold_overdue(now, context.ledger());
         let decided = self.decide(context);
         self.queue.settle();
-        self.plan.release_overdue(now);
+        self.plan.end_pass(now);
         decided
     }
 }

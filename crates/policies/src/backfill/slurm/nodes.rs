@@ -1,0 +1,173 @@
+//! The plan of a cycle on nodes: reservations hold whole nodes.
+
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+
+use super::SlurmRules;
+use super::ends::Ends;
+use super::plan::{CyclePlan, Planned};
+use super::round_up;
+use super::select::select_hosts;
+use crate::shared::Waiting;
+
+/// The nodes of a cluster over time, as `sched/backfill` and `select/cons_tres` plan them.
+///
+/// | part | rule |
+/// |---|---|
+/// | hosts of a job | [`select_hosts`]: the best fit among runs of consecutive hosts |
+/// | reservation | whole hosts, though other jobs may run there now, from its start to its limit, both rounded down to the resolution |
+/// | hosts for a job | those without a reservation from a start until the limit |
+/// | start of a job | on these hosts, when enough running jobs have ended. Those that end soon one after the other are tried together: within 30 s of the first half minute, then within twice that time, and so on |
+/// | next try | at the end of the next stretch of time between reservations, if the start is not before it, or the hosts are reserved then |
+///
+/// With n jobs on h hosts and r reservations, the plan of a job is O(r (n + h log n)) at most.
+#[derive(Debug)]
+pub struct NodePlan {
+    /// The machine and its jobs in this cycle.
+    ends: Ends,
+    /// The time of this cycle between changes of reservations.
+    stretches: Vec<Stretch>,
+}
+
+/// A stretch of time without a change of the reservations.
+#[derive(Clone, Debug)]
+struct Stretch {
+    from: Time,
+    to: Time,
+    /// The hosts without a reservation.
+    open: Vec<bool>,
+}
+
+impl NodePlan {
+    /// Returns the hosts without a reservation that overlaps a time. `next` is the end of the first stretch of it, unless that
+    /// is the last one.
+    fn open(&self, from: Time, to: Time) -> (Vec<bool>, Option<Time>) {
+        let mut open = self.stretches.first().map_or_else(Vec::new, |stretch| vec![true; stretch.open.len()]);
+        let during = self.stretches.iter().filter(|stretch| stretch.to > from);
+        for stretch in during.take_while(|stretch| stretch.from <= to) {
+            open.iter_mut().zip(&stretch.open).for_each(|(all, one)| *all &= one);
+        }
+        let all_but_last = self.stretches.split_last().map_or(&[][..], |(_, rest)| rest);
+        (open, all_but_last.iter().map(|stretch| stretch.to).find(|to| *to > from))
+    }
+
+    /// Returns whether a host of a placement is reserved during a time.
+    fn is_reserved(&self, from: Time, to: Time, placement: &Placement) -> bool {
+        let mut during = self.stretches.iter().filter(|stretch| stretch.to > from && stretch.from < to);
+        during.any(|stretch| placement.shares().iter().any(|share| !stretch.open[share.host.index()]))
+    }
+
+    /// Reserves the hosts of a placement.
+    fn reserve(&mut self, from: Time, to: Time, placement: &Placement) {
+        self.split(from);
+        self.split(to);
+        for stretch in self.stretches.iter_mut().filter(|stretch| stretch.from >= from && stretch.to <= to) {
+            placement.shares().iter().for_each(|share| stretch.open[share.host.index()] = false);
+        }
+    }
+
+    /// Splits the stretch over an instant.
+    fn split(&mut self, at: Time) {
+        let Some(place) = self.stretches.iter().position(|stretch| stretch.from < at && at < stretch.to)
+        else {
+            return;
+        };
+        let first = Stretch { to: at, ..self.stretches[place].clone() };
+        self.stretches[place].from = at;
+        self.stretches.insert(place, first);
+    }
+}
+
+/// Returns the last multiple of a unit that is not after an instant.
+fn round_down(at: Time, unit: Span) -> Time {
+    let up = round_up(at, unit);
+    if up == at { at } else { up - unit }
+}
+
+impl CyclePlan for NodePlan {
+    type Place = Placement;
+
+    // Reservations are rounded to the clock.
+    const VARIES_WITH_TIME: bool = true;
+
+    fn idle(_machine: &Machine) -> NodePlan {
+        NodePlan { ends: Ends::default(), stretches: vec![] }
+    }
+
+    fn rebuild(_now: Time, _ledger: &Ledger) -> NodePlan {
+        NodePlan { ends: Ends::default(), stretches: vec![] }
+    }
+
+    fn event(&mut self, _now: Time, _event: &Event, _ledger: &Ledger) {}
+
+    fn begin_pass(&mut self, _now: Time, _ledger: &Ledger) {}
+
+    fn end_pass(&mut self, _now: Time) {}
+
+    fn is_unsteady(&self) -> bool {
+        true
+    }
+
+    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<Placement> {
+        let ledger = context.ledger();
+        let (machine, free) = (ledger.machine(), ledger.free_hosts().each());
+        select_hosts(machine, free, &vec![true; free.len()], &machine.demand(ledger.request(job.job)))
+    }
+
+    fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
+        self.ends = Ends::new(now, ledger);
+        let open = vec![true; ledger.machine().hosts().len()];
+        self.stretches = vec![Stretch { from: now, to: now + rules.bf_window, open }];
+    }
+
+    fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
+        let (now, machine) = (context.now(), context.ledger().machine());
+        let demand = machine.demand(context.ledger().request(job.job));
+        let mut from = now;
+        loop {
+            let (open, next) = self.open(from, from + job.span);
+            let first = self.ends.first_start(now, machine, &open, &demand);
+            // The other hosts may be free in the next stretch.
+            let found = first.map(|(at, place)| (at.max(from), place));
+            let Some((at, place)) = found.filter(|(at, _)| next.is_none_or(|next| *at <= next)) else {
+                let Some(next) = next else { return Planned::Beyond };
+                from = next;
+                continue;
+            };
+            if at <= now {
+                return Planned::Now(place);
+            }
+            if at > now + rules.bf_window {
+                return Planned::Beyond;
+            }
+            let [begin, end] = [at, at + job.span].map(|at| round_down(at, rules.bf_resolution));
+            if self.is_reserved(begin, end, &place) && at > from {
+                from = at;
+                continue;
+            }
+            self.reserve(begin.max(now), end, &place);
+            return Planned::Later(at, place);
+        }
+    }
+
+    fn end_cycle(&mut self) {
+        *self = NodePlan { ends: Ends::default(), stretches: vec![] };
+    }
+
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
+        if let Some(placement) = ledger.entry(job.job).placement().filter(|_| !self.stretches.is_empty()) {
+            self.ends.start(now + job.span, placement);
+        }
+    }
+
+    fn never_fits(&self, _now: Time, _job: &Waiting, _ledger: &Ledger) -> bool {
+        false
+    }
+
+    fn placement(_ledger: &Ledger, _job: JobId, place: Placement) -> Placement {
+        place
+    }
+
+    fn record(context: &mut Context<'_>, job: JobId, at: Time, place: &Placement) -> Result<(), Violation> {
+        context.plan_on(job, at, place.clone())
+    }
+}

@@ -1,0 +1,169 @@
+//! The plan of a cycle: the machine over time, beside the reservations of the cycle.
+
+use std::fmt::Debug;
+
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+
+use super::SlurmRules;
+use super::round_up;
+use crate::backfill::availability::Availability;
+use crate::backfill::reservations::Reservation;
+use crate::shared::Waiting;
+
+/// The place of a job in the plan of a cycle.
+pub enum Planned<P> {
+    /// It starts now.
+    Now(P),
+    /// It has a reservation for a later start.
+    Later(Time, P),
+    /// Its start is beyond the window.
+    Beyond,
+    /// The machine without its running jobs could not hold it.
+    Never,
+}
+
+/// The machine over time, as the main loop and the cycles see it.
+pub trait CyclePlan: Debug + Send {
+    /// The placement of a job in the plan.
+    type Place;
+
+    /// Whether a cycle that started no job can be repeated later with another result, though nothing happened.
+    const VARIES_WITH_TIME: bool;
+
+    /// Returns the plan of an idle machine.
+    fn idle(machine: &Machine) -> Self;
+
+    /// Returns the plan beside the jobs on the machine of the ledger.
+    fn rebuild(now: Time, ledger: &Ledger) -> Self;
+
+    /// Takes in an event. [`Event::Changed`] is a rebuild.
+    fn event(&mut self, now: Time, event: &Event, ledger: &Ledger);
+
+    /// Begins a pass.
+    fn begin_pass(&mut self, now: Time, ledger: &Ledger);
+
+    /// Ends a pass.
+    fn end_pass(&mut self, now: Time);
+
+    /// Returns whether a job is past its expected end, or the capacity varies.
+    fn is_unsteady(&self) -> bool;
+
+    /// Returns the place where a job can start now beside the running jobs.
+    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<Self::Place>;
+
+    /// Begins a cycle.
+    fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules);
+
+    /// Plans a job beside the running jobs and the reservations of this cycle, and holds its reservation.
+    fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Self::Place>;
+
+    /// Releases the reservations of the cycle.
+    fn end_cycle(&mut self);
+
+    /// Enters a job that has just started.
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger);
+
+    /// Returns whether the job fits at no time, even on an idle machine without capacity loss.
+    fn never_fits(&self, now: Time, job: &Waiting, ledger: &Ledger) -> bool;
+
+    /// Returns the placement of a job that starts in this place.
+    fn placement(ledger: &Ledger, job: JobId, place: Self::Place) -> Placement;
+
+    /// Records the planned start of a job.
+    ///
+    /// # Errors
+    /// If the job runs.
+    fn record(context: &mut Context<'_>, job: JobId, at: Time, place: &Self::Place) -> Result<(), Violation>;
+}
+
+/// A plan of processors or of hosts on which the place of a job matters to no other one.
+///
+/// Time limits are rounded up to the unit of the plan. So a plan does not depend on the second of its cycle.
+#[derive(Debug)]
+pub struct Simple<A: Availability> {
+    plan: A,
+    made: Vec<Reservation<A::Place>>,
+}
+
+impl<A: Availability> CyclePlan for Simple<A> {
+    type Place = A::Place;
+
+    const VARIES_WITH_TIME: bool = false;
+
+    fn idle(machine: &Machine) -> Simple<A> {
+        Simple { plan: A::idle(machine), made: vec![] }
+    }
+
+    fn rebuild(now: Time, ledger: &Ledger) -> Simple<A> {
+        Simple { plan: A::rebuild(now, ledger), made: vec![] }
+    }
+
+    fn event(&mut self, now: Time, event: &Event, ledger: &Ledger) {
+        let freed = &mut A::Freed::default();
+        match event {
+            Event::Ended(ended) => self.plan.job_ended(now, ended.job, ledger, freed),
+            Event::Overdue(job) => self.plan.job_overdue(now, *job, ledger, freed),
+            Event::EndMoved { job, before } => self.plan.end_moved(now, *job, *before, ledger),
+            Event::Submitted(_) | Event::Changed(_) | Event::Timer | Event::Rebuilt => {}
+        }
+    }
+
+    fn begin_pass(&mut self, now: Time, ledger: &Ledger) {
+        self.plan.advance(now, ledger, &mut A::Freed::default());
+        self.plan.hold_overdue(now, ledger);
+    }
+
+    fn end_pass(&mut self, now: Time) {
+        self.plan.release_overdue(now);
+    }
+
+    fn is_unsteady(&self) -> bool {
+        self.plan.any_overdue() || self.plan.varies()
+    }
+
+    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<A::Place> {
+        self.plan.place_now(context, job, None)
+    }
+
+    fn begin_cycle(&mut self, _now: Time, _ledger: &Ledger, _rules: &SlurmRules) {}
+
+    fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<A::Place> {
+        let planned = rounded(*job, rules.bf_resolution);
+        if let Some(place) = self.plan.place_now(context, &planned, None) {
+            return Planned::Now(place);
+        }
+        let Some((at, place)) = self.plan.earliest_start(context, &planned) else { return Planned::Never };
+        if at > context.now() + rules.bf_window {
+            return Planned::Beyond;
+        }
+        let reservation = Reservation::recomputed(planned, at, place.clone());
+        self.plan.hold(context.now(), &reservation);
+        self.made.push(reservation);
+        Planned::Later(at, place)
+    }
+
+    fn end_cycle(&mut self) {
+        self.plan.release(&std::mem::take(&mut self.made));
+    }
+
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
+        self.plan.job_started(now, job, ledger);
+    }
+
+    fn never_fits(&self, now: Time, job: &Waiting, ledger: &Ledger) -> bool {
+        ledger.machine().varies() && self.plan.never_fits(ledger, now, job)
+    }
+
+    fn placement(ledger: &Ledger, job: JobId, place: A::Place) -> Placement {
+        A::placement(ledger, job, place)
+    }
+
+    fn record(context: &mut Context<'_>, job: JobId, at: Time, place: &A::Place) -> Result<(), Violation> {
+        A::record_plan(context, job, at, place, false)
+    }
+}
+
+/// Returns a job whose time limit is rounded up to a unit.
+fn rounded(job: Waiting, unit: Span) -> Waiting {
+    Waiting { span: round_up(Time::ZERO + job.span, unit) - Time::ZERO, ..job }
+}

@@ -1,0 +1,260 @@
+//! The places of recorded jobs on the nodes of a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Host, HostId, JobNumber, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
+};
+use miserly_policies::backfill::select_hosts;
+
+use crate::{Cluster, RecordedJob, Slurm, SlurmError, hosts};
+
+impl Cluster {
+    /// Returns the nodes as a machine of hosts with processors, over which jobs may span.
+    ///
+    /// They are in the order of their names, with numbers in names by value. That is Slurm's order of nodes, unless its
+    /// configuration lists them in another one.
+    pub fn machine(&self) -> Machine {
+        let mut names: Vec<&String> = self.nodes.keys().collect();
+        names.sort_by_key(|name| words(name));
+        let host =
+            |name: &String| Host { name: name.clone(), capacity: Resources::cpus(self.nodes[name].cpus) };
+        Machine::new(names.into_iter().map(host).collect()).with_spread(Spread::Any)
+    }
+}
+
+/// Returns the words and the numbers of a name.
+fn words(name: &str) -> Vec<(String, u64)> {
+    let mut words: Vec<(String, u64)> = vec![(String::new(), 0)];
+    for run in name.as_bytes().chunk_by(|one, other| one.is_ascii_digit() == other.is_ascii_digit()) {
+        let text = String::from_utf8_lossy(run);
+        match text.parse() {
+            Ok(number) => words.push((String::new(), number)),
+            Err(_) => words.push((text.into_owned(), 0)),
+        }
+    }
+    words
+}
+
+/// A host of a recorded job, and its processors there, if they are known.
+pub type RecordedHost = (String, Option<u64>);
+
+/// Returns the processors of jobs on each of their hosts, by number and start (seconds since 1970), as far as the controller still
+/// has them: for `MinJobAge` after the end of a job.
+///
+/// # Errors
+/// If the controller gives no answer.
+pub fn known_hosts(cluster: &Slurm) -> Result<BTreeMap<(i64, i64), Vec<RecordedHost>>, SlurmError> {
+    Ok(cluster.descriptions(&[])?.text.lines().filter_map(parse_hosts).collect())
+}
+
+/// Returns the number of a job, its start and its processors on each host, from its description.
+fn parse_hosts(description: &str) -> Option<((i64, i64), Vec<RecordedHost>)> {
+    let value = |key: &str| description.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    let key = (value("JobId")?.parse().ok()?, value("StartTime")?.parse().ok()?);
+    let mut all = vec![];
+    let words: Vec<&str> = description.split(' ').collect();
+    for pair in words.windows(2) {
+        let lists = pair[0].strip_prefix("Nodes=").zip(pair[1].strip_prefix("CPU_IDs="));
+        let Some((names, numbers)) = lists else { continue };
+        let each = count(numbers)?;
+        all.extend(hosts(names).ok()?.into_iter().map(|name| (name, Some(each))));
+    }
+    (!all.is_empty()).then_some((key, all))
+}
+
+/// Returns how many numbers a list such as `0-3,7` has.
+fn count(numbers: &str) -> Option<u64> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+    };
+    numbers.split(',').map(range).sum()
+}
+
+/// Places recorded jobs on the hosts of a machine, by the hosts on which each one ran.
+///
+/// The accounting has the nodes of a job, but not its processors on each. Where they are not known, they are the ones that
+/// Slurm's choice of hosts gives beside the jobs that ran at its start: among all hosts if that gives the hosts of the record,
+/// or else among these alone. A job that does not fit there is placed anywhere, and one that fits nowhere has no place.
+///
+/// O(h) for each job and host h of the machine, and O(s^2 h) for s jobs that start at one instant.
+pub fn place_jobs(
+    machine: &Machine,
+    jobs: &mut [RecordedJob],
+    recorded: &BTreeMap<JobNumber, Vec<RecordedHost>>,
+) {
+    let numbers: BTreeMap<&str, HostId> =
+        (0..).zip(machine.hosts()).map(|(number, host)| (host.name.as_str(), HostId(number))).collect();
+    let hosts_of = |job: &RecordedJob| -> BTreeMap<HostId, Option<u64>> {
+        let hosts = recorded.get(&job.request.number).into_iter().flatten();
+        hosts.filter_map(|(name, procs)| Some((*numbers.get(name.as_str())?, *procs))).collect()
+    };
+    let mut starts: BTreeMap<Time, Vec<usize>> = BTreeMap::new();
+    for (place, job) in jobs.iter().enumerate() {
+        if let Some(start) = job.start {
+            starts.entry(start).or_default().push(place);
+        }
+    }
+    let mut free = Free { machine, rooms: machine.hosts().iter().map(|host| host.capacity).collect() };
+    let mut ends: BTreeSet<(Time, usize)> = BTreeSet::new();
+    for (start, mut todo) in starts {
+        while let Some((end, place)) = ends.pop_first() {
+            if end > start {
+                ends.insert((end, place));
+                break;
+            }
+            free.end(jobs[place].placement.as_ref());
+        }
+        let hosts: BTreeMap<usize, BTreeMap<HostId, Option<u64>>> =
+            todo.iter().map(|place| (*place, hosts_of(&jobs[*place]))).collect();
+        while !todo.is_empty() {
+            let exact = |place: &usize| free.exact(&jobs[*place], &hosts[place]);
+            let found = todo.iter().enumerate().find_map(|(nth, place)| Some((nth, exact(place)?)));
+            let (nth, placement) = match found {
+                Some((nth, placement)) => (nth, Some(placement)),
+                None => (0, free.nearest(&jobs[todo[0]], &hosts[&todo[0]])),
+            };
+            let place = todo.remove(nth);
+            free.start(placement.as_ref());
+            jobs[place].placement = placement;
+            ends.extend(jobs[place].end.map(|end| (end, place)));
+        }
+    }
+}
+
+/// The free resources of the hosts at an instant of the record.
+struct Free<'a> {
+    machine: &'a Machine,
+    rooms: Vec<Resources>,
+}
+
+impl Free<'_> {
+    /// Returns the known place, or that which the choice among all hosts gives, if it has the recorded hosts.
+    fn exact(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
+        if let Some(known) = self.known(job, hosts) {
+            return Some(known);
+        }
+        let chosen = self.select(job, &vec![true; self.rooms.len()])?;
+        let are_recorded = chosen.shares().len() == hosts.len()
+            && chosen.shares().iter().all(|share| hosts.contains_key(&share.host));
+        are_recorded.then_some(chosen)
+    }
+
+    /// Returns the place with the recorded processors, if they are all known and free.
+    fn known(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
+        let share = |(host, procs): (&HostId, &Option<u64>)| {
+            let amount = Resources::cpus((*procs)?);
+            let share = Share { host: *host, amount, pes: Pes::Count };
+            amount.fits_in(&self.rooms[host.index()]).then_some(share)
+        };
+        let shares = hosts.iter().map(share).collect::<Option<Vec<Share>>>()?;
+        let place = Placement::across(SlotId(0), shares);
+        (place.total() == job.request.demand).then_some(place)
+    }
+
+    /// Returns a place on the recorded hosts, or else anywhere.
+    fn nearest(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
+        let open: Vec<bool> =
+            (0..).zip(&self.rooms).map(|(host, _)| hosts.contains_key(&HostId(host))).collect();
+        self.select(job, &open).or_else(|| self.select(job, &vec![true; self.rooms.len()]))
+    }
+
+    fn select(&self, job: &RecordedJob, open: &[bool]) -> Option<Placement> {
+        select_hosts(self.machine, &self.rooms, open, &self.machine.demand(&job.request))
+    }
+
+    fn start(&mut self, placement: Option<&Placement>) {
+        for share in placement.iter().flat_map(|placement| placement.shares()) {
+            let room = &mut self.rooms[share.host.index()];
+            *room = room.less(&share.amount);
+        }
+    }
+
+    fn end(&mut self, placement: Option<&Placement>) {
+        for share in placement.iter().flat_map(|placement| placement.shares()) {
+            let room = &mut self.rooms[share.host.index()];
+            *room = room.plus(&share.amount);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Node;
+    use miserly_core::{Request, Span};
+
+    fn cluster(nodes: u32, cpus: u64) -> Cluster {
+        let node = |number| (format!("node{number}"), Node { cpus, ..Node::default() });
+        Cluster { nodes: (1..=nodes).map(node).collect(), ..Cluster::default() }
+    }
+
+    /// Places jobs, each by its processors, start, end and hosts, on nodes of 8 processors. Returns the processors on each host.
+    #[track_caller]
+    fn check(jobs: &[(u64, i64, i64, &[u32])], expected: &[&[(u32, u64)]]) {
+        let at = |seconds| Time::from_secs(seconds).unwrap();
+        let job = |(number, (procs, start, end, _)): (i64, &(u64, i64, i64, &[u32]))| RecordedJob {
+            request: Request::new(number, Time::ZERO, Span::TICK, Resources::cpus(*procs)),
+            start: Some(at(*start)),
+            end: Some(at(*end)),
+            placement: None,
+        };
+        let mut recorded: Vec<RecordedJob> = (1..).zip(jobs).map(job).collect();
+        let names = (1..).zip(jobs).map(|(number, (.., hosts))| {
+            (number, hosts.iter().map(|host| (format!("node{host}"), None)).collect::<Vec<_>>())
+        });
+        place_jobs(&cluster(12, 8).machine(), &mut recorded, &names.collect());
+        let shares = |job: RecordedJob| -> Vec<(u32, u64)> {
+            let shares = job.placement.as_ref().map_or(&[][..], Placement::shares);
+            shares.iter().map(|share| (share.host.0 + 1, share.amount.cpus_count().get())).collect()
+        };
+        let placed: Vec<Vec<(u32, u64)>> = recorded.into_iter().map(shares).collect();
+        assert_eq!(placed, expected);
+    }
+
+    #[test]
+    fn nodes_are_in_the_order_of_their_numbers() {
+        let machine = cluster(11, 8).machine();
+        let names: Vec<&str> = machine.hosts().iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names[0], names[1], names[9]), ("node1", "node2", "node10"));
+    }
+
+    #[test]
+    fn a_job_has_what_is_free_on_its_hosts() {
+        // The third job has the four processors that the first one leaves on node 1.
+        let jobs: [(u64, i64, i64, &[u32]); 3] = [(4, 0, 9, &[1]), (8, 1, 9, &[2]), (20, 2, 9, &[1, 3, 4])];
+        check(&jobs, &[&[(1, 4)], &[(2, 8)], &[(1, 4), (3, 8), (4, 8)]]);
+    }
+
+    #[test]
+    fn the_order_of_starts_at_one_instant_follows_from_the_hosts() {
+        // The second one was placed first.
+        check(&[(8, 0, 9, &[3]), (16, 0, 9, &[1, 2])], &[&[(3, 8)], &[(1, 8), (2, 8)]]);
+    }
+
+    #[test]
+    fn the_controller_knows_the_processors() {
+        let description = "JobId=7 JobState=RUNNING StartTime=100 NodeList=node[1-3] Nodes=node[1-2] CPU_IDs=0-3,7 Mem=0 GRES= \
+            Nodes=node3 CPU_IDs=5 Mem=0 GRES= MinCPUsNode=1";
+        let known =
+            [("node1", 5), ("node2", 5), ("node3", 1)].map(|(name, procs)| (name.to_owned(), Some(procs)));
+        assert_eq!(parse_hosts(description), Some(((7, 100), known.to_vec())));
+        assert_eq!(parse_hosts("JobId=8 JobState=PENDING StartTime=Unknown"), None);
+        let machine = cluster(3, 8).machine();
+        let request = Request::new(7, Time::ZERO, Span::TICK, Resources::cpus(11_u64));
+        let mut jobs = [RecordedJob { request, start: Some(Time::ZERO), end: None, placement: None }];
+        place_jobs(&machine, &mut jobs, &[(7, known.to_vec())].into());
+        let shares = jobs[0].placement.as_ref().map(Placement::shares).unwrap();
+        let procs: Vec<u64> = shares.iter().map(|share| share.amount.cpus_count().get()).collect();
+        assert_eq!(procs, [5, 5, 1]);
+    }
+
+    #[test]
+    fn hosts_that_are_full_are_replaced() {
+        check(
+            &[(96, 0, 5, &[]), (8, 1, 9, &[1]), (8, 5, 9, &[7])],
+            &[&(1..=12).map(|host| (host, 8)).collect::<Vec<_>>(), &[], &[(7, 8)]],
+        );
+    }
+}
