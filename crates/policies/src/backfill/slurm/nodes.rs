@@ -123,29 +123,34 @@ impl CyclePlan for NodePlan {
         let (now, machine) = (context.now(), context.ledger().machine());
         let demand = machine.demand(context.ledger().request(job.job));
         let mut from = now;
+        // Many stretches have the same open hosts.
+        let (mut searched, mut first): (Option<Vec<bool>>, Option<(Time, Placement)>) = (None, None);
         loop {
             let (open, next) = self.open(from, from + job.span);
-            let first = self.ends.first_start(now, machine, &open, &demand);
+            if searched.as_ref() != Some(&open) {
+                first = self.ends.first_start(now, machine, &open, &demand);
+                searched = Some(open);
+            }
             // The other hosts may be free in the next stretch.
-            let found = first.map(|(at, place)| (at.max(from), place));
+            let found = first.as_ref().map(|(at, place)| (from.max(*at), place));
             let Some((at, place)) = found.filter(|(at, _)| next.is_none_or(|next| *at <= next)) else {
                 let Some(next) = next else { return Planned::Beyond };
                 from = next;
                 continue;
             };
             if at <= now {
-                return Planned::Now(place);
+                return Planned::Now(place.clone());
             }
             if at > now + rules.bf_window {
                 return Planned::Beyond;
             }
             let [begin, end] = [at, at + job.span].map(|at| round_down(at, rules.bf_resolution));
-            if self.is_reserved(begin, end, &place) && at > from {
+            if self.is_reserved(begin, end, place) && at > from {
                 from = at;
                 continue;
             }
-            self.reserve(begin.max(now), end, &place);
-            return Planned::Later(at, place);
+            self.reserve(begin.max(now), end, place);
+            return Planned::Later(at, place.clone());
         }
     }
 
