@@ -39,8 +39,9 @@ fn words(name: &str) -> Vec<(String, u64)> {
 /// A host of a recorded job, and its processors there, if they are known.
 pub type RecordedHost = (String, Option<u64>);
 
-/// Returns the processors of jobs on each of their hosts, by number and start (seconds since 1970), as far as the controller still
-/// has them: for `MinJobAge` after the end of a job.
+/// Returns the processors of jobs on each of their hosts, by number and start (seconds since 1970).
+///
+/// The controller has them until `MinJobAge` after the end of a job.
 ///
 /// # Errors
 /// If the controller gives no answer.
@@ -74,9 +75,9 @@ fn count(numbers: &str) -> Option<u64> {
 
 /// Places recorded jobs on the hosts of a machine, by the hosts on which each one ran.
 ///
-/// The accounting has the nodes of a job, but not its processors on each. Where they are not known, they are the ones that
-/// Slurm's choice of hosts gives beside the jobs that ran at its start: among all hosts if that gives the hosts of the record,
-/// or else among these alone. A job that does not fit there is placed anywhere, and one that fits nowhere has no place.
+/// The accounting has the nodes of a job, but not its processors on each. Where they are not known, Slurm's choice of hosts gives
+/// them, beside the jobs that ran at its start. It is the choice among all hosts if that gives the hosts of the record, or else
+/// the one among these alone. A job that does not fit there is placed anywhere, and one that fits nowhere has no place.
 ///
 /// O(h) for each job and host h of the machine, and O(s^2 h) for s jobs that start at one instant.
 pub fn place_jobs(
@@ -207,7 +208,10 @@ mod tests {
         place_jobs(&cluster(12, 8).machine(), &mut recorded, &names.collect());
         let shares = |job: RecordedJob| -> Vec<(u32, u64)> {
             let shares = job.placement.as_ref().map_or(&[][..], Placement::shares);
-            shares.iter().map(|share| (share.host.0 + 1, share.amount.cpus_count().get())).collect()
+            let mut each: Vec<(u32, u64)> =
+                shares.iter().map(|share| (share.host.0 + 1, share.amount.cpus_count().get())).collect();
+            each.sort_unstable();
+            each
         };
         let placed: Vec<Vec<(u32, u64)>> = recorded.into_iter().map(shares).collect();
         assert_eq!(placed, expected);

@@ -96,7 +96,26 @@ fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<(ImportedLog
     for (place, record) in (1..).zip(&mut log.records) {
         record.set(Field::Job, place);
     }
+    from_the_hour(&mut log);
     Ok((log, ids))
+}
+
+/// Moves the instants of a log so that its instant 0 is an hour of the clock: Slurm rounds reservations to the clock.
+fn from_the_hour(log: &mut ImportedLog) {
+    const START: &str = "; UnixStartTime: ";
+    let mut late = 0;
+    for comment in &mut log.comments {
+        if let Some(start) = comment.strip_prefix(START).and_then(|start| start.parse::<i64>().ok()) {
+            late = start.rem_euclid(3_600);
+            *comment = format!("{START}{}", start - late);
+        }
+    }
+    for record in &mut log.records {
+        let submit = record.get(Field::Submit);
+        if submit >= 0 {
+            record.set(Field::Submit, submit + late);
+        }
+    }
 }
 
 fn with_warm_up(period: &PeriodArgs) -> Timestamp {
@@ -219,20 +238,6 @@ fn described(machine: &Machine) -> Option<MachineSpec> {
     })
 }
 
-/// Moves the instants of a record so that instant 0 is an hour of the clock. Returns the seconds since 1970 at that instant.
-///
-/// Slurm rounds reservations to the clock.
-fn from_the_hour(jobs: &mut [RecordedJob], begin: i64) -> i64 {
-    let late = begin.rem_euclid(3_600);
-    let shift = Span::from_secs(late).unwrap_or(Span::ZERO);
-    for job in jobs {
-        job.request.submit = job.request.submit + shift;
-        job.start = job.start.map(|at| at + shift);
-        job.end = job.end.map(|at| at + shift);
-    }
-    begin - late
-}
-
 /// Returns a line on the jobs that were not simulated, if there are any.
 fn left_out_text(not_simulated: u64) -> String {
     if not_simulated == 0 {
@@ -304,7 +309,6 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
         Some((number, hosts.get(&(*id, begin.saturating_add(job.start?.secs())))?.clone()))
     };
     let hosts: BTreeMap<JobNumber, Vec<RecordedHost>> = recorded.iter().filter_map(hosts_of).collect();
-    let begin = from_the_hour(&mut recorded, begin);
     place_jobs(&machine, &mut recorded, &hosts);
     let until = args.period.until.map_or(cluster.configuration.now, Timestamp::as_second);
     let [since, until] = [args.period.since.as_second(), until]
