@@ -53,6 +53,9 @@ pub struct Configuration {
     pub weights: BTreeMap<String, String>,
     /// The age, in seconds, from which on the priority grows no more.
     pub oldest: Option<u64>,
+    /// The seconds between two computations of the priorities, and an instant of one: the start of the controller, in seconds since
+    /// 1970.
+    pub computations: Option<(u64, i64)>,
     /// Whether small jobs have the higher priority.
     pub favours_small: bool,
     /// The flags of the priorities, if any.
@@ -354,6 +357,10 @@ impl Configuration {
             line.map(str::trim).filter(|value| *value != "(null)").map(str::to_owned)
         };
         let required = |key: &str| value(key).ok_or_else(|| fields.unreadable(format!("no {key}")));
+        let seconds = |key: &str| match value(key).as_deref().and_then(limit)? {
+            Limit::Seconds(seconds) => Some(seconds),
+            Limit::Unlimited => None,
+        };
         let now = text.lines().next().and_then(|line| line.rsplit(' ').next()?.parse().ok());
         Ok(Configuration {
             cluster: required("ClusterName")?,
@@ -363,10 +370,10 @@ impl Configuration {
             scheduler_parameters: value("SchedulerParameters"),
             priority: required("PriorityType")?,
             weights: text.lines().filter_map(weight).collect(),
-            oldest: value("PriorityMaxAge").as_deref().and_then(limit).and_then(|age| match age {
-                Limit::Seconds(seconds) => Some(seconds),
-                Limit::Unlimited => None,
-            }),
+            oldest: seconds("PriorityMaxAge"),
+            computations: seconds("PriorityCalcPeriod")
+                .filter(|period| *period > 0)
+                .zip(value("BOOT_TIME").and_then(|boot| boot.parse().ok())),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),

@@ -67,7 +67,7 @@ impl Configuration {
     /// Returns the policy that schedules by this configuration.
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
-    /// Slurm's priorities are. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
+    /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The age is that of the last computation of the priorities. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
     /// asks for one node. Parts of partitions that are all alike are left out. `ordered`: the jobs come in the order of their
     /// priorities already.
     pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
@@ -133,6 +133,19 @@ impl Configuration {
         self.weights.get(key)?.parse().ok()
     }
 
+    /// Returns the wait at the last computation of the priorities, as a formula.
+    ///
+    /// The zero of the log has to be an hour of the clock. A period that does not divide an hour is left out.
+    fn computed_wait(&self) -> String {
+        match self.computations.filter(|(period, _)| 3_600 % period == 0) {
+            Some((period, boot)) => {
+                let first = boot.rem_euclid(i64::try_from(period).unwrap_or(i64::MAX));
+                format!("max(floor((submit + wait - {first}) / {period}) * {period} + {first} - submit, 0)")
+            }
+            None => "wait".to_owned(),
+        }
+    }
+
     /// Returns the order by age and size, if it is another one than that of arrival.
     fn order(&self, machinery: Machinery<'_>) -> Option<String> {
         let Machinery { processors, nodes, partitions } = machinery;
@@ -159,8 +172,9 @@ impl Configuration {
             return None;
         }
         let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
-        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
-        Some(format!("'floor({})'", age.into_iter().chain(others).collect::<Vec<_>>().join(" + ")))
+        let wait = self.computed_wait();
+        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min({wait} / {oldest}, 1)"));
+        Some(format!("'max(floor({}), 1)'", age.into_iter().chain(others).collect::<Vec<_>>().join(" + ")))
     }
 }
 
@@ -262,14 +276,23 @@ mod tests {
         ];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2)')",
+            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)')",
             &["fair share (PriorityWeightFairShare = 9)"],
         );
         check(&configuration("sched/backfill", "", &weights[..1]), "slurm", &[]);
+        let computed = Configuration {
+            computations: Some((300, 1_795_746_772)),
+            ..configuration("sched/backfill", "", &weights[..2])
+        };
+        check(
+            &computed,
+            "slurm(order='max(floor(1000 * min(max(floor((submit + wait - 172) / 300) * 300 + 172 - submit, 0) / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)')",
+            &[],
+        );
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 40 / 40, if(queue == 2, 10 / 40, 0)))')",
+            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 40 / 40, if(queue == 2, 10 / 40, 0))), 1)')",
             &[],
         );
     }
