@@ -38,7 +38,8 @@ pub fn select_hosts(
     let counter = PartCounter::new(demand);
     let parts = |host: usize| {
         let (room, capacity) = (&free[host], &machine.hosts()[host].capacity);
-        let usable = open[host] && !room.cpus_count().is_zero() && (!whole || room == capacity);
+        let permitted = machine.permits(demand.group(), HostId(u32::try_from(host).unwrap_or(u32::MAX)));
+        let usable = open[host] && permitted && !room.cpus_count().is_zero() && (!whole || room == capacity);
         if usable { counter.parts_in(room, capacity) } else { 0 }
     };
     let parts: Vec<u64> = (0..free.len()).map(parts).collect();
