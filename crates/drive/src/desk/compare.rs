@@ -107,16 +107,6 @@ impl Desk {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
-        let nodes: BTreeSet<&String> = job.on.iter().collect();
-        if case
-            .facts
-            .opportunistic
-            .as_ref()
-            .is_some_and(|known| known.nodes().collect::<BTreeSet<_>>() != nodes)
-        {
-            // Slurm started it elsewhere, without the driver.
-            case.facts.opportunistic = None;
-        }
         let patience = self.settings.delay() + LEAVING;
         if case.runs_opportunistically(at, job, patience, step) {
             return;

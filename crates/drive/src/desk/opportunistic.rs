@@ -4,6 +4,8 @@
 //! needed, Slurm requeues it, and its work is lost. It then waits as before. If it still runs at its own start, it keeps its nodes
 //! where no other job is planned on them.
 
+use std::collections::BTreeSet;
+
 use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId, Span, Time};
 use miserly_slurm::{Job, JobState};
 use serde::{Deserialize, Serialize};
@@ -255,7 +257,7 @@ impl Case {
     }
 
     /// Takes in that the job holds nodes. Returns whether it is an opportunistic one. One that does not leave its nodes within
-    /// `patience` is none any more: it has them as an ordinary job.
+    /// `patience`, or that Slurm started on other nodes without the driver, is none any more: it has its nodes as an ordinary job.
     pub(super) fn runs_opportunistically(
         &mut self,
         at: Time,
@@ -264,9 +266,16 @@ impl Case {
         step: &mut Step,
     ) -> bool {
         let Some(known) = &mut self.facts.opportunistic else { return false };
+        // A job that leaves its nodes shows those that it has not left.
+        if is_completing(job) {
+            return true;
+        }
+        if known.nodes().collect::<BTreeSet<_>>() != job.on.iter().collect() {
+            self.facts.opportunistic = None;
+            return false;
+        }
         if let Run::Parked { since, start: Some(start), waits_since: None, .. } = known.run
             && at - Time::from_ticks(since) > patience
-            && !is_completing(job)
         {
             self.facts.opportunistic = None;
             if self.facts.stage == Stage::Waiting {
@@ -433,9 +442,22 @@ mod tests {
         let step = &mut Step::default();
         case.park(at(200), "7", step);
         let running = job(JobState::Running, true);
+        let completing = job(JobState::Other("completing".into()), true);
         assert!(case.runs_opportunistically(at(260), &running, LONG, step));
+        assert!(case.runs_opportunistically(at(300), &completing, LONG, step));
         assert!(!case.runs_opportunistically(at(261), &running, LONG, step));
         assert_eq!((case.facts.opportunistic, step.starts[0].start), (None, 100));
+    }
+
+    #[test]
+    fn a_job_that_slurm_starts_elsewhere_is_an_ordinary_one() {
+        let mut case = case(Run::Running { start: 100 });
+        let elsewhere = |state| Job { on: vec!["n1".into()], ..job(state, false) };
+        let completing = elsewhere(JobState::Other("completing".into()));
+        assert!(case.runs_opportunistically(at(101), &completing, LONG, &mut Step::default()));
+        let running = elsewhere(JobState::Running);
+        assert!(!case.runs_opportunistically(at(102), &running, LONG, &mut Step::default()));
+        assert_eq!(case.facts.opportunistic, None);
     }
 
     #[test]
