@@ -223,15 +223,15 @@ impl Desk {
             settles.chain(leaves).filter(|instant| *instant > at).min().map(|next| next.max(soonest));
     }
 
-    /// Returns the place of an opportunistic job that keeps its nodes at its own start: no other job is planned there until its
-    /// end. `free` is what the jobs that start with it have left.
+    /// Returns the start and the place of an opportunistic job that keeps its nodes at its own start: no other job is planned
+    /// there until its end, or a trial shows that all promises hold. `free` is what the jobs that start with it have left.
     pub(super) fn keeps_nodes(
         &self,
         at: Time,
         handle: JobId,
         job: &Opportunistic,
-        wanted: &Placement,
-        free: &[Resources],
+        (wanted, free): (&Placement, &[Resources]),
+        trials: &mut usize,
     ) -> Option<(i64, Placement)> {
         let Run::Running { start } = job.run else { return None };
         let ledger = self.driver.as_ref()?.ledger();
@@ -247,7 +247,14 @@ impl Desk {
             let here = share.amount.fits_in(&free[share.host.index()]);
             self.site.capacity(share.host) == Resources::NONE || here && (is_own || is_free)
         };
-        place.shares().iter().all(is_idle).then_some((start, place))
+        let is_idle = place.shares().iter().all(is_idle);
+        let fits = place.shares().iter().all(|share| share.amount.fits_in(&free[share.host.index()]));
+        let keeps = is_idle || {
+            let tries = fits && *trials > 0;
+            *trials -= usize::from(tries);
+            tries && self.keeps_promises(at, handle, &place)
+        };
+        keeps.then_some((start, place))
     }
 }
 

@@ -20,6 +20,8 @@ mod rebuild;
 
 mod starts;
 
+mod trial;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{

@@ -10,6 +10,9 @@ use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
 use crate::seats::seats;
 
+/// The most trials of a step.
+const MOST_TRIALS: usize = 8;
+
 impl Desk {
     /// Carries out the decisions of a pass. Returns their consequences at the same instant.
     pub(super) fn carry_out(
@@ -93,11 +96,12 @@ impl Desk {
         for share in placements.iter().flat_map(Placement::shares) {
             free[share.host.index()] = free[share.host.index()].plus(&share.amount);
         }
+        let mut trials = MOST_TRIALS;
         for ((handle, reason), wanted) in started.iter().zip(&placements) {
             let Some(id) = self.by_handle.get(handle).cloned() else { continue };
             let runs = self.cases.get(&id).and_then(|case| case.facts.opportunistic.as_ref());
             if let Some((start, place)) =
-                runs.and_then(|job| self.keeps_nodes(at, *handle, job, wanted, &free))
+                runs.and_then(|job| self.keeps_nodes(at, *handle, job, (wanted, &free), &mut trials))
             {
                 let Some(case) = self.cases.get_mut(&id) else { continue };
                 for share in place.shares() {
