@@ -769,7 +769,9 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
 fn the_same_jobs_under_slurm_and_under_policies() {
     let Some(cluster) = cluster() else { return };
     let count = number("MISERLY_DRIVE_JOBS", 300);
-    for policy in [None, Some("easy"), Some("conservative"), Some("conservative --opportunistic")] {
+    let policies = [None, Some("easy"), Some("conservative"), Some("conservative --opportunistic")];
+    let only = std::env::var("MISERLY_DRIVE_POLICY").ok();
+    for policy in policies.into_iter().filter(|policy| only.is_none() || *policy == only.as_deref()) {
         cluster.cancel_all();
         let driver = policy.map(|policy| {
             let arguments: Vec<&str> = ["-p"].into_iter().chain(policy.split_whitespace()).collect();

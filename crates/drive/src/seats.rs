@@ -108,6 +108,26 @@ pub(crate) fn seats(
     Some(placement(site, &seat, chosen, need, alone))
 }
 
+/// Returns the placement of a job on the hosts of this one, as Slurm fills them if so much is free.
+pub(crate) fn filled(
+    site: &Site,
+    job: &Job,
+    form: &Detail,
+    free: &[Resources],
+    place: &Placement,
+) -> Option<Placement> {
+    let seat = Seat::new(site, job, form);
+    let alone = site.is_alone(job, form);
+    let need = job.cpus.max(1).next_multiple_of(seat.unit);
+    let room = |share: &Share| {
+        let free = &free[share.host.index()];
+        let room = if alone { seat.room(&site.equipment(share.host)) } else { seat.room(free) };
+        Some((share.host, room?))
+    };
+    let hosts: Option<Vec<(HostId, u64)>> = place.shares().iter().map(room).collect();
+    Some(placement(site, &seat, hosts?, need, alone))
+}
+
 /// Returns `count` hosts with enough room, the first ones if they have it. The hosts are in the order of preference.
 fn choose(hosts: &[(HostId, u64)], required: usize, count: usize, need: u64) -> Option<Vec<(HostId, u64)>> {
     let enough =
@@ -207,6 +227,25 @@ mod tests {
         let free = [Resources::cpus(8), Resources::cpus(4)];
         let found = seats(&site, 0, &job, &tasks, &free, &nowhere).expect("two cores of each node are free");
         assert_eq!(found.shares().iter().map(|share| share.amount.cpus_count().get()).sum::<u64>(), 8);
+    }
+
+    #[test]
+    fn slurm_fills_the_first_node_with_what_is_free() {
+        let cluster = cluster(&[("n1", 8, 0), ("n2", 8, 0)], "CR_CPU");
+        let site = site(&cluster);
+        let job = Job { cpus: 10, partitions: vec!["batch".into()], ..Job::default() };
+        let both = Placement::across(
+            SlotId(0),
+            [0, 1]
+                .map(|host| Share { host: HostId(host), amount: Resources::cpus(5), pes: Pes::Count })
+                .into(),
+        );
+        let on = |first: u64, second: u64| {
+            let free = [first, second].map(Resources::cpus);
+            let found = filled(&site, &job, &form(1, None), &free, &both).unwrap();
+            found.shares().iter().map(|share| share.amount.cpus_count().get()).collect::<Vec<_>>()
+        };
+        assert_eq!([on(8, 8), on(6, 8), on(5, 5)], [[8, 2], [6, 4], [5, 5]]);
     }
 
     #[test]

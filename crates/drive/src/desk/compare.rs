@@ -9,6 +9,7 @@ use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
+use super::opportunistic::is_completing;
 use super::rebuild::{holds_nodes, on_hosts};
 use super::{Desk, Events, MOST_ASKED, PATIENCE, Seen, Step};
 use crate::form::Planned;
@@ -107,6 +108,12 @@ impl Desk {
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
+        if let Some(known) = &mut case.facts.opportunistic
+            && !is_completing(job)
+        {
+            // Slurm may spread it over its nodes in another way than planned.
+            step.changed |= known.has_on(site, &on_hosts(site, job, &case.facts.form));
+        }
         let patience = self.settings.delay() + LEAVING;
         if case.runs_opportunistically(at, job, patience, step) {
             return;

@@ -10,7 +10,7 @@ use miserly_slurm::{Cluster, Job, JobState};
 use super::case::Stage;
 use super::opportunistic::{Opportunistic, Run};
 use super::{Desk, Step};
-use crate::seats::seats;
+use crate::seats::{filled, seats};
 
 /// Nodes that are idle for less than this are left idle.
 const LEAST: Span = Span::from_ticks(60 * 1_000_000);
@@ -119,7 +119,13 @@ impl Desk {
                     let until = until(LENGTHS[length]);
                     let room = rooms[length].get_or_insert_with(|| Room::until(ledger, until));
                     let free = room.left(&own_plan(ledger, handle, until), &taken);
-                    seats(&self.site, cluster.configuration.now, job, &facts.form, &free, wanted)
+                    let place =
+                        seats(&self.site, cluster.configuration.now, job, &facts.form, &free, wanted)?;
+                    // Plans of others do not keep Slurm from filling a node.
+                    let idle: Vec<Resources> =
+                        room.free.iter().zip(&taken).map(|(free, taken)| free.less(taken)).collect();
+                    let place = filled(&self.site, job, &facts.form, &idle, &place)?;
+                    fits(&place, &free).then_some(place)
                 });
             let Some(place) = found else { continue };
             for share in place.shares() {
@@ -144,15 +150,15 @@ impl Desk {
         taken
     }
 
-    /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way. Other jobs
-    /// are planned there after its end only. `free` is what the jobs that start with it have left.
+    /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way, and what is
+    /// idle there. Other jobs are planned on the first after its end only. `free` is what the jobs that start with it have left.
     pub(super) fn beside_opportunistic(
         &self,
         at: Time,
         handle: JobId,
         wanted: &Placement,
         free: &[Resources],
-    ) -> Option<Vec<Resources>> {
+    ) -> Option<[Vec<Resources>; 2]> {
         self.opportunistic().next()?;
         let ledger = self.driver.as_ref()?.ledger();
         let taken = self.taken();
@@ -166,7 +172,8 @@ impl Desk {
             let own = on_host(&wanted, HostId(u32::try_from(host).unwrap_or(u32::MAX)));
             room.free[host].plus(&own).less(&room.needed[host]).least(free).less(&taken[host])
         };
-        Some(free.iter().enumerate().map(left).collect())
+        let idle = free.iter().zip(&taken).map(|(free, taken)| free.less(taken)).collect();
+        Some([free.iter().enumerate().map(left).collect(), idle])
     }
 
     /// Returns the waiting jobs that may run on idle nodes, in the order of their planned starts.
@@ -248,9 +255,8 @@ impl Desk {
             self.site.capacity(share.host) == Resources::NONE || here && (is_own || is_free)
         };
         let is_idle = place.shares().iter().all(is_idle);
-        let fits = place.shares().iter().all(|share| share.amount.fits_in(&free[share.host.index()]));
         let keeps = is_idle || {
-            let tries = fits && *trials > 0;
+            let tries = fits(&place, free) && *trials > 0;
             *trials -= usize::from(tries);
             tries && self.keeps_promises(at, handle, &place)
         };
@@ -294,6 +300,11 @@ impl Room {
         let host = |(at, taken): (u32, &Resources)| self.on(HostId(at), own).less(taken);
         (0..).zip(taken).map(host).collect()
     }
+}
+
+/// Returns whether a placement has no more than this on each host.
+pub(super) fn fits(place: &Placement, room: &[Resources]) -> bool {
+    place.shares().iter().all(|share| share.amount.fits_in(&room[share.host.index()]))
 }
 
 /// Returns the resources of a plan on a host.

@@ -94,6 +94,20 @@ impl Opportunistic {
         })
     }
 
+    /// Takes in what it has on these hosts. Returns whether that is new.
+    pub(super) fn has_on(&mut self, site: &Site, has: &[(HostId, Resources)]) -> bool {
+        let before = self.shares.clone();
+        for share in &mut self.shares {
+            let found = has.iter().find(|(host, _)| site.name(*host) == share.node);
+            if let Some((_, amount)) = found {
+                share.cpus = amount.cpus_count().get();
+                share.memory = amount.get(Kind::Memory);
+                share.gpus = amount.get(Kind::Gpus);
+            }
+        }
+        self.shares != before
+    }
+
     /// Returns its place, if the site has all of its nodes.
     pub(super) fn place(&self, site: &Site) -> Option<Placement> {
         let mut shares: Vec<Share> =
@@ -176,7 +190,7 @@ impl Opportunistic {
 }
 
 /// Returns whether a job leaves its nodes already.
-fn is_completing(job: &Job) -> bool {
+pub(super) fn is_completing(job: &Job) -> bool {
     matches!(&job.state, JobState::Other(state) if state == "completing")
 }
 

@@ -6,9 +6,10 @@ use miserly_core::{
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
+use super::idle::fits;
 use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
-use crate::seats::seats;
+use crate::seats::{filled, seats};
 
 /// The most trials of a step.
 const MOST_TRIALS: usize = 8;
@@ -121,7 +122,11 @@ impl Desk {
             let find = |free: &[Resources]| {
                 seats(&self.site, cluster.configuration.now, job, &case.facts.form, free, wanted)
             };
-            let found = quiet.and_then(|quiet| find(&quiet)).or_else(|| find(&free));
+            let beside = quiet.and_then(|[quiet, idle]| {
+                let place = filled(&self.site, job, &case.facts.form, &idle, &find(&quiet)?)?;
+                fits(&place, &quiet).then_some(place)
+            });
+            let found = beside.or_else(|| find(&free));
             let Some(found) = found else {
                 events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
                 case.handle = None;
