@@ -619,7 +619,7 @@ fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String
     let wide = dice.roll(10) == 0;
     let cpus = 1 + dice.roll(if wide { processors / 2 } else { processors / 16 });
     let fails = dice.roll(10) == 0;
-    let seconds = 1 + dice.roll(30);
+    let seconds = 1 + dice.roll(number("MISERLY_DRIVE_SECONDS", 30));
     let script = format!("sleep {seconds}; exit {}", u8::from(fails));
     let longest = number("MISERLY_DRIVE_LIMIT", 0);
     let limit = if longest > 0 { 1 + dice.roll(longest) } else { 1 + seconds / 30 };

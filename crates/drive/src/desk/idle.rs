@@ -9,6 +9,7 @@ use miserly_slurm::{Cluster, Job, JobState};
 
 use super::case::Stage;
 use super::opportunistic::{Opportunistic, Run};
+use super::trial::Trials;
 use super::{Desk, Step};
 use crate::seats::{filled, seats};
 
@@ -230,36 +231,21 @@ impl Desk {
             settles.chain(leaves).filter(|instant| *instant > at).min().map(|next| next.max(soonest));
     }
 
-    /// Returns the start and the place of an opportunistic job that keeps its nodes at its own start: no other job is planned
-    /// there until its end, or a trial shows that all promises hold. `free` is what the jobs that start with it have left.
+    /// Returns the start and the place of an opportunistic job that keeps its nodes at its own start: all promises hold with it
+    /// there, or nothing else starts there. `free` is what the jobs that start with it have left.
     pub(super) fn keeps_nodes(
         &self,
         at: Time,
         handle: JobId,
         job: &Opportunistic,
         (wanted, free): (&Placement, &[Resources]),
-        trials: &mut usize,
+        trials: &mut Trials,
     ) -> Option<(i64, Placement)> {
         let Run::Running { start } = job.run else { return None };
-        let ledger = self.driver.as_ref()?.ledger();
         let place = job.place(&self.site)?;
-        let room = Room::until(ledger, at + ledger.entry(handle).request.planned());
-        let wanted: Vec<(HostId, Resources)> =
-            wanted.shares().iter().map(|share| (share.host, share.amount)).collect();
-        let is_idle = |share: &Share| {
-            let is_own = wanted.contains(&(share.host, share.amount));
-            let own = on_host(&wanted, share.host);
-            let left = room.free[share.host.index()].plus(&own);
-            let is_free = share.amount.fits_in(&left.less(&room.needed[share.host.index()]));
-            let here = share.amount.fits_in(&free[share.host.index()]);
-            self.site.capacity(share.host) == Resources::NONE || here && (is_own || is_free)
-        };
-        let is_idle = place.shares().iter().all(is_idle);
-        let keeps = is_idle || {
-            let tries = fits(&place, free) && *trials > 0;
-            *trials -= usize::from(tries);
-            tries && self.keeps_promises(at, handle, &place)
-        };
+        let is_out = |share: &Share| self.site.capacity(share.host) == Resources::NONE;
+        let keeps = place.shares().iter().any(is_out)
+            || fits(&place, free) && (place == *wanted || self.keeps_promises(at, handle, &place, trials));
         keeps.then_some((start, place))
     }
 }

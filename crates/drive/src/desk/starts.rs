@@ -7,12 +7,10 @@ use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
 use super::idle::fits;
+use super::trial::Trials;
 use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
 use crate::seats::{filled, seats};
-
-/// The most trials of a step.
-const MOST_TRIALS: usize = 8;
 
 impl Desk {
     /// Carries out the decisions of a pass. Returns their consequences at the same instant.
@@ -97,7 +95,7 @@ impl Desk {
         for share in placements.iter().flat_map(Placement::shares) {
             free[share.host.index()] = free[share.host.index()].plus(&share.amount);
         }
-        let mut trials = MOST_TRIALS;
+        let mut trials = Trials::default();
         for ((handle, reason), wanted) in started.iter().zip(&placements) {
             let Some(id) = self.by_handle.get(handle).cloned() else { continue };
             let runs = self.cases.get(&id).and_then(|case| case.facts.opportunistic.as_ref());
@@ -109,7 +107,10 @@ impl Desk {
                     free[share.host.index()] = free[share.host.index()].less(&share.amount);
                 }
                 // The ledger is made again with its nodes.
-                events.disturbed |= place != *wanted;
+                if place != *wanted {
+                    events.disturbed = true;
+                    trials.moved(*handle, place);
+                }
                 case.facts.opportunistic = None;
                 case.facts.stage = Stage::Running;
                 let record = case.facts.record(&id, start);
@@ -118,7 +119,7 @@ impl Desk {
                 continue;
             }
             let quiet = self.beside_opportunistic(at, *handle, wanted, &free);
-            let (Some(case), Some(job)) = (self.cases.get_mut(&id), cluster.jobs.get(&id)) else { continue };
+            let (Some(case), Some(job)) = (self.cases.get(&id), cluster.jobs.get(&id)) else { continue };
             let find = |free: &[Resources]| {
                 seats(&self.site, cluster.configuration.now, job, &case.facts.form, free, wanted)
             };
@@ -126,7 +127,10 @@ impl Desk {
                 let place = filled(&self.site, job, &case.facts.form, &idle, &find(&quiet)?)?;
                 fits(&place, &quiet).then_some(place)
             });
+            let beside = beside
+                .filter(|place| place == wanted || self.keeps_promises(at, *handle, place, &mut trials));
             let found = beside.or_else(|| find(&free));
+            let Some(case) = self.cases.get_mut(&id) else { continue };
             let Some(found) = found else {
                 events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
                 case.handle = None;
@@ -147,6 +151,7 @@ impl Desk {
             case.facts.aside = None;
             if found != *wanted {
                 // The ledger is made again with it.
+                trials.moved(*handle, found.clone());
                 self.moved.insert(*handle, found);
             }
         }

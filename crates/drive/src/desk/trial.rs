@@ -1,20 +1,49 @@
 //! Trials of another place for a job that starts.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{Driver, Effect, Entry, EventOrder, Fault, JobId, Ledger, Placement, Round, State, Time};
 
 use super::Desk;
 
+/// The most trials of a pass.
+const MOST: usize = 8;
+
+/// The trials of a pass.
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    made: usize,
+    /// The places of jobs that start elsewhere than the policy wanted.
+    moved: BTreeMap<JobId, Placement>,
+}
+
+impl Trials {
+    /// Takes in that a job starts in another place than the policy wanted.
+    pub(super) fn moved(&mut self, job: JobId, place: Placement) {
+        self.moved.insert(job, place);
+    }
+}
+
 impl Desk {
-    /// Returns whether all promises hold if a job that starts now has this place, and not the one of the policy.
+    /// Returns whether all promises hold if a job that starts now has this place, and not the one of the policy, beside those that
+    /// were moved before it. After some trials it is not tried any more.
     ///
     /// It makes the ledger anew, and costs a pass of the policy.
-    pub(super) fn keeps_promises(&self, at: Time, handle: JobId, place: &Placement) -> bool {
-        let Some(ledger) = self.driver.as_ref().map(Driver::ledger) else { return false };
+    pub(super) fn keeps_promises(
+        &self,
+        at: Time,
+        handle: JobId,
+        place: &Placement,
+        trials: &mut Trials,
+    ) -> bool {
+        let Some(ledger) = self.driver.as_ref().map(Driver::ledger).filter(|_| trials.made < MOST) else {
+            return false;
+        };
+        trials.made += 1;
         let entry = |job: JobId| {
             let mut entry = ledger.entry(job).clone();
-            if let State::Running { placement, .. } = &mut entry.state
-                && job == handle
-            {
+            let elsewhere = if job == handle { Some(place) } else { trials.moved.get(&job) };
+            if let (State::Running { placement, .. }, Some(place)) = (&mut entry.state, elsewhere) {
                 *placement = place.clone();
             }
             (job, entry)
