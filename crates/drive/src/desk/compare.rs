@@ -11,7 +11,7 @@ use super::asking::own_comment;
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::opportunistic::is_completing;
 use super::rebuild::{holds_nodes, on_hosts};
-use super::{Desk, Events, MOST_ASKED, PATIENCE, Seen, Step};
+use super::{Desk, Events, MOST_ASKED, Seen, Step};
 use crate::form::Planned;
 use crate::notes::Note;
 use crate::obstacle::{Obstacle, obstacle};
@@ -213,7 +213,7 @@ impl Desk {
                         "an opportunistic job did not leave its nodes".to_owned()
                     }
                     None if *asked == 0 => return,
-                    None if waited > PATIENCE => {
+                    None if waited > self.settings.delay() => {
                         let reason = job.reason.as_deref().unwrap_or("Slurm gives no reason");
                         format!("it did not start: {reason}")
                     }
