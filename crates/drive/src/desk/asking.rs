@@ -24,7 +24,7 @@ const MARK: &str = "miserly: ";
 impl Desk {
     /// Returns whether a job was placed and Slurm was not asked yet.
     pub(super) fn has_unasked(&self, cluster: &Cluster) -> bool {
-        let left = self.nodes_to_leave();
+        let left = self.nodes_to_wait_for();
         let is_unasked = |(id, case): (&String, &Case)| {
             let is_placed = match (&case.facts.opportunistic, &case.facts.stage) {
                 (Some(job), _) => job.is_unasked(),
@@ -72,7 +72,7 @@ impl Desk {
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;
-        let left = self.nodes_to_leave();
+        let left = self.nodes_to_wait_for();
         for (id, case) in &mut self.cases {
             let Some(job) = cluster.jobs.get(id) else { continue };
             let inside = job.reservation.as_deref() == Some(&name);

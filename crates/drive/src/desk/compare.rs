@@ -196,7 +196,7 @@ impl Desk {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
                 let waited = at - Time::from_ticks(*since);
                 let patience = self.settings.delay() + LEAVING;
-                let left = self.nodes_to_leave();
+                let left = self.nodes_to_wait_for();
                 let is_kept_out =
                     case.facts.opportunistic.is_some() || nodes.iter().any(|node| left.contains(node));
                 let why = match why {

@@ -7,7 +7,7 @@ use miserly_core::{
 };
 use miserly_slurm::{Cluster, Job, JobState};
 
-use super::case::Stage;
+use super::case::{Case, Stage};
 use super::opportunistic::{Opportunistic, Run};
 use super::trial::Trials;
 use super::{Desk, Step};
@@ -49,6 +49,30 @@ impl Desk {
     pub(super) fn nodes_to_leave(&self) -> BTreeSet<String> {
         let parked = self.opportunistic().filter(|(_, job)| job.is_parked() && job.holds_nodes());
         parked.flat_map(|(_, job)| job.nodes().cloned()).collect()
+    }
+
+    /// Returns the nodes where no job is placed now: those to leave, and those of each job that waits for one of them.
+    ///
+    /// Slurm would give another job there what is meant for the one that waits.
+    pub(super) fn nodes_to_wait_for(&self) -> BTreeSet<String> {
+        let mut nodes = self.nodes_to_leave();
+        let waits = |case: &&Case| matches!(case.facts.stage, Stage::Placed { asked: 0, .. });
+        let mut waiting: Vec<&Case> = self.cases.values().filter(waits).collect();
+        loop {
+            let before = waiting.len();
+            waiting.retain(|case| {
+                let Stage::Placed { nodes: its, .. } = &case.facts.stage else { return false };
+                let is_kept_back =
+                    case.facts.opportunistic.is_some() || its.iter().any(|node| nodes.contains(node));
+                if is_kept_back {
+                    nodes.extend(its.iter().cloned());
+                }
+                !is_kept_back
+            });
+            if waiting.len() == before {
+                return nodes;
+            }
+        }
     }
 
     /// Returns whether a user has jobs that run ahead of their starts, or did so until now.
@@ -100,6 +124,9 @@ impl Desk {
         let Some(driver) = &self.driver else { return };
         let ledger = driver.ledger();
         let mut taken = self.taken();
+        for host in self.nodes_to_wait_for().iter().filter_map(|node| self.site.find(node)) {
+            taken[host.index()] = self.site.equipment(host);
+        }
         let until = |seconds: i64| at + lead + Span::from_secs(seconds).unwrap_or(Span::MAX);
         let soon = Room::until(ledger, at + lead + LEAST).left(&[], &taken);
         if soon.iter().all(|free| free.cpus_count().is_zero()) {
@@ -151,15 +178,15 @@ impl Desk {
         taken
     }
 
-    /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way, and what is
-    /// idle there. Other jobs are planned on the first after its end only. `free` is what the jobs that start with it have left.
+    /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way. Other jobs
+    /// are planned there after its end only. `free` is what the jobs that start with it have left.
     pub(super) fn beside_opportunistic(
         &self,
         at: Time,
         handle: JobId,
         wanted: &Placement,
         free: &[Resources],
-    ) -> Option<[Vec<Resources>; 2]> {
+    ) -> Option<Vec<Resources>> {
         self.opportunistic().next()?;
         let ledger = self.driver.as_ref()?.ledger();
         let taken = self.taken();
@@ -173,8 +200,7 @@ impl Desk {
             let own = on_host(&wanted, HostId(u32::try_from(host).unwrap_or(u32::MAX)));
             room.free[host].plus(&own).less(&room.needed[host]).least(free).less(&taken[host])
         };
-        let idle = free.iter().zip(&taken).map(|(free, taken)| free.less(taken)).collect();
-        Some([free.iter().enumerate().map(left).collect(), idle])
+        Some(free.iter().enumerate().map(left).collect())
     }
 
     /// Returns the waiting jobs that may run on idle nodes, in the order of their planned starts.
@@ -289,7 +315,7 @@ impl Room {
 }
 
 /// Returns whether a placement has no more than this on each host.
-pub(super) fn fits(place: &Placement, room: &[Resources]) -> bool {
+fn fits(place: &Placement, room: &[Resources]) -> bool {
     place.shares().iter().all(|share| share.amount.fits_in(&room[share.host.index()]))
 }
 

@@ -6,11 +6,10 @@ use miserly_core::{
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
-use super::idle::fits;
 use super::trial::Trials;
 use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
-use crate::seats::{filled, seats};
+use crate::seats::seats;
 
 impl Desk {
     /// Carries out the decisions of a pass. Returns their consequences at the same instant.
@@ -123,10 +122,8 @@ impl Desk {
             let find = |free: &[Resources]| {
                 seats(&self.site, cluster.configuration.now, job, &case.facts.form, free, wanted)
             };
-            let beside = quiet.and_then(|[quiet, idle]| {
-                let place = filled(&self.site, job, &case.facts.form, &idle, &find(&quiet)?)?;
-                fits(&place, &quiet).then_some(place)
-            });
+            // On several nodes Slurm would spread it in another way, should an opportunistic job end before it starts.
+            let beside = quiet.and_then(|quiet| find(&quiet)).filter(|place| place.shares().len() == 1);
             let beside = beside
                 .filter(|place| place == wanted || self.keeps_promises(at, *handle, place, &mut trials));
             let found = beside.or_else(|| find(&free));
