@@ -85,6 +85,11 @@ impl<'a> Driver<'a> {
     }
 }
 
+/// Returns the arguments of a driver under a policy, which may have further options behind it.
+fn under(policy: &str) -> Vec<&str> {
+    ["-p"].into_iter().chain(policy.split_whitespace()).collect()
+}
+
 /// Returns a copy of the program that each user may execute. The folder of the build may be closed to others.
 fn program(cluster: &Cluster) -> std::path::PathBuf {
     let program = cluster.folder.path().join("miserly");
@@ -640,8 +645,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     cluster.cancel_all();
     let (count, troubles) = (number("MISERLY_DRIVE_JOBS", 1000), number("MISERLY_DRIVE_TROUBLES", 120));
     let policy = std::env::var("MISERLY_DRIVE_POLICY").unwrap_or_else(|_| "conservative".to_owned());
-    let arguments: Vec<&str> = ["-p"].into_iter().chain(policy.split_whitespace()).collect();
-    let mut driver = Driver::start(&cluster, "torture", &arguments);
+    let mut driver = Driver::start(&cluster, "torture", &under(&policy));
     let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
     let all = processors(&cluster);
     let (mut jobs, mut cancelled, mut failing) = (vec![], vec![], vec![]);
@@ -774,10 +778,7 @@ fn the_same_jobs_under_slurm_and_under_policies() {
     let only = std::env::var("MISERLY_DRIVE_POLICY").ok();
     for policy in policies.into_iter().filter(|policy| only.is_none() || *policy == only.as_deref()) {
         cluster.cancel_all();
-        let driver = policy.map(|policy| {
-            let arguments: Vec<&str> = ["-p"].into_iter().chain(policy.split_whitespace()).collect();
-            Driver::start(&cluster, policy, &arguments)
-        });
+        let driver = policy.map(|policy| Driver::start(&cluster, policy, &under(policy)));
         let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
         let all = processors(&cluster);
         let mut jobs = vec![];

@@ -196,9 +196,11 @@ impl Desk {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
                 let waited = at - Time::from_ticks(*since);
                 let patience = self.settings.delay() + LEAVING;
-                let left = self.nodes_to_wait_for();
-                let is_kept_out =
-                    case.facts.opportunistic.is_some() || nodes.iter().any(|node| left.contains(node));
+                let is_ahead = case.facts.opportunistic.is_some();
+                let is_kept_out = || {
+                    let left = self.nodes_to_wait_for();
+                    is_ahead || nodes.iter().any(|node| left.contains(node))
+                };
                 let why = match why {
                     // Jobs of its user that run ahead of their starts may have used up a limit.
                     Some(Aside { until: Some(_), .. })
@@ -209,7 +211,7 @@ impl Desk {
                     }
                     Some(aside) => aside.why,
                     // Its nodes are not free yet.
-                    None if *asked == 0 && waited > patience && is_kept_out => {
+                    None if *asked == 0 && waited > patience && is_kept_out() => {
                         "an opportunistic job did not leave its nodes".to_owned()
                     }
                     None if *asked == 0 => return,

@@ -77,8 +77,8 @@ impl Desk {
 
     /// Returns whether a user has jobs that run ahead of their starts, or did so until now.
     pub(super) fn has_opportunistic_of(&self, user: u32, cluster: &Cluster) -> bool {
-        let users = self.opportunistic().filter_map(|(id, _)| cluster.jobs.get(id)).map(|job| job.user);
-        users.into_iter().any(|other| other == user)
+        let mut jobs = self.opportunistic().filter_map(|(id, _)| cluster.jobs.get(id));
+        jobs.any(|job| job.user == user)
     }
 
     /// Returns the opportunistic jobs, in the order of their names.
