@@ -28,9 +28,7 @@ impl Desk {
         let is_unasked = |(id, case): (&String, &Case)| {
             let is_placed = match (&case.facts.opportunistic, &case.facts.stage) {
                 (Some(job), _) => job.is_unasked(),
-                (None, Stage::Placed { asked: 0, nodes, .. }) => {
-                    !nodes.iter().any(|node| left.contains(node))
-                }
+                (None, Stage::Placed { asked: 0, .. }) => !case.waits_for(&left),
                 (None, _) => false,
             };
             is_placed && cluster.jobs.contains_key(id)
@@ -83,11 +81,11 @@ impl Desk {
                 places.extend(case.orders_ahead(now, job, &name, most, step));
                 continue;
             }
+            if job.state == JobState::Pending && case.waits_for(&left) {
+                continue;
+            }
             match &mut case.facts.stage {
                 Stage::Placed { nodes, asked, reason, since } if job.state == JobState::Pending => {
-                    if *asked == 0 && nodes.iter().any(|node| left.contains(node)) {
-                        continue;
-                    }
                     needed.insert(job.user);
                     if !inside || *asked == 0 {
                         if *asked == 0 {
@@ -107,6 +105,9 @@ impl Desk {
                             reservation: name.clone(),
                             nodes: nodes.clone(),
                         });
+                    } else if job.reason.as_deref() == Some("BeginTime") {
+                        // A slurmctld that was killed forgets that a requeued job may start at once.
+                        places.push(Order::Ready { job: id.clone() });
                     }
                 }
                 Stage::Waiting if job.state == JobState::Pending && (inside || job.priority == PLACED) => {

@@ -1,5 +1,7 @@
 //! A job that the driver knows.
 
+use std::collections::BTreeSet;
+
 use miserly_core::{JobId, JobNumber, Span, Time};
 use miserly_slurm::Detail;
 use serde::{Deserialize, Serialize};
@@ -138,6 +140,14 @@ impl Case {
         self.facts.failures += 1;
         let until = Some((at + pause(self.facts.failures)).ticks());
         self.set_aside(id, Aside { until, why }, step);
+    }
+
+    /// Returns whether Slurm is not asked yet to start it, because it waits for one of these nodes.
+    pub(super) fn waits_for(&self, left: &BTreeSet<String>) -> bool {
+        match &self.facts.stage {
+            Stage::Placed { asked: 0, nodes, .. } => nodes.iter().any(|node| left.contains(node)),
+            _ => false,
+        }
     }
 
     /// Takes in a new forecast. A small difference changes nothing, so that the comment stays.

@@ -122,14 +122,16 @@ impl Desk {
         if started {
             step.changed = true;
             let start = job.start.unwrap_or(at.secs());
-            if matches!(case.facts.stage, Stage::Placed { .. }) {
+            // Slurm may start a placed job just when another place is sought for it.
+            let is_inside = job.reservation.as_ref() == Some(&self.settings.reservation);
+            if is_inside && case.handle.is_some() || matches!(case.facts.stage, Stage::Placed { .. }) {
                 let record = case.facts.record(&job.id, start);
                 step.notes.push((job.id.clone(), Note::Started { start, promised: record.last }));
                 step.starts.push(record);
             } else {
                 step.notes.push((job.id.clone(), Note::StartedBySlurm));
-                events.disturbed = true;
             }
+            events.disturbed |= case.facts.stage == Stage::Waiting;
             case.facts.stage = Stage::Running;
             case.facts.aside = None;
         }
@@ -242,28 +244,33 @@ impl Desk {
         if case.handle.is_none() && job.reservation.as_ref() == Some(&self.settings.reservation) {
             return;
         }
-        let deadline = case.facts.form.deadline.and_then(Time::from_secs);
+        let request = self.request(at, job, case);
+        let Some(handle) = case.handle else {
+            events.arrived.push((job.id.clone(), request));
+            return;
+        };
+        self.change(at, handle, job, case, request, events);
+    }
+
+    /// Returns the request of a job for the policy.
+    pub(super) fn request(&mut self, at: Time, job: &Job, case: &Case) -> Request {
+        let form = &case.facts.form;
+        let deadline = form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
-        let group = self.site.group(job, &case.facts.form);
-        let Planned { amount, form } = self.site.planned(job, &case.facts.form, group.as_deref());
+        let group = self.site.group(job, form);
+        let Planned { amount, form } = self.site.planned(job, form, group.as_deref());
         let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
-        let request = Request {
+        Request {
             form,
-            number: case.number,
             user: Some(job.user),
-            constraints: Constraints { begin, deadline, ..Constraints::NONE },
+            constraints: Constraints { begin: case.begin(at), deadline, ..Constraints::NONE },
             ..Request::new(
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
                 self.settings.estimate(job.limit),
                 amount,
             )
-        };
-        let Some(handle) = case.handle else {
-            events.arrived.push((job.id.clone(), request));
-            return;
-        };
-        self.change(at, handle, job, case, request, events);
+        }
     }
 
     /// Returns why a job is not planned now, and until when.

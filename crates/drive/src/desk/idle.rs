@@ -123,8 +123,13 @@ impl Desk {
     fn use_room(&mut self, at: Time, lead: Span, cluster: &Cluster, step: &mut Step) {
         let Some(driver) = &self.driver else { return };
         let ledger = driver.ledger();
+        let left = self.nodes_to_wait_for();
+        // One that began now might be in the way of the next, and there would always be some that wait.
+        if self.cases.values().any(|case| case.waits_for(&left)) {
+            return;
+        }
         let mut taken = self.taken();
-        for host in self.nodes_to_wait_for().iter().filter_map(|node| self.site.find(node)) {
+        for host in left.iter().filter_map(|node| self.site.find(node)) {
             taken[host.index()] = self.site.equipment(host);
         }
         let until = |seconds: i64| at + lead + Span::from_secs(seconds).unwrap_or(Span::MAX);

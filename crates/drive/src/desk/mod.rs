@@ -22,6 +22,9 @@ mod starts;
 
 mod trial;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{

@@ -10,7 +10,7 @@ use miserly_core::{
 use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 
 use super::Desk;
-use super::case::Stage;
+use super::case::{Case, Stage};
 use crate::DriveError;
 use crate::site::{Site, gpus};
 
@@ -52,6 +52,8 @@ impl Desk {
     }
 
     /// Makes the ledger again: the jobs that wait, from the ledger before, and those that hold nodes, from Slurm.
+    ///
+    /// No node in service has more than its resources in the ledger: plans with the rest could not be kept.
     pub(super) fn rebuild(
         &mut self,
         at: Time,
@@ -77,8 +79,7 @@ impl Desk {
         self.by_handle.retain(|job, _| entries.contains_key(job));
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
         let mut held = vec![Resources::NONE; self.site.len()];
-        let ids: Vec<String> = self.cases.keys().cloned().collect();
-        for id in ids {
+        for id in self.holders() {
             let case = &self.cases[&id];
             let placed = match &case.facts.stage {
                 Stage::Waiting => continue,
@@ -107,6 +108,13 @@ impl Desk {
                 }
                 continue;
             };
+            let has_room = |share: &Share| {
+                share.amount.fits_in(&self.site.capacity(share.host).less(&held[share.host.index()]))
+            };
+            if case.facts.stage != Stage::Running && !placement.shares().iter().all(has_room) {
+                self.wait_again(at, job, &mut entries);
+                continue;
+            }
             for share in placement.shares() {
                 held[share.host.index()] = held[share.host.index()].plus(&share.amount);
             }
@@ -142,6 +150,41 @@ impl Desk {
         self.moved.clear();
         round.fault = Some(round.fault.take().unwrap_or(Fault::Hosts));
         Ok(())
+    }
+}
+
+impl Desk {
+    /// Returns the jobs that hold nodes or are about to: those that run, and those that were placed, in the order of these
+    /// decisions.
+    fn holders(&self) -> Vec<String> {
+        let since = |case: &Case| match case.facts.stage {
+            Stage::Waiting => None,
+            Stage::Placed { since, .. } => Some(since),
+            Stage::Running => Some(i64::MIN),
+        };
+        let mut holders: Vec<(i64, &String)> =
+            self.cases.iter().filter_map(|(id, case)| Some((since(case)?, id))).collect();
+        holders.sort_unstable();
+        holders.into_iter().map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Has a placed job wait again in the ledger, with its promise. Another one has more of its nodes than planned, because Slurm
+    /// spread it in its own way over what was free at its start.
+    fn wait_again(&mut self, at: Time, job: &Job, entries: &mut BTreeMap<JobId, Entry>) {
+        // It is put back at the end.
+        let Some(mut case) = self.cases.remove(&job.id) else { return };
+        case.facts.stage = Stage::Waiting;
+        let request = self.request(at, job, &case);
+        let before = case.handle.and_then(|handle| entries.remove(&handle));
+        if let Some((handle, before)) = case.handle.zip(before) {
+            let place = before.placement().cloned();
+            let mut entry = Entry { promise: before.promise, ..Entry::waiting(request, before.admitted) };
+            if let Some(promise) = &entry.promise {
+                (entry.planned, entry.planned_on) = (Some(promise.best), place);
+            }
+            entries.insert(handle, entry);
+        }
+        self.cases.insert(job.id.clone(), case);
     }
 }
 

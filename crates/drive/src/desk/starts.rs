@@ -1,7 +1,7 @@
 //! The decisions of a pass, carried out.
 
 use miserly_core::{
-    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, StartReason, Time,
+    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, Span, StartReason, Time,
 };
 use miserly_slurm::Cluster;
 
@@ -10,6 +10,9 @@ use super::trial::Trials;
 use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
 use crate::seats::seats;
+
+/// Slurm starts a placed job in less than this, as a rule.
+const USUAL_START: Span = Span::from_ticks(5 * 1_000_000);
 
 impl Desk {
     /// Carries out the decisions of a pass. Returns their consequences at the same instant.
@@ -48,11 +51,16 @@ impl Desk {
                     }
                 }
                 Effect::PromiseBroken { latest, why, .. } => {
+                    let why = cause(why).to_owned();
+                    case.facts.broken = Some(why.clone());
+                    // The time for its start makes up for it.
+                    let usual = (latest + USUAL_START).ticks();
+                    if latest < Time::MAX && case.facts.promised.is_some_and(|(_, before)| usual <= before) {
+                        continue;
+                    }
                     let latest = self.settings.told(latest);
                     let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
-                    let why = cause(why).to_owned();
-                    case.facts.broken = Some(why.clone());
                     let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
                     step.notes.push((id, Note::PromiseBroken { latest, why }));
                 }

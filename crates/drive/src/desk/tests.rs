@@ -1,0 +1,125 @@
+//! Steps of the driver, without a cluster.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Span, Time};
+use miserly_slurm::{Allocated, Cluster, Detail, Job, JobState, Limit};
+
+use super::{Desk, Seen, Stored};
+use crate::Settings;
+use crate::notes::Note;
+use crate::orders::Order;
+use crate::site::tests::cluster;
+
+/// The cluster of a test, and the driver of its jobs.
+struct Scene {
+    cluster: Cluster,
+    details: BTreeMap<String, Detail>,
+    desk: Desk,
+}
+
+impl Scene {
+    /// Returns two nodes of 8 processors.
+    fn new() -> Scene {
+        let settings = Settings {
+            policy: "conservative".parse().unwrap(),
+            seed: 1,
+            partitions: vec![],
+            reservation: "miserly".into(),
+            owner: 0,
+            fallback: Span::from_secs(600).unwrap(),
+            margin: Span::ZERO,
+            comments: false,
+            lead: None,
+        };
+        Scene {
+            cluster: cluster(&[("n1", 8, 0), ("n2", 8, 0)], "CR_CPU"),
+            details: BTreeMap::new(),
+            desk: Desk::new(settings, Stored::default()),
+        }
+    }
+
+    /// Submits a job of some minutes.
+    fn submit(&mut self, number: u64, cpus: u64, least_nodes: u64, minutes: u64) {
+        let job = Job {
+            id: number.to_string(),
+            number,
+            partitions: vec!["batch".into()],
+            state: JobState::Pending,
+            cpus,
+            limit: Limit::Seconds(60 * minutes),
+            priority: 1,
+            ..Job::default()
+        };
+        self.details.insert(job.id.clone(), Detail { least_nodes, least_cpus: 1, ..Detail::default() });
+        self.cluster.jobs.insert(job.id.clone(), job);
+    }
+
+    /// Makes a step. Returns the jobs that are placed, with their nodes, and those that lose their promises.
+    fn step(&mut self, second: i64) -> String {
+        let Scene { cluster, details, desk } = self;
+        cluster.configuration.now = second;
+        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
+        details.clear();
+        let order = |order: &Order| match order {
+            Order::Place { job, nodes, .. } => Some(format!("{job} on {}", nodes.join("+"))),
+            Order::TakeBack { job, .. } => Some(format!("{job} back")),
+            Order::Ready { job } => Some(format!("{job} ready")),
+            _ => None,
+        };
+        let note = |(job, note): &(String, Note)| {
+            matches!(note, Note::PromiseBroken { .. }).then(|| format!("{job} broken"))
+        };
+        for order in &step.orders {
+            if let Order::Place { job, reservation, .. } = order {
+                cluster.jobs.get_mut(job).unwrap().reservation = Some(reservation.clone());
+            }
+        }
+        let orders = step.orders.iter().filter_map(order);
+        orders.chain(step.notes.iter().filter_map(note)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Starts a job with these processors on nodes.
+    fn start(&mut self, id: &str, second: i64, on: &[(&str, u64)]) {
+        let job = self.cluster.jobs.get_mut(id).unwrap();
+        (job.state, job.start) = (JobState::Running, Some(second));
+        job.on = on.iter().map(|(node, _)| (*node).to_owned()).collect();
+        let held = |(node, cpus): &(&str, u64)| ((*node).to_owned(), Allocated { cpus: *cpus, memory: 0 });
+        let on = on.iter().map(held).collect();
+        self.details.insert(id.to_owned(), Detail { on, ..Detail::default() });
+    }
+}
+
+#[test]
+fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
+    let mut scene = Scene::new();
+    scene.submit(1, 4, 1, 10);
+    assert_eq!(scene.step(10), "1 on n1");
+    scene.start("1", 10, &[("n1", 4)]);
+    scene.submit(2, 2, 1, 10);
+    assert_eq!(scene.step(11), "2 on n1");
+    scene.start("2", 11, &[("n1", 2)]);
+    scene.submit(3, 6, 2, 10);
+    assert_eq!(scene.step(12), "3 on n1+n2");
+    // Its first node has room for more now.
+    scene.cluster.jobs.remove("1");
+    scene.submit(4, 4, 1, 10);
+    scene.submit(5, 8, 1, 10);
+    assert_eq!(scene.step(13), "4 on n1");
+    scene.start("3", 13, &[("n1", 5), ("n2", 1)]);
+    assert_eq!(scene.step(14), "4 on n2", "no promise is broken");
+    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    let capacities = ledger.machine().hosts().iter().map(|host| host.capacity.cpus_count().get());
+    assert_eq!(capacities.collect::<Vec<_>>(), [8, 8]);
+}
+
+#[test]
+fn a_placed_job_that_slurm_keeps_from_starting_is_asked_for_again() {
+    let mut scene = Scene::new();
+    scene.submit(1, 4, 1, 10);
+    assert_eq!(scene.step(10), "1 on n1");
+    assert_eq!(scene.step(11), "");
+    scene.cluster.jobs.get_mut("1").unwrap().reason = Some("BeginTime".into());
+    assert_eq!(scene.step(12), "1 ready");
+}
