@@ -118,6 +118,20 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
     all
 }
 
+/// Returns the starts by a policy of the recorded jobs that have ended, on this machine, which is idle at first. Jobs that the
+/// machine cannot hold are left out.
+pub fn starts_from_idle(
+    jobs: &[RecordedJob],
+    machine: &Machine,
+    policy: &PolicySpec,
+) -> BTreeMap<JobNumber, Time> {
+    let has_ended = |job: &&RecordedJob| job.end.is_some() && machine.could_hold(&job.request);
+    let ended: Vec<RecordedJob> = jobs.iter().filter(has_ended).cloned().collect();
+    let first = ended.iter().map(|job| job.request.submit).min();
+    let starts = first.and_then(|first| starts(&ended, machine, policy, first - Span::TICK, Time::MAX));
+    starts.unwrap_or_default()
+}
+
 /// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
 ///
 /// `None`: more processors were in use than there are, or the place of a running job is not known.

@@ -33,6 +33,8 @@ mod queues;
 
 mod twin;
 
+mod twin_queues;
+
 mod version;
 
 pub use accounting::{hosts_of_jobs, learn, log};
@@ -43,10 +45,11 @@ pub use cluster::{
     Reservation, changes,
 };
 pub use command::Slurm;
-pub use cycles::{CycleAudit, RecordedJob};
+pub use cycles::{CycleAudit, RecordedJob, starts_from_idle};
 pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queues::Queue;
-pub use twin::{Machinery, Twin, TwinAudit};
+pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
+pub use twin_queues::{Quality, TwinQueue, TwinQueues, qualities};

@@ -8,7 +8,7 @@ use miserly_core::{
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
-use crate::{Cluster, Job, JobState, cycles};
+use crate::{Cluster, Job, JobState, TwinQueues, cycles};
 
 /// Partitions that share nodes, with their jobs as one queue.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ impl Cluster {
         let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
         let policy = match policy {
             Some(policy) => policy.clone(),
-            None => self.twin(&BTreeMap::new(), true).policy.parse().ok()?,
+            None => self.twin(&TwinQueues::default(), &[], true).policy.parse().ok()?,
         };
         let copy = SystemCopy { now, ledger, wake: Some(now + Span::TICK) };
         Some(Queue {

@@ -6,12 +6,11 @@ use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Cluster, Configuration, Partition};
+use crate::{Cluster, Configuration, Quality, TwinQueue, TwinQueues};
 
 /// Weights of a priority that the twin has no value for, with their quantities.
-const NOT_MODELLED: [(&str, &str); 4] = [
+const NOT_MODELLED: [(&str, &str); 3] = [
     ("PriorityWeightFairShare", "fair share"),
-    ("PriorityWeightQOS", "the quality of service"),
     ("PriorityWeightAssoc", "the association"),
     ("PriorityWeightTRES", "trackable resources"),
 ];
@@ -19,6 +18,9 @@ const NOT_MODELLED: [(&str, &str); 4] = [
 /// The settings of the backfilling cycles that the twin has too, with the unit of their numbers.
 const TAKEN_OVER: [(&str, &str); 4] =
     [("bf_interval", "s"), ("bf_resolution", "s"), ("bf_window", "min"), ("bf_max_job_test", "")];
+
+/// More than any priority: the step from a tier to the next one.
+const TIER: u64 = 1 << 32;
 
 /// The policy that schedules as a cluster does, as far as its configuration can be expressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,8 +61,25 @@ pub struct Machinery<'a> {
     pub processors: u64,
     /// Its nodes.
     pub nodes: u64,
-    /// Its partitions: the number of each in a log, and its factor in the priorities of its jobs.
-    pub partitions: &'a [(i64, u64)],
+    /// The queues of its jobs.
+    pub queues: &'a [QueueWeights],
+    /// The largest factor of a partition.
+    pub most_factor: u64,
+    /// The largest priority of a quality of service.
+    pub most_quality: u64,
+}
+
+/// The parts of the jobs of a queue in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueWeights {
+    /// The number of the queue in a log.
+    pub number: i64,
+    /// The tier of its partition: jobs of a higher one are before those of a lower one.
+    pub tier: u64,
+    /// The factor of its partition (`PriorityJobFactor`).
+    pub factor: u64,
+    /// The priority of its quality of service.
+    pub quality: u64,
 }
 
 impl Configuration {
@@ -68,8 +87,8 @@ impl Configuration {
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
     /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The age is that of the last computation of the priorities. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
-    /// asks for one node. Parts of partitions that are all alike are left out. `ordered`: the jobs come in the order of their
-    /// priorities already.
+    /// asks for one node. The parts of partitions and of qualities of service depend on the queue of a job; those that are all alike
+    /// are left out. Jobs of a higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
     pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
         let mut left_out = vec![];
         let mut parameters = vec![];
@@ -83,7 +102,10 @@ impl Configuration {
                 left_out
                     .extend(missing.map(|(key, what)| format!("{what} ({key} = {})", self.weights[*key])));
             }
-            "priority/basic" => {}
+            "priority/basic" => {
+                let tiers = by_queue(machinery.queues, |queue| queue.tier, 1);
+                parameters.extend(tiers.map(|tiers| format!("order='{tiers} * {TIER} + wait'")));
+            }
             other => left_out.push(format!("the priorities of {other}")),
         }
         left_out.extend(self.priority_flags.iter().map(|flags| format!("PriorityFlags = {flags}")));
@@ -146,9 +168,9 @@ impl Configuration {
         }
     }
 
-    /// Returns the order by age and size, if it is another one than that of arrival.
+    /// Returns the order by priorities, if it is another one than that of arrival.
     fn order(&self, machinery: Machinery<'_>) -> Option<String> {
-        let Machinery { processors, nodes, partitions } = machinery;
+        let Machinery { processors, nodes, queues, most_factor, most_quality } = machinery;
         let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
         let size = weight("PriorityWeightJobSize").map(|weight| {
             let shares = format!("procs / {} + 1 / {}", processors.max(1), nodes.max(1));
@@ -158,42 +180,60 @@ impl Configuration {
                 format!("{weight} * ({shares}) / 2")
             }
         });
-        let differ = partitions.windows(2).any(|pair| pair[0].1 != pair[1].1);
-        let most = partitions.iter().map(|(_, factor)| *factor).max().unwrap_or(1).max(1);
-        let partition = weight("PriorityWeightPartition").filter(|_| differ).map(|weight| {
-            let part = |rest, (number, factor): &(i64, u64)| {
-                format!("if(queue == {number}, {factor} / {most}, {rest})")
-            };
-            format!("{weight} * {}", partitions.iter().rev().fold("0".to_owned(), part))
-        });
+        let part = |key, of: fn(&QueueWeights) -> u64, most| {
+            weight(key).zip(by_queue(queues, of, most)).map(|(weight, parts)| format!("{weight} * {parts}"))
+        };
+        let partition = part("PriorityWeightPartition", |queue| queue.factor, most_factor);
+        let quality = part("PriorityWeightQOS", |queue| queue.quality, most_quality);
         // By age alone, jobs are in the order of arrival.
-        let others: Vec<String> = size.into_iter().chain(partition).collect();
+        let others: Vec<String> = size.into_iter().chain(partition).chain(quality).collect();
+        let tiers = by_queue(queues, |queue| queue.tier, 1);
         if others.is_empty() {
-            return None;
+            return tiers.map(|tiers| format!("'{tiers} * {TIER} + wait'"));
         }
         let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
         let wait = self.computed_wait();
         let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min({wait} / {oldest}, 1)"));
-        Some(format!("'max(floor({}), 1)'", age.into_iter().chain(others).collect::<Vec<_>>().join(" + ")))
+        let parts = age.into_iter().chain(others).collect::<Vec<_>>().join(" + ");
+        let tiers = tiers.map(|tiers| format!("{tiers} * {TIER} + ")).unwrap_or_default();
+        Some(format!("'{tiers}max(floor({parts}), 1)'"))
     }
+}
+
+/// Returns the value of the queue of a job in parts of `most`, as a formula; none if it is the same for all queues.
+fn by_queue(queues: &[QueueWeights], of: fn(&QueueWeights) -> u64, most: u64) -> Option<String> {
+    if !queues.windows(2).any(|pair| of(&pair[0]) != of(&pair[1])) {
+        return None;
+    }
+    let part = |rest: String, queue: &QueueWeights| {
+        let value = of(queue);
+        let value = if most > 1 { format!("{value} / {most}") } else { value.to_string() };
+        format!("if(queue == {}, {value}, {rest})", queue.number)
+    };
+    Some(queues.iter().rev().fold("0".to_owned(), part))
 }
 
 impl Cluster {
     /// Returns the policy that schedules as this cluster does.
     ///
-    /// `queues`: the number of each partition in the log that is simulated. `ordered`: the jobs come in the order of their
-    /// priorities already. The twin has one partition: overlaps of partitions, tiers and preemption are left out.
-    pub fn twin(&self, queues: &BTreeMap<String, i64>, ordered: bool) -> Twin {
-        let processors = self.nodes.values().map(|node| node.cpus).sum();
-        let factor =
-            |(name, partition): (&String, &Partition)| Some((*queues.get(name)?, partition.job_factor));
-        let partitions: Vec<(i64, u64)> = self.partitions.iter().filter_map(factor).collect();
-        let machinery = Machinery { processors, nodes: self.nodes.len() as u64, partitions: &partitions };
-        let mut twin = self.configuration.twin(machinery, ordered);
-        if self.partitions.len() > 1 {
-            twin.left_out.push(format!("{} partitions, as one", self.partitions.len()));
-        }
-        twin
+    /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `ordered`: the jobs come in the
+    /// order of their priorities already. Preemption is left out.
+    pub fn twin(&self, queues: &TwinQueues, qualities: &[Quality], ordered: bool) -> Twin {
+        let weights = |(number, queue): (i64, &TwinQueue)| {
+            let partition = self.partitions.get(&queue.partition)?;
+            let quality = qualities.iter().find(|quality| Some(&quality.name) == queue.quality.as_ref());
+            let quality = quality.map_or(0, |quality| quality.priority);
+            Some(QueueWeights { number, tier: partition.tier, factor: partition.job_factor, quality })
+        };
+        let weights: Vec<QueueWeights> = queues.iter().filter_map(weights).collect();
+        let machinery = Machinery {
+            processors: self.nodes.values().map(|node| node.cpus).sum(),
+            nodes: self.nodes.len() as u64,
+            queues: &weights,
+            most_factor: self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1),
+            most_quality: qualities.iter().map(|quality| quality.priority).max().unwrap_or(1),
+        };
+        self.configuration.twin(machinery, ordered)
     }
 }
 
@@ -241,8 +281,13 @@ mod tests {
         }
     }
 
-    /// The second partition has a quarter of the factor of the first one.
-    const MACHINERY: Machinery<'_> = Machinery { processors: 64, nodes: 4, partitions: &[(1, 40), (2, 10)] };
+    /// The partition of the second queue has a quarter of the factor of the first one.
+    const QUEUES: [QueueWeights; 2] = [
+        QueueWeights { number: 1, tier: 1, factor: 40, quality: 0 },
+        QueueWeights { number: 2, tier: 1, factor: 10, quality: 5 },
+    ];
+    const MACHINERY: Machinery<'_> =
+        Machinery { processors: 64, nodes: 4, queues: &QUEUES, most_factor: 40, most_quality: 10 };
 
     #[track_caller]
     fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
@@ -295,6 +340,31 @@ mod tests {
             "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 40 / 40, if(queue == 2, 10 / 40, 0))), 1)')",
             &[],
         );
+        check(
+            &configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]),
+            "slurm(order='max(floor(7 * if(queue == 1, 0 / 10, if(queue == 2, 5 / 10, 0))), 1)')",
+            &[],
+        );
+    }
+
+    #[test]
+    fn jobs_of_a_higher_tier_are_first() {
+        let [first, second] = QUEUES;
+        let machinery =
+            Machinery { queues: &[first, QueueWeights { tier: 2, factor: 40, ..second }], ..MACHINERY };
+        let tiers = "if(queue == 1, 1, if(queue == 2, 2, 0)) * 4294967296";
+        for (weights, order) in [
+            (&[][..], format!("{tiers} + wait")),
+            (&[("PriorityWeightAge", "10")], format!("{tiers} + wait")),
+            (
+                &[("PriorityWeightJobSize", "8")],
+                format!("{tiers} + max(floor(8 * (procs / 64 + 1 / 4) / 2), 1)"),
+            ),
+        ] {
+            let twin = configuration("sched/backfill", "", weights).twin(machinery, false);
+            assert_eq!(twin.policy, format!("slurm(order='{order}')"));
+            twin.policy.parse::<PolicySpec>().expect("a policy");
+        }
     }
 
     #[test]

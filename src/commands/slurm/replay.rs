@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{Host, JobNumber, Machine, Refusal, Request, Resources, Span, Time};
+use miserly_core::{Form, HostGroup, JobNumber, Machine, Refusal, Request, Resources, Span, Time};
 use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
 use miserly_live::shadow::{ComparedJob, of_jobs};
-use miserly_machine_file::{Hosts, MachineSpec};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::{Finished, Observer};
 use miserly_slurm::{
-    Cluster, CycleAudit, JobState, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, hosts_of_jobs,
-    known_hosts, log, place_jobs,
+    Cluster, CycleAudit, JobState, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues,
+    hosts_of_jobs, known_hosts, log, place_jobs, qualities, starts_from_idle,
 };
 use miserly_workload::swf::{Field, Record};
 use miserly_workload::{JobOptions, Overrun, Trace};
@@ -71,43 +70,37 @@ struct Replayed {
     simulated: Option<Time>,
 }
 
-/// A simulation of the accounting.
-#[derive(Default)]
-struct Replay {
-    /// The jobs that became eligible in the period.
-    jobs: Vec<Replayed>,
-    /// All jobs of the accounting, and those of the cluster that have not ended.
-    recorded: Vec<RecordedJob>,
-    /// The ids of the jobs, by their numbers in the record.
-    ids: BTreeMap<JobNumber, i64>,
-    /// The jobs of the period that were not simulated.
-    not_simulated: u64,
+/// The accounting of a period, and of a day before it.
+struct Accounting {
+    log: ImportedLog,
+    /// The ids of its jobs. Their numbers in the log are their places in it, because the runs of a requeued job have one id.
+    ids: Vec<i64>,
     /// The seconds since 1970 at the instant 0.
     begin: i64,
 }
 
 /// Returns the accounting of a period. That of a day before it is there too, so that the cluster is not idle at its begin.
-/// The second result are the ids of its jobs; their numbers in the log are their places in it.
-fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<(ImportedLog, Vec<i64>)> {
+fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<Accounting> {
     let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
     let mut log = log(slurm, with_warm_up(period), period.until, &options)?;
     let ids = log.records.iter().map(|record| record.get(Field::Job)).collect();
-    // The runs of a requeued job have one id.
     for (place, record) in (1..).zip(&mut log.records) {
         record.set(Field::Job, place);
     }
-    from_the_hour(&mut log);
-    Ok((log, ids))
+    let begin = from_the_hour(&mut log);
+    Ok(Accounting { log, ids, begin })
 }
 
-/// Moves the instants of a log so that its instant 0 is an hour of the clock: Slurm rounds reservations to the clock.
-fn from_the_hour(log: &mut ImportedLog) {
+/// Moves the instants of a log so that its instant 0 is an hour of the clock: Slurm rounds reservations to the clock. Returns that
+/// hour, in seconds since 1970.
+fn from_the_hour(log: &mut ImportedLog) -> i64 {
     const START: &str = "; UnixStartTime: ";
-    let mut late = 0;
+    let (mut hour, mut late) = (0, 0);
     for comment in &mut log.comments {
         if let Some(start) = comment.strip_prefix(START).and_then(|start| start.parse::<i64>().ok()) {
             late = start.rem_euclid(3_600);
-            *comment = format!("{START}{}", start - late);
+            hour = start - late;
+            *comment = format!("{START}{hour}");
         }
     }
     for record in &mut log.records {
@@ -116,87 +109,63 @@ fn from_the_hour(log: &mut ImportedLog) {
             record.set(Field::Submit, submit + late);
         }
     }
+    hour
 }
 
 fn with_warm_up(period: &PeriodArgs) -> Timestamp {
     period.since.saturating_sub(WARM_UP).unwrap_or(period.since)
 }
 
-/// Returns the numbers of the partitions in a log.
-fn queue_numbers(log: &ImportedLog) -> BTreeMap<String, i64> {
-    let lines = log.comments.iter().filter_map(|line| line.strip_prefix("; Queue: "));
-    lines
-        .filter_map(|line| {
-            line.split_once(' ').and_then(|(number, name)| Some((name.to_owned(), number.parse().ok()?)))
-        })
-        .collect()
+/// Returns the submission of a record and its start, if they are known.
+fn times(record: &Record) -> Option<(Time, Time)> {
+    let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
+    let submit = Time::from_secs(known(Field::Submit)?)?;
+    Some((submit, submit + Span::from_secs(known(Field::Wait)?)?))
 }
 
-impl Replay {
-    /// Simulates the jobs of the accounting that have ended, from their eligibility on. Those that were eligible since an instant
-    /// are in the result.
-    fn new(
-        log: ImportedLog,
-        since: Timestamp,
-        cluster: &Cluster,
-        machine: &Machine,
-        policy: &PolicySpec,
-    ) -> anyhow::Result<Replay> {
-        let mut text = vec![];
-        log.write(&mut text)?;
-        // Slurm ends a job some time after its limit. The real runtime counts.
-        let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
-        let procs = Some(machine.capacity().cpus_count());
-        let options = RunOptions { procs, machine: described(machine), jobs, ..RunOptions::default() };
-        let setup = RunSetup::new(Trace::memory("the accounting", text), options)?;
-        let mut outcomes = Outcomes::default();
-        setup.outcome(policy, false, &mut [&mut outcomes])?;
-        let begin = setup.dates().map_or(0, |dates| dates.start());
-        let mut replay = Replay { begin, ..Replay::default() };
-        replay.recorded.extend(log.records.iter().filter_map(recorded));
-        for (job, id) in unfinished(cluster, begin) {
-            replay.ids.extend(i64::try_from(id).ok().map(|id| (job.request.number, id)));
-            replay.recorded.push(job);
-        }
-        for record in log.records {
-            let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
-            let times = known(Field::Submit)
-                .and_then(Time::from_secs)
-                .zip(known(Field::Wait).and_then(Span::from_secs));
-            let Some((submit, wait)) = times else { continue };
-            if begin.saturating_add(submit.secs()) < since.as_second() {
-                continue;
-            }
-            let number = record.get(Field::Job);
-            let simulated = outcomes.starts.get(&number).copied();
-            if simulated.is_none() && !outcomes.refused.contains(&number) {
-                replay.not_simulated += 1;
-                continue;
-            }
-            replay.jobs.push(Replayed { record, submit, start: submit + wait, simulated });
-        }
-        Ok(replay)
-    }
+/// Returns the outcomes of the jobs of a log that have ended, from their eligibility on.
+fn simulated(log: &ImportedLog, machine: &Machine, policy: &PolicySpec) -> anyhow::Result<Outcomes> {
+    let mut text = vec![];
+    log.write(&mut text)?;
+    // Slurm ends a job some time after its limit. The real runtime counts.
+    let jobs = JobOptions { overrun: Overrun::Run, ..JobOptions::default() };
+    let procs = Some(machine.capacity().cpus_count());
+    let setup = RunSetup::new(
+        Trace::memory("the accounting", text),
+        RunOptions { procs, jobs, ..RunOptions::default() },
+    )?;
+    let mut outcomes = Outcomes::default();
+    setup.outcome(policy, false, &mut [&mut outcomes])?;
+    Ok(outcomes)
 }
 
 /// Returns a job of the accounting that has ended, if its times are known.
-fn recorded(record: &Record) -> Option<RecordedJob> {
+fn recorded(record: &Record, groups: &BTreeMap<u32, HostGroup>) -> Option<RecordedJob> {
     let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
     let number = |field| u32::try_from(record.get(field)).ok();
-    let submit = Time::from_secs(known(Field::Submit)?)?;
-    let start = submit + Span::from_secs(known(Field::Wait)?)?;
+    let (submit, start) = times(record)?;
     let runtime = Span::from_secs(known(Field::Runtime)?)?;
     let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
     let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
     let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
     let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
-    let request = Request { user, group, queue, ..request };
+    let request = Request { user, group, queue, form: form(queue, groups), ..request };
     Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
+}
+
+/// Returns the form of the jobs of a queue.
+fn form(queue: Option<u32>, groups: &BTreeMap<u32, HostGroup>) -> Form {
+    Form { group: queue.and_then(|queue| groups.get(&queue)).copied(), ..Form::ANY }
 }
 
 /// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`, with their
 /// ids.
-fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = (RecordedJob, u64)> {
+fn unfinished(
+    cluster: &Cluster,
+    queues: &TwinQueues,
+    groups: &BTreeMap<u32, HostGroup>,
+    begin: i64,
+) -> impl Iterator<Item = (RecordedJob, u64)> {
     let jobs =
         cluster.jobs.values().filter(|job| job.state != JobState::Pending || job.waits_for_processors());
     // The jobs of the accounting have positive numbers.
@@ -205,7 +174,8 @@ fn unfinished(cluster: &Cluster, begin: i64) -> impl Iterator<Item = (RecordedJo
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
         let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
-        let request = Request { user: Some(job.user), ..request };
+        let queue = queues.of(job);
+        let request = Request { user: Some(job.user), queue, form: form(queue, groups), ..request };
         Some((RecordedJob { request, start, end: None, placement: None }, job.number))
     })
 }
@@ -225,19 +195,6 @@ fn plain(cluster: &Cluster) -> Machine {
     Machine::plain(cluster.nodes.values().map(|node| node.cpus).sum::<u64>())
 }
 
-/// Returns the description of a machine of several hosts.
-fn described(machine: &Machine) -> Option<MachineSpec> {
-    let hosts = machine.hosts();
-    let kind = |host: &Host| Hosts { name: host.name.clone(), count: None, each: host.capacity };
-    (hosts.len() > 1).then(|| MachineSpec {
-        name: "the cluster".to_owned(),
-        spread: machine.spread(),
-        sharing: machine.sharing(),
-        hosts: hosts.iter().map(kind).collect(),
-        pools: None,
-    })
-}
-
 /// Returns a line on the jobs that were not simulated, if there are any.
 fn left_out_text(not_simulated: u64) -> String {
     if not_simulated == 0 {
@@ -252,10 +209,22 @@ fn left_out_text(not_simulated: u64) -> String {
 pub(super) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let cluster = read(&slurm)?;
-    let (log, _) = accounting(&slurm, &args.period)?;
-    let machine = plain(&cluster);
-    let Replay { jobs, not_simulated, begin, .. } =
-        Replay::new(log, args.period.since, &cluster, &machine, &args.policy)?;
+    let Accounting { log, begin, .. } = accounting(&slurm, &args.period)?;
+    let outcomes = simulated(&log, &plain(&cluster), &args.policy)?;
+    let (mut jobs, mut not_simulated) = (vec![], 0);
+    for record in log.records {
+        let Some((submit, start)) = times(&record) else { continue };
+        if begin.saturating_add(submit.secs()) < args.period.since.as_second() {
+            continue;
+        }
+        let number = record.get(Field::Job);
+        let simulated = outcomes.starts.get(&number).copied();
+        if simulated.is_none() && !outcomes.refused.contains(&number) {
+            not_simulated += 1;
+        } else {
+            jobs.push(Replayed { record, submit, start, simulated });
+        }
+    }
     let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
     let job = |job: Replayed| ComparedJob {
         submitted: micros(job.submit),
@@ -284,36 +253,52 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
     read(&slurm)?;
-    let (log, ids) = accounting(&slurm, &args.period)?;
+    let Accounting { mut log, ids, begin } = accounting(&slurm, &args.period)?;
     let mut hosts = named_hosts(&slurm, &args.period)?;
     // What the controller still has is exact.
     hosts.extend(known_hosts(&slurm)?);
     let cluster = Cluster::read(&slurm)?;
+    let qualities = qualities(&slurm)?;
+    let queues = TwinQueues::number(&mut log, &cluster, &qualities);
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
-        None => cluster.twin(&queue_numbers(&log), false),
+        None => cluster.twin(&queues, &qualities, false),
     };
     let policy: PolicySpec = twin.policy.parse()?;
+    let (machine, groups) = queues.groups(&cluster, cluster.machine());
     // A policy of processors cannot run on nodes.
-    let machine = Some(cluster.machine()).filter(|machine| policy.build(machine, 0).is_ok());
-    let machine = machine.unwrap_or_else(|| plain(&cluster));
-    let Replay { jobs, mut recorded, ids: unfinished, not_simulated, begin } =
-        Replay::new(log, args.period.since, &cluster, &machine, &policy)?;
-    let starts = jobs.iter().filter_map(|job| Some((job.submit, job.start, job.simulated?)));
+    let (machine, groups) = match policy.build(&machine, 0) {
+        Ok(_) => (machine, groups),
+        Err(_) => (plain(&cluster), BTreeMap::new()),
+    };
+    let mut jobs: Vec<RecordedJob> =
+        log.records.iter().filter_map(|record| recorded(record, &groups)).collect();
+    let simulated = starts_from_idle(&jobs, &machine, &policy);
+    let since = Time::from_secs(args.period.since.as_second().saturating_sub(begin)).unwrap_or(Time::ZERO);
+    let eligible = log.records.iter().filter_map(times).filter(|(submit, _)| *submit >= since).count() as u64;
+    let starts = jobs.iter().filter(|job| job.request.submit >= since);
+    let starts: Vec<(Time, Time, Time)> = starts
+        .filter_map(|job| Some((job.request.submit, job.start?, *simulated.get(&job.request.number)?)))
+        .collect();
+    let not_simulated = eligible - starts.len() as u64;
+    let mut unfinished_ids: BTreeMap<JobNumber, i64> = BTreeMap::new();
+    for (job, id) in unfinished(&cluster, &queues, &groups, begin) {
+        unfinished_ids.extend(i64::try_from(id).ok().map(|id| (job.request.number, id)));
+        jobs.push(job);
+    }
     let cycle = cluster.configuration.cycle();
-    let audit = TwinAudit::new(&starts.collect::<Vec<_>>(), cycle);
+    let audit = TwinAudit::new(&starts, cycle);
     let hosts_of = |job: &RecordedJob| {
         let number = job.request.number;
         let place = usize::try_from(number - 1).ok();
-        let id = place.and_then(|place| ids.get(place)).or_else(|| unfinished.get(&number))?;
+        let id = place.and_then(|place| ids.get(place)).or_else(|| unfinished_ids.get(&number))?;
         Some((number, hosts.get(&(*id, begin.saturating_add(job.start?.secs())))?.clone()))
     };
-    let hosts: BTreeMap<JobNumber, Vec<RecordedHost>> = recorded.iter().filter_map(hosts_of).collect();
-    place_jobs(&machine, &mut recorded, &hosts);
+    let hosts: BTreeMap<JobNumber, Vec<RecordedHost>> = jobs.iter().filter_map(hosts_of).collect();
+    place_jobs(&machine, &mut jobs, &hosts);
     let until = args.period.until.map_or(cluster.configuration.now, Timestamp::as_second);
-    let [since, until] = [args.period.since.as_second(), until]
-        .map(|at| Time::from_secs(at.saturating_sub(begin)).unwrap_or(Time::MAX));
-    let cycles = CycleAudit::new(&recorded, &machine, &policy, cycle, since..=until, MOST_STATES);
+    let until = Time::from_secs(until.saturating_sub(begin)).unwrap_or(Time::MAX);
+    let cycles = CycleAudit::new(&jobs, &machine, &policy, cycle, since..=until, MOST_STATES);
     let document = TwinDoc { twin, audit, cycles, not_simulated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }

@@ -1,28 +1,32 @@
 //! The policy `slurm` on nodes: whole nodes in reservations, and times rounded to the clock.
 
-use miserly_core::{EventOrder, Machine, Request, Resources, Span, Spread, Time};
+use miserly_core::{EventOrder, Form, HostGroup, HostId, Machine, Request, Resources, Span, Spread, Time};
 use miserly_sim::Job;
 
 use crate::support::{machine, run_on};
 
-/// Runs jobs, each by its submission, processors, limit and runtime. Returns their starts.
-fn starts(machine: &Machine, policy: &str, jobs: &[(i64, u64, i64, i64)]) -> Vec<i64> {
+/// Returns jobs, each by its submission, processors, limit and runtime.
+fn jobs_of(jobs: &[(i64, u64, i64, i64)]) -> Vec<Job> {
     let span = |seconds| Span::from_secs(seconds).unwrap();
     let job = |(number, &(submit, procs, limit, runtime)): (i64, &(i64, u64, i64, i64))| {
         let demand = Resources::cpus(procs);
         let request = Request::new(number, Time::from_secs(submit).unwrap(), span(limit), demand);
         Job::new(request, span(runtime))
     };
-    let jobs: Vec<Job> = (1..).zip(jobs).map(job).collect();
-    let schedule = run_on(machine, &jobs, policy, EventOrder::Batched);
+    (1..).zip(jobs).map(job).collect()
+}
+
+/// Runs jobs. Returns their starts.
+fn starts_of(machine: &Machine, policy: &str, jobs: &[Job]) -> Vec<i64> {
+    let schedule = run_on(machine, jobs, policy, EventOrder::Batched);
     schedule.0.iter().map(|job| job.start.secs()).collect()
 }
 
 #[track_caller]
 fn check(policy: &str, jobs: &[(i64, u64, i64, i64)], on_nodes: &[i64], counted: &[i64]) {
     let nodes = machine(&[(4, 0), (4, 0)]).with_spread(Spread::Any);
-    assert_eq!(starts(&nodes, policy, jobs), on_nodes, "on nodes");
-    assert_eq!(starts(&Machine::plain(8_u64), policy, jobs), counted, "counted");
+    assert_eq!(starts_of(&nodes, policy, &jobs_of(jobs)), on_nodes, "on nodes");
+    assert_eq!(starts_of(&Machine::plain(8_u64), policy, &jobs_of(jobs)), counted, "counted");
 }
 
 const TO_THE_SECOND: &str = "slurm(bf_interval=10s, bf_resolution=1s)";
@@ -45,4 +49,37 @@ fn reservations_begin_at_a_minute_of_the_clock() {
     check("slurm(bf_interval=10s)", &jobs, &[0, 0, 100, 100], &[0, 0, 100, 10]);
     let jobs = [(0, 2, 100, 100), (0, 4, 300, 300), (1, 3, 100, 100), (2, 1, 45, 45)];
     check("slurm(bf_interval=10s)", &jobs, &[0, 0, 100, 10], &[0, 0, 100, 10]);
+}
+
+#[test]
+fn a_job_of_a_full_partition_is_passed_by_jobs_of_other_hosts() {
+    // Two partitions have a host of their own each, and share one. The submission, the partition, the processors, and the limit.
+    let jobs = [
+        (0, 0, 4, 100),
+        (0, 1, 4, 50),
+        // It waits for both hosts of the first partition.
+        (1, 0, 8, 100),
+        // It has room, but only on the host of its own partition.
+        (2, 1, 1, 500),
+        // It waits behind the second one.
+        (3, 0, 1, 40),
+    ];
+    let three = machine(&[(4, 0), (4, 0), (4, 0)]).with_spread(Spread::Any);
+    let three = three.with_groups(&[vec![HostId(0), HostId(1)], vec![HostId(1), HostId(2)]]);
+    let jobs = jobs.map(|(submit, group, procs, limit)| (submit, group, procs, limit, limit));
+    // The second job is on the shared host: of two that are alike, Slurm takes the first one.
+    let policy = "slurm(backfill=false)";
+    assert_eq!(partitioned(&three, policy, &jobs), [0, 0, 100, 2, 200]);
+    assert_eq!(partitioned(&three, TO_THE_SECOND, &jobs), [0, 0, 100, 2, 50]);
+}
+
+/// Runs jobs, each by its submission, group of hosts, processors, limit and runtime. Returns their starts.
+fn partitioned(machine: &Machine, policy: &str, jobs: &[(i64, u16, u64, i64, i64)]) -> Vec<i64> {
+    let plain: Vec<(i64, u64, i64, i64)> =
+        jobs.iter().map(|&(submit, _, procs, limit, runtime)| (submit, procs, limit, runtime)).collect();
+    let mut jobs_of = jobs_of(&plain);
+    for (job, (_, group, ..)) in jobs_of.iter_mut().zip(jobs) {
+        job.request.form = Form { group: Some(HostGroup(*group)), ..Form::ANY };
+    }
+    starts_of(machine, policy, &jobs_of)
 }

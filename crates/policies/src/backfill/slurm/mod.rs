@@ -40,7 +40,7 @@ pub struct SlurmRules {
 ///
 /// | part | when | rule |
 /// |---|---|---|
-/// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit |
+/// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts |
 /// | cycle | at the multiples of [`bf_interval`](SlurmRules::bf_interval) since time 0, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
@@ -53,7 +53,8 @@ pub struct SlurmRules {
 /// The plan of a cycle depends on the machine. Where jobs may span several hosts, [`NodePlan`] plans nodes as Slurm does. On any
 /// other machine, [`Simple`] counts processors, or places each job on one host.
 ///
-/// With w waiting jobs, a cycle costs one search of the plan for each of the jobs that it tries.
+/// With w waiting jobs, a cycle costs one search of the plan for each of the jobs that it tries. The main loop costs one for each
+/// job that it starts; with groups of hosts, it also passes the jobs of those that are closed, O(w).
 #[derive(Debug)]
 pub struct SlurmLike<P: CyclePlan> {
     rules: SlurmRules,
@@ -83,16 +84,18 @@ impl<P: CyclePlan> SlurmLike<P> {
 
     /// Starts the first jobs of the queue that fit.
     fn main_loop(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        while let Some(head) = self.queue.first(context) {
-            let Some(place) = self.plan.place_now(context, &head) else {
-                // The rest of the queue is not looked at.
-                if !self.refuse_if_too_large(context, &head)? {
-                    return Ok(());
-                }
-                continue;
-            };
-            let reason = head_start_reason(context, head.job);
-            self.start(context, &head, place, reason)?;
+        let mut open = self.plan.all_open(context.ledger());
+        let mut walk = QueueWalk::default();
+        while let Some(job) = self.queue.successor(context, &mut walk) {
+            walk.last = Some(job.key);
+            if let Some(place) = self.plan.place_now(context, &job, &open) {
+                let reason = head_start_reason(context, job.job);
+                self.start(context, &job, place, reason)?;
+            } else if !self.refuse_if_too_large(context, &job)?
+                && !self.plan.close(context.ledger(), &job, &mut open)
+            {
+                return Ok(());
+            }
         }
         Ok(())
     }

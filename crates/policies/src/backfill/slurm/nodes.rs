@@ -1,6 +1,6 @@
 //! The plan of a cycle on nodes: reservations hold whole nodes.
 
-use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
 use super::ends::Ends;
@@ -13,7 +13,7 @@ use crate::shared::Waiting;
 ///
 /// | part | rule |
 /// |---|---|
-/// | hosts of a job | [`select_hosts`]: the best fit among runs of consecutive hosts |
+/// | hosts of a job | [`select_hosts`]: the best fit among runs of consecutive hosts, of the group that its form has |
 /// | reservation | whole hosts, though other jobs may run there now, from its start to its limit, both rounded down to the resolution |
 /// | hosts for a job | those without a reservation from a start until the limit |
 /// | start of a job | on these hosts, when enough running jobs have ended. Those that end soon one after the other are tried together: within 30 s of the first half minute, then within twice that time, and so on |
@@ -107,10 +107,22 @@ impl CyclePlan for NodePlan {
         true
     }
 
-    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<Placement> {
+    fn all_open(&self, ledger: &Ledger) -> Vec<bool> {
+        vec![true; ledger.machine().hosts().len()]
+    }
+
+    fn close(&self, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool {
+        let group = ledger.request(job.job).form.group;
+        for (host, open) in (0..).map(HostId).zip(&mut *open) {
+            *open &= !ledger.machine().permits(group, host);
+        }
+        open.contains(&true)
+    }
+
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Placement> {
         let ledger = context.ledger();
         let (machine, free) = (ledger.machine(), ledger.free_hosts().each());
-        select_hosts(machine, free, &vec![true; free.len()], &machine.demand(ledger.request(job.job)))
+        select_hosts(machine, free, open, &machine.demand(ledger.request(job.job)))
     }
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {

@@ -48,8 +48,14 @@ pub trait CyclePlan: Debug + Send {
     /// Returns whether a job is past its expected end, or the capacity varies.
     fn is_unsteady(&self) -> bool;
 
-    /// Returns the place where a job can start now beside the running jobs.
-    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<Self::Place>;
+    /// Returns the hosts for the main loop, if it may pass a job that does not fit.
+    fn all_open(&self, ledger: &Ledger) -> Vec<bool>;
+
+    /// Closes the hosts that a job could have to the main loop: none behind it starts there. Returns whether others are open.
+    fn close(&self, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool;
+
+    /// Returns the place where a job can start now beside the running jobs, on open hosts.
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Self::Place>;
 
     /// Begins a cycle.
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules);
@@ -121,7 +127,15 @@ impl<A: Availability> CyclePlan for Simple<A> {
         self.plan.any_overdue() || self.plan.varies()
     }
 
-    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<A::Place> {
+    fn all_open(&self, _ledger: &Ledger) -> Vec<bool> {
+        vec![]
+    }
+
+    fn close(&self, _ledger: &Ledger, _job: &Waiting, _open: &mut [bool]) -> bool {
+        false
+    }
+
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, _open: &[bool]) -> Option<A::Place> {
         self.plan.place_now(context, job, None)
     }
 

@@ -1,0 +1,182 @@
+//! The queues of a twin: the partitions of a cluster, each with the qualities of service of its jobs.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{HostGroup, HostId, Machine};
+use miserly_import::ImportedLog;
+use miserly_workload::swf::Field;
+
+use crate::{Cluster, Job, Partition, Slurm, SlurmError};
+
+/// The jobs of a partition with a quality of service: the same tier, the same part of a priority, the same nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TwinQueue {
+    /// The partition.
+    pub partition: String,
+    /// The quality of service, if it is known.
+    pub quality: Option<String>,
+}
+
+/// A quality of service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// Its name.
+    pub name: String,
+    /// Its number, which the accounting may have instead.
+    pub id: String,
+    /// Its priority.
+    pub priority: u64,
+}
+
+/// The queues of a twin, by their numbers in a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwinQueues(BTreeMap<i64, TwinQueue>);
+
+impl TwinQueues {
+    /// Returns the queues of the jobs of a log, and writes their numbers into it. Those of the jobs of the cluster are there too.
+    ///
+    /// The log has the partitions as queues, and the qualities of service as partitions of the format.
+    pub fn number(log: &mut ImportedLog, cluster: &Cluster, known: &[Quality]) -> TwinQueues {
+        let [partitions, qualities] = ["; Queue: ", "; Partition: "].map(|start| names(log, start));
+        let name = |said: &String| {
+            let said = said.strip_prefix("QOS ").unwrap_or(said);
+            known.iter().find(|quality| quality.id == said).map_or(said, |quality| &quality.name).to_owned()
+        };
+        let mut numbers: BTreeMap<TwinQueue, i64> = BTreeMap::new();
+        let mut number_of = |queue: TwinQueue| {
+            let next = i64::try_from(numbers.len() + 1).unwrap_or(i64::MAX);
+            *numbers.entry(queue).or_insert(next)
+        };
+        for record in &mut log.records {
+            let Some(partition) = partitions.get(&record.get(Field::Queue)).cloned() else { continue };
+            let quality = qualities.get(&record.get(Field::Partition)).map(name);
+            record.set(Field::Queue, number_of(TwinQueue { partition, quality }));
+        }
+        for queue in cluster.jobs.values().filter_map(queue_of) {
+            number_of(queue);
+        }
+        log.comments.retain(|line| !line.starts_with("; Queue: "));
+        TwinQueues(numbers.into_iter().map(|(queue, number)| (number, queue)).collect())
+    }
+
+    /// Returns the number of the queue of a job.
+    pub fn of(&self, job: &Job) -> Option<u32> {
+        let queue = queue_of(job)?;
+        let (number, _) = self.0.iter().find(|(_, known)| **known == queue)?;
+        u32::try_from(*number).ok()
+    }
+
+    /// Returns the queues with their numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (i64, &TwinQueue)> {
+        self.0.iter().map(|(number, queue)| (*number, queue))
+    }
+
+    /// Returns the machine with a group of hosts for each partition that has some of the nodes, and the group of each queue.
+    pub fn groups(&self, cluster: &Cluster, machine: Machine) -> (Machine, BTreeMap<u32, HostGroup>) {
+        let hosts = |partition: &Partition| -> Vec<HostId> {
+            let has = |(_, host): &(HostId, &miserly_core::Host)| partition.nodes.contains(&host.name);
+            (0..).map(HostId).zip(machine.hosts()).filter(has).map(|(host, _)| host).collect()
+        };
+        let mut members: Vec<Vec<HostId>> = vec![];
+        let mut groups = BTreeMap::new();
+        for (number, queue) in &self.0 {
+            let Some(hosts) = cluster.partitions.get(&queue.partition).map(hosts) else { continue };
+            if hosts.len() == machine.hosts().len() {
+                continue;
+            }
+            let place = members.iter().position(|group| *group == hosts).unwrap_or_else(|| {
+                members.push(hosts);
+                members.len() - 1
+            });
+            groups.extend(u32::try_from(*number).ok().zip(u16::try_from(place).ok().map(HostGroup)));
+        }
+        (machine.with_groups(&members), groups)
+    }
+}
+
+fn queue_of(job: &Job) -> Option<TwinQueue> {
+    Some(TwinQueue { partition: job.partitions.first()?.clone(), quality: job.qos.clone() })
+}
+
+/// Returns the names that the comments of a log give to numbers.
+fn names(log: &ImportedLog, start: &str) -> BTreeMap<i64, String> {
+    let lines = log.comments.iter().filter_map(|line| line.strip_prefix(start)?.split_once(' '));
+    lines.filter_map(|(number, name)| Some((number.parse().ok()?, name.to_owned()))).collect()
+}
+
+/// Returns the qualities of service.
+///
+/// # Errors
+/// If `sacctmgr` gives no answer.
+pub fn qualities(cluster: &Slurm) -> Result<Vec<Quality>, SlurmError> {
+    let answer = cluster.ask("sacctmgr", &["-n", "-P", "show", "qos", "format=Name,ID,Priority"])?;
+    Ok(parse_qualities(&answer.text))
+}
+
+fn parse_qualities(lines: &str) -> Vec<Quality> {
+    let quality = |line: &str| {
+        let mut fields = line.split('|').map(str::trim);
+        let (name, id) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        Some(Quality { name, id, priority: fields.next()?.parse().unwrap_or(0) })
+    };
+    lines.lines().filter_map(quality).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Host, Resources, Spread};
+    use miserly_import::{SlurmOptions, slurm};
+    use miserly_workload::Trace;
+
+    use super::*;
+
+    #[test]
+    fn queues_are_partitions_with_their_qualities() {
+        let lines = "JobIDRaw|Submit|Eligible|Start|End|State|ReqCPUS|AllocCPUS|Partition|QOSRAW\n\
+            7|100|100|100|160|COMPLETED|1|1|batch|1\n8|101|101|101|160|COMPLETED|1|1|long|1\n\
+            9|102|102|102|160|COMPLETED|1|1|batch|2\n";
+        let trace = Trace::memory("sacct", lines.as_bytes().to_vec());
+        let mut log = slurm(&trace, &SlurmOptions::default()).unwrap();
+        let qualities = parse_qualities("normal|1|0\nurgent|2|50\n");
+        let nodes = |nodes: &[&str]| Partition {
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            ..Partition::default()
+        };
+        let partitions = [("batch", nodes(&["n1", "n2"])), ("long", nodes(&["n2"]))];
+        let job = |number: u64, partition: &str, quality: &str| Job {
+            id: number.to_string(),
+            partitions: vec![partition.to_owned()],
+            qos: Some(quality.to_owned()),
+            ..Job::default()
+        };
+        let jobs = [job(9, "batch", "urgent"), job(11, "long", "urgent")];
+        let cluster = Cluster {
+            partitions: partitions.map(|(name, partition)| (name.to_owned(), partition)).into(),
+            jobs: jobs.clone().map(|job| (job.id.clone(), job)).into(),
+            ..Cluster::default()
+        };
+        let queues = TwinQueues::number(&mut log, &cluster, &qualities);
+        let numbers: Vec<i64> = log.records.iter().map(|record| record.get(Field::Queue)).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        assert_eq!(jobs.map(|job| queues.of(&job)), [Some(3), Some(4)]);
+        let host = |name: &str| Host { name: name.to_owned(), capacity: Resources::cpus(1_u64) };
+        let machine = Machine::new(["n1", "n2"].map(host).into()).with_spread(Spread::Any);
+        let (machine, groups) = queues.groups(&cluster, machine);
+        assert_eq!(
+            groups.keys().copied().collect::<Vec<_>>(),
+            [2, 4],
+            "the jobs of the partition of one node"
+        );
+        let of_long = groups.get(&2).copied();
+        assert_eq!([0, 1].map(|host| machine.permits(of_long, HostId(host))), [false, true]);
+        let weights = [("PriorityWeightQOS".to_owned(), "10".to_owned())];
+        let mut cluster = cluster;
+        cluster.configuration.weights = weights.into();
+        cluster.configuration.priority = "priority/multifactor".to_owned();
+        let policy = cluster.twin(&queues, &qualities, false).policy;
+        assert!(
+            policy.contains("10 * if(queue == 1, 0 / 50, if(queue == 2, 0 / 50, if(queue == 3, 50 / 50"),
+            "{policy}"
+        );
+    }
+}
