@@ -61,7 +61,7 @@ impl Site {
             features: node.features.clone(),
         };
         let nodes = cluster.nodes.iter().filter(|(name, _)| names.contains(name));
-        let memory = parameters.contains("MEMORY");
+        let memory = cluster.configuration.counts_memory();
         let whole_cores = parameters.contains("CR_CORE") || parameters.contains("CR_SOCKET");
         let threads = nodes.clone().map(|(_, node)| node.threads).max().unwrap_or(1);
         let granule = if whole_cores { threads.max(1) } else { 1 };

@@ -229,6 +229,13 @@ pub struct Job {
     pub after: Option<String>,
 }
 
+impl Configuration {
+    /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).
+    pub fn counts_memory(&self) -> bool {
+        self.select_parameters.as_deref().is_some_and(|parameters| parameters.contains("MEMORY"))
+    }
+}
+
 impl Cluster {
     /// Reads the state of a cluster.
     ///

@@ -3,22 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Host, HostId, JobNumber, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
+    Host, HostId, JobNumber, Kind, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
 };
 use miserly_policies::backfill::select_hosts;
 
 use crate::{Cluster, RecordedJob, Slurm, SlurmError, hosts};
 
 impl Cluster {
-    /// Returns the nodes as a machine of hosts with processors, over which jobs may span.
+    /// Returns the nodes as a machine of hosts, over which jobs may span. They have memory where jobs have a part of it.
     ///
     /// They are in the order of their names, with numbers in names by value. That is Slurm's order of nodes, unless its
     /// configuration lists them in another one.
     pub fn machine(&self) -> Machine {
         let mut names: Vec<&String> = self.nodes.keys().collect();
         names.sort_by_key(|name| words(name));
-        let host =
-            |name: &String| Host { name: name.clone(), capacity: Resources::cpus(self.nodes[name].cpus) };
+        let host = |name: &String| {
+            let node = &self.nodes[name];
+            let memory = if self.configuration.counts_memory() { node.memory } else { 0 };
+            let capacity = Resources::cpus(node.cpus).with(Kind::Memory, memory.saturating_mul(1024));
+            Host { name: name.clone(), capacity }
+        };
         Machine::new(names.into_iter().map(host).collect()).with_spread(Spread::Any)
     }
 }
@@ -144,14 +148,18 @@ impl Free<'_> {
 
     /// Returns the place with the recorded processors, if they are all known and free.
     fn known(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
+        let demand = self.machine.demand(&job.request);
+        let mut done = 0;
         let share = |(host, procs): (&HostId, &Option<u64>)| {
-            let amount = Resources::cpus((*procs)?);
+            let from = done;
+            done += (*procs)?;
+            // Other amounts are in proportion to the processors.
+            let amount = (done <= demand.parts()).then(|| demand.part(from, done))?;
             let share = Share { host: *host, amount, pes: Pes::Count };
             amount.fits_in(&self.rooms[host.index()]).then_some(share)
         };
         let shares = hosts.iter().map(share).collect::<Option<Vec<Share>>>()?;
-        let place = Placement::across(SlotId(0), shares);
-        (place.total() == job.request.demand).then_some(place)
+        (done == demand.parts()).then(|| Placement::across(SlotId(0), shares))
     }
 
     /// Returns a place on the recorded hosts, or else anywhere.
@@ -215,6 +223,39 @@ mod tests {
         };
         let placed: Vec<Vec<(u32, u64)>> = recorded.into_iter().map(shares).collect();
         assert_eq!(placed, expected);
+    }
+
+    #[test]
+    fn jobs_have_their_memory_where_it_counts() {
+        let mut cluster = cluster(2, 8);
+        cluster.nodes.values_mut().for_each(|node| node.memory = 10);
+        let memory = |machine: &Machine| machine.capacity().get(Kind::Memory);
+        assert_eq!(memory(&cluster.machine()), 0);
+        cluster.configuration.select_parameters = Some("CR_CPU_MEMORY".to_owned());
+        let machine = cluster.machine();
+        assert_eq!(memory(&machine), 2 * 10_240);
+        // Three processors have three quarters of a node's memory, and a node has room for no other such job.
+        let demand = Resources::cpus(3_u64).with(Kind::Memory, 7_680);
+        let job = |number| RecordedJob {
+            request: Request::new(number, Time::ZERO, Span::TICK, demand),
+            start: Some(Time::ZERO),
+            end: None,
+            placement: None,
+        };
+        let on = |procs: &[(&str, Option<u64>)]| -> Vec<RecordedHost> {
+            procs.iter().map(|(name, procs)| ((*name).to_owned(), *procs)).collect()
+        };
+        let mut jobs = [job(1), job(2)];
+        let recorded = [(1, on(&[("node1", Some(1)), ("node2", Some(2))])), (2, on(&[("node2", None)]))];
+        place_jobs(&machine, &mut jobs, &recorded.into());
+        let amounts = |job: &RecordedJob| -> Vec<(u64, u64)> {
+            let shares = job.placement.as_ref().map(Placement::shares).unwrap_or_default();
+            let amount = |share: &Share| (share.amount.cpus_count().get(), share.amount.get(Kind::Memory));
+            shares.iter().map(amount).collect()
+        };
+        assert_eq!(amounts(&jobs[0]), [(1, 2_560), (2, 5_120)]);
+        // It fits on the first node alone.
+        assert_eq!(amounts(&jobs[1]), [(3, 7_680)]);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{Form, HostGroup, JobNumber, Machine, Refusal, Request, Resources, Span, Time};
+use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Refusal, Request, Resources, Span, Time};
 use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
 use miserly_live::shadow::{ComparedJob, of_jobs};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::{Finished, Observer};
 use miserly_slurm::{
-    Cluster, CycleAudit, JobState, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues,
+    Amount, Cluster, CycleAudit, JobState, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues,
     hosts_of_jobs, known_hosts, log, place_jobs, qualities, starts_from_idle,
 };
 use miserly_workload::swf::{Field, Record};
@@ -147,7 +147,9 @@ fn recorded(record: &Record, groups: &BTreeMap<u32, HostGroup>) -> Option<Record
     let runtime = Span::from_secs(known(Field::Runtime)?)?;
     let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
     let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
-    let request = Request::new(record.get(Field::Job), submit, estimate, Resources::cpus(procs));
+    let memory = known(Field::RequestedMemory).unwrap_or(0).unsigned_abs().saturating_mul(procs);
+    let demand = Resources::cpus(procs).with(Kind::Memory, memory);
+    let request = Request::new(record.get(Field::Job), submit, estimate, demand);
     let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
     let request = Request { user, group, queue, form: form(queue, groups), ..request };
     Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
@@ -172,7 +174,14 @@ fn unfinished(
     (1..).zip(jobs).filter_map(move |(number, job)| {
         let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(begin));
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
-        let request = Request::new(-number, at(job.submitted)?, estimate, Resources::cpus(job.cpus.max(1)));
+        let kilobytes = |memory: u64, of: u64| memory.saturating_mul(1024).saturating_mul(of.max(1));
+        let memory = match job.memory {
+            Some(Amount::PerCpu(memory)) => kilobytes(memory, job.cpus),
+            Some(Amount::PerNode(memory)) => kilobytes(memory, job.nodes),
+            None => 0,
+        };
+        let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory);
+        let request = Request::new(-number, at(job.submitted)?, estimate, demand);
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
         let queue = queues.of(job);
         let request = Request { user: Some(job.user), queue, form: form(queue, groups), ..request };

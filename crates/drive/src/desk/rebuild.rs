@@ -169,7 +169,7 @@ impl Desk {
     }
 
     /// Has a placed job wait again in the ledger, with its promise. Another one has more of its nodes than planned, because Slurm
-    /// spread it in its own way over what was free at its start.
+    /// spread it in its own way over the processors that were free at its start.
     fn wait_again(&mut self, at: Time, job: &Job, entries: &mut BTreeMap<JobId, Entry>) {
         // It is put back at the end.
         let Some(mut case) = self.cases.remove(&job.id) else { return };
