@@ -19,10 +19,10 @@ struct Scene {
 }
 
 impl Scene {
-    /// Returns two nodes of 8 processors.
-    fn new() -> Scene {
+    /// Returns two nodes of 8 processors under a policy.
+    fn new(policy: &str) -> Scene {
         let settings = Settings {
-            policy: "conservative".parse().unwrap(),
+            policy: policy.parse().unwrap(),
             seed: 1,
             partitions: vec![],
             reservation: "miserly".into(),
@@ -91,9 +91,10 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
-    let mut scene = Scene::new();
+/// Has Slurm give a job more of a node than planned, where another one was placed. Returns the step after that.
+#[track_caller]
+fn gives_way(policy: &str) -> String {
+    let mut scene = Scene::new(policy);
     scene.submit(1, 4, 1, 10);
     assert_eq!(scene.step(10), "1 on n1");
     scene.start("1", 10, &[("n1", 4)]);
@@ -108,15 +109,26 @@ fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
     scene.submit(5, 8, 1, 10);
     assert_eq!(scene.step(13), "4 on n1");
     scene.start("3", 13, &[("n1", 5), ("n2", 1)]);
-    assert_eq!(scene.step(14), "4 on n2", "no promise is broken");
+    let step = scene.step(14);
     let ledger = scene.desk.driver.as_ref().unwrap().ledger();
     let capacities = ledger.machine().hosts().iter().map(|host| host.capacity.cpus_count().get());
     assert_eq!(capacities.collect::<Vec<_>>(), [8, 8]);
+    step
+}
+
+#[test]
+fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
+    // No promise is broken.
+    assert_eq!(gives_way("conservative"), "4 on n2");
+    assert_eq!(gives_way("fcfs-backfill(depth=kept)"), "4 on n2");
+    // The next job is the head of the queue, with a promise, and has the processors.
+    assert_eq!(gives_way("easy"), "4 back, 5 on n1+n2");
+    assert_eq!(gives_way("miser"), "4 on n2");
 }
 
 #[test]
 fn a_placed_job_that_slurm_keeps_from_starting_is_asked_for_again() {
-    let mut scene = Scene::new();
+    let mut scene = Scene::new("conservative");
     scene.submit(1, 4, 1, 10);
     assert_eq!(scene.step(10), "1 on n1");
     assert_eq!(scene.step(11), "");
