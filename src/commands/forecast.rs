@@ -142,7 +142,7 @@ fn write_jobs(path: &Path, jobs: &[JobForecast]) -> io::Result<()> {
     })
 }
 
-/// Returns the row of a job. What is not known is empty.
+/// Returns the row of a job. Unknown values are empty.
 fn row(job: &JobForecast) -> String {
     let known = |seconds: Option<u64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
     let [median, bound_80, bound_95] = job.bounds;

@@ -50,7 +50,7 @@ pub(super) fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()>
     }
 }
 
-/// Warns if the machine is smaller than what the log used at one instant.
+/// Warns if the log used more at one instant than the machine has.
 fn warn_of_size(report: &Report) {
     if let (Some(procs), Some(busiest)) = (report.procs, report.busiest)
         && busiest > procs.get()

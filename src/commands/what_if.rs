@@ -220,7 +220,7 @@ fn write_jobs(path: &Path, jobs: &[JobDifference]) -> io::Result<()> {
     })
 }
 
-/// Returns the row of a job. What is not known is empty.
+/// Returns the row of a job. Unknown values are empty.
 fn row(job: &JobDifference) -> String {
     let known = |span: Option<Span>| span.map(|span| span.as_secs_f64().to_string()).unwrap_or_default();
     let [before, after, difference] = [job.before, job.after, job.difference()].map(known);

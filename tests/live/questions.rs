@@ -1,4 +1,4 @@
-//! The five questions of a user who sees a busy machine for the first time: on the page in a browser, and in a terminal.
+//! The five questions of a new user of a busy machine: on the page in a browser, and in a terminal.
 //!
 //! With `--nocapture` it prints the actions and the seconds until each answer is visible.
 
@@ -22,7 +22,7 @@ const ACTIONS_MOST: usize = 3;
 /// A question, and the ways to its answer.
 struct Question {
     text: &'static str,
-    /// What is searched on the page, if anything is.
+    /// The text to search on the page, if there is one.
     find: Option<&'static str>,
     /// The elements of the page with the answer, and a part of it.
     answer: (&'static str, &'static str),

@@ -16,7 +16,7 @@ pub(crate) struct Site {
     sizes: Vec<(Resources, u64)>,
     /// Whether each job has its nodes to itself.
     whole: bool,
-    /// The partitions whose jobs have their nodes to themselves.
+    /// The partitions with jobs that have their nodes to themselves.
     whole_partitions: BTreeSet<String>,
     /// Whether jobs have memory of their own.
     memory: bool,

@@ -155,7 +155,7 @@ fn planned_start(entry: &Entry) -> Option<Time> {
     entry.planned.or(entry.promise.map(|promise| promise.best)).filter(|start| *start < Time::MAX)
 }
 
-/// Returns the line on the jobs whose ends made room for a start, if there were any.
+/// Returns the line on the jobs that made room for a start by their ends, if there were any.
 pub(super) fn room_text(ended: &[EndedJob]) -> Option<String> {
     let named = ended.iter().take(NAMED).map(|ended| {
         let early = miserly_units::span_of_seconds(ended.early);

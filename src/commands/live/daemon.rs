@@ -125,7 +125,7 @@ fn row(queue: &QueueSummary) -> Vec<String> {
     ]
 }
 
-/// Returns what jobs may have without a configuration, in words.
+/// Returns the resources that jobs may have without a configuration, in words.
 fn half(summary: &Summary) -> String {
     let of = std::thread::available_parallelism().map_or_else(|_| String::new(), |all| format!(" of {all}"));
     let pool = summary.queues.first();

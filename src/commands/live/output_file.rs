@@ -90,7 +90,7 @@ impl OutputFile {
         Ok(exists)
     }
 
-    /// Copies what the daemon reads. Returns whether the file exists.
+    /// Copies the output that the daemon reads. Returns whether the file exists.
     fn pass_on_through(&mut self, client: &Client) -> anyhow::Result<bool> {
         loop {
             let request = OutputRequest { from: self.passed, error: self.error };

@@ -36,7 +36,7 @@ struct Played {
     /// The time of the first checkpoint, if earlier rounds are not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<Timestamp>,
-    /// Times whose rounds are not compared.
+    /// Times without a comparison of rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Missing>,
     /// The first effect that differs.
@@ -71,7 +71,7 @@ fn compare(lived: Lived) -> anyhow::Result<Played> {
 }
 
 impl Played {
-    /// Adds a stretch of rounds and what the simulator made of it.
+    /// Adds a stretch of rounds and its result in the simulator.
     fn add(&mut self, Stretch { rounds, .. }: &Stretch, simulated: &[(i64, EffectLine)]) {
         let effects: Vec<_> =
             rounds.iter().flat_map(|round| round.effects.iter().map(|effect| (round.at, *effect))).collect();

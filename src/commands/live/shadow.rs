@@ -1,4 +1,4 @@
-//! `miserly shadow report`: what another policy would have done on the daemon's queues.
+//! `miserly shadow report`: the decisions of another policy on the daemon's queues.
 
 use anyhow::bail;
 use miserly_api::model::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};

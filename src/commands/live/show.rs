@@ -54,7 +54,7 @@ fn sentence(facts: &Facts, number: i64) -> Option<String> {
     Some(Sentences::new(facts).sentence(job))
 }
 
-/// Returns what there is to say on a job. With short instants it leaves out what is seldom wanted.
+/// Returns the facts of a job as text. With short instants it leaves out those that are seldom wanted.
 fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     let long = instants.exact;
     let array = match (job.array, job.index) {

@@ -1,4 +1,4 @@
-//! `miserly stop` and `miserly reload`: signals to the daemon, whose process the kernel names.
+//! `miserly stop` and `miserly reload`: signals to the daemon. The kernel names its process.
 
 use std::process::ExitCode;
 use std::time::Duration;

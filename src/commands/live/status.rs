@@ -16,7 +16,7 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what became of forecasts.
+/// Returns the outcomes of forecasts.
 fn forecasts_text(record: &ForecastRecord) -> String {
     let share = |kept: u64| decimals(100.0 * kept as f64 / record.audited.max(1) as f64, 1);
     format!(

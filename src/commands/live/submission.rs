@@ -21,7 +21,7 @@ use crate::colour::message_head;
 /// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
 
-/// What a job runs, as it is written.
+/// The program of a job, as it is written.
 #[derive(Clone, Copy)]
 pub(super) enum Program<'a> {
     /// A command of a shell.

@@ -13,7 +13,7 @@ use super::text::{counted, local, table};
 use super::{client, print_answer};
 use crate::args::{DaemonArgs, WhatIfArgs};
 
-/// The most jobs in the table: those whose starts change most.
+/// The most jobs in the table: those with the largest changes of their starts.
 const SHOWN: usize = 20;
 
 /// Asks the daemon of the arguments, and prints the answer.

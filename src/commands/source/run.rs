@@ -16,7 +16,7 @@ use crate::args::RunArgs;
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
-/// Simulates a log under each policy, and returns what happened.
+/// Simulates a log under each policy, and returns the events.
 pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> anyhow::Result<Facts> {
     ensure!(!policies.is_empty(), "--run: give a policy, such as --policy easy");
     let setup = prepare(open(log)?, args, Estimates::default())?;
@@ -58,7 +58,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
     Ok(facts)
 }
 
-/// The most processors of a machine whose processors are numbered on the map.
+/// The most processors of a machine with numbered processors on the map.
 const NUMBERED_MOST: u64 = 16_384;
 
 /// Returns the numbers of so many processors.
@@ -67,7 +67,7 @@ fn numbers(procs: u64) -> Vec<(u32, u32)> {
     last.map(|last| (0, last)).into_iter().collect()
 }
 
-/// Returns the hosts of a machine, whose processors are numbered host by host; none if there is only one.
+/// Returns the hosts of a machine, with processors numbered host by host; none if there is only one.
 fn hosts(machine: &Machine) -> Vec<HostFacts> {
     let mut next = 0u32;
     let host = |host: &Host| {

@@ -37,7 +37,7 @@ pub(super) fn follow(slurm: Slurm) -> anyhow::Result<Board> {
     Ok(board)
 }
 
-/// The jobs of a cluster, those that have ended too, and what is known of them.
+/// The jobs of a cluster, those that have ended too, with their known facts.
 #[derive(Default)]
 struct Mirror {
     /// The jobs by their names.
@@ -106,7 +106,7 @@ impl Mirror {
         }
     }
 
-    /// Returns the jobs whose partitions exist.
+    /// Returns the jobs of partitions that exist.
     fn placed(&self, cluster: &Cluster) -> Vec<Arc<Job>> {
         let positions: BTreeMap<&String, usize> =
             cluster.partitions.keys().enumerate().map(|(position, name)| (name, position)).collect();

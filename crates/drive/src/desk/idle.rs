@@ -53,7 +53,7 @@ impl Desk {
 
     /// Returns the nodes where no job is placed now: those to leave, and those of each job that waits for one of them.
     ///
-    /// Slurm would give another job there what is meant for the one that waits.
+    /// Slurm would give another job there the resources for the one that waits.
     pub(super) fn nodes_to_wait_for(&self) -> BTreeSet<String> {
         let mut nodes = self.nodes_to_leave();
         let waits = |case: &&Case| matches!(case.facts.stage, Stage::Placed { asked: 0, .. });
@@ -184,7 +184,7 @@ impl Desk {
     }
 
     /// Returns the resources on each host for a job that starts beside the opportunistic ones, if some are in its way. Other jobs
-    /// are planned there after its end only. `free` is what the jobs that start with it have left.
+    /// are planned there after its end only. `free` are the resources beside the jobs that start with it.
     pub(super) fn beside_opportunistic(
         &self,
         at: Time,
@@ -263,7 +263,7 @@ impl Desk {
     }
 
     /// Returns the start and the place of an opportunistic job that keeps its nodes at its own start: all promises hold with it
-    /// there, or nothing else starts there. `free` is what the jobs that start with it have left.
+    /// there, or nothing else starts there. `free` are the resources beside the jobs that start with it.
     pub(super) fn keeps_nodes(
         &self,
         at: Time,

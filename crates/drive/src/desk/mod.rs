@@ -154,7 +154,7 @@ pub(crate) struct Desk {
     attention: Option<Time>,
     /// The clock at this step. Its instant may be that of a wake-up before.
     now: Time,
-    /// The users whose limits keep a placed job from starting.
+    /// The users with limits that keep a placed job from starting.
     limited: BTreeSet<u32>,
 }
 

@@ -94,7 +94,7 @@ impl Opportunistic {
         })
     }
 
-    /// Takes in what it has on these hosts. Returns whether that is new.
+    /// Takes in its resources on these hosts. Returns whether that is new.
     pub(super) fn has_on(&mut self, site: &Site, has: &[(HostId, Resources)]) -> bool {
         let before = self.shares.clone();
         for share in &mut self.shares {

@@ -1,4 +1,4 @@
-//! The events of jobs, from what was known of them before.
+//! The events of jobs, from the facts that were known before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) struct Happened {
     pub(super) job: JobView,
 }
 
-/// What is known of the unfinished jobs. A file can keep it.
+/// The known facts of the unfinished jobs. A file can keep them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Known {
@@ -27,7 +27,7 @@ pub(super) struct Known {
     jobs: BTreeMap<i64, Job>,
 }
 
-/// What is known of a job.
+/// The known facts of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
@@ -89,7 +89,7 @@ impl Known {
         }
     }
 
-    /// Returns the jobs among these whose end has come near.
+    /// Returns the jobs among these that are near their ends.
     pub(super) fn near_end<'a>(
         &mut self,
         now: Timestamp,

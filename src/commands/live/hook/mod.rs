@@ -201,7 +201,7 @@ impl Hook<'_> {
         }
     }
 
-    /// Keeps what is known. Events whose programs have not ended by a crash come again.
+    /// Keeps the known facts. Events whose programs have not ended by a crash come again.
     fn keep(&self) -> anyhow::Result<()> {
         let Some(path) = &self.args.state else { return Ok(()) };
         let text = serde_json::to_string(&self.known).context("cannot write the state")?;

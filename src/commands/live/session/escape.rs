@@ -1,6 +1,6 @@
 //! The keys that detach a terminal from its job.
 
-/// The state of the keys: what came since the last end of a line.
+/// The state of the keys: those since the last end of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Nothing.
@@ -43,7 +43,7 @@ impl EscapeKeys {
 mod tests {
     use super::*;
 
-    /// Checks what the job gets of keys, also one by one.
+    /// Checks which keys reach the job, also one by one.
     #[track_caller]
     fn check(keys: &str, passed: &str, detaches: bool) {
         let whole = EscapeKeys::default().filter(keys.as_bytes());

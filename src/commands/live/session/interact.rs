@@ -235,7 +235,7 @@ fn is_departure(signal: Signal) -> bool {
     matches!(signal, Signal::SIGHUP | Signal::SIGQUIT)
 }
 
-/// What the loop has to look at.
+/// The sources that the loop has to look at.
 struct Ready {
     link: bool,
     over: bool,

@@ -42,7 +42,7 @@ impl Link {
         if takes_input { WINDOW.saturating_sub(self.on_the_way).min(LONGEST) } else { 0 }
     }
 
-    /// Sends a frame. What the relay does not take now is sent later.
+    /// Sends a frame. The part that the relay does not take now is sent later.
     pub(super) fn send(&mut self, frame: &ClientFrame) {
         if let ClientFrame::Input(bytes) = frame {
             self.on_the_way += bytes.len();
@@ -63,7 +63,7 @@ impl Link {
         }
     }
 
-    /// Returns what to wait for.
+    /// Returns the events to wait for.
     pub(super) fn poll(&self) -> PollFd<'_> {
         let sends = if self.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN | sends)

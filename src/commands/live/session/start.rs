@@ -11,7 +11,7 @@ use super::signals::Signals;
 use crate::commands::live::output_file::{AWAY, is_away};
 use crate::commands::live::submit::promised_text;
 
-/// What happened first.
+/// The first event.
 pub(super) enum Started {
     /// The job runs.
     Runs(Box<JobView>),

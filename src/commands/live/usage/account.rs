@@ -22,11 +22,11 @@ pub(super) struct Sums {
     pub(super) cancelled: u64,
     /// The processors of the jobs times the time for which their last attempts had them, in hours.
     pub(super) cpu_hours: f64,
-    /// The time on processors, in hours, of jobs whose use is known.
+    /// The time on processors, in hours, of jobs with a known use.
     pub(super) used_cpu_hours: f64,
-    /// `cpu_hours` of the jobs whose use is known. The use of other users' jobs is private.
+    /// `cpu_hours` of the jobs with a known use. The use of other users' jobs is private.
     pub(super) known_cpu_hours: f64,
-    /// The requested memory times the time, in GiB hours, of jobs whose peak is known.
+    /// The requested memory times the time, in GiB hours, of jobs with a known peak.
     pub(super) known_memory_hours: f64,
     /// The same with the peak of the used memory.
     pub(super) used_memory_hours: f64,
@@ -36,7 +36,7 @@ pub(super) struct Sums {
     pub(super) started: u64,
     /// The jobs that started, and had a promise.
     pub(super) promised: u64,
-    /// Of these, those whose promise was kept.
+    /// Of these, those with a kept promise.
     pub(super) kept: u64,
 }
 

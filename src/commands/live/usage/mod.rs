@@ -1,4 +1,4 @@
-//! `miserly usage`: what the finished jobs had, and how much of it they used.
+//! `miserly usage`: the resources of finished jobs, and their use.
 
 mod account;
 

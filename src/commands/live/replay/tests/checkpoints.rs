@@ -7,7 +7,7 @@ use super::super::journal::{Cause, Reader};
 use super::super::{Played, compare};
 use super::life::Life;
 
-/// Replays lines whose first one has this number.
+/// Replays lines. The first one has this number.
 fn replayed<'a>(first: i64, lines: impl IntoIterator<Item = &'a String>) -> Played {
     replayed_numbered((first..).zip(lines))
 }

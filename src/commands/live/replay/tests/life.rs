@@ -88,7 +88,7 @@ impl Journal for Memory {
     }
 }
 
-/// A launcher that passes on what it is told.
+/// A launcher that passes on its orders.
 struct Told(Sender<(Attempt, Action)>);
 
 impl Launcher for Told {
