@@ -319,7 +319,7 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     let said = twin();
     let policy = said["policy"].as_str().unwrap();
     // The first job is of the higher tier. The age is that of the last computation of the priorities since the start of the controller.
-    let tiers = "if(queue == 1, 10, if(queue == 2, 1, 0)) * 4294967296";
+    let tiers = "(if(queue == 1, 10, 0) + if(queue == 2, 1, 0)) * 4294967296";
     let age = "max(floor(1000 * min(max(floor((submit + wait - ";
     assert!(policy.starts_with(&format!("slurm(order='{tiers} + {age}")), "{said}");
     let size = "- submit, 0) / 604800, 1) + 100 * (procs / 32 + 1 / 4) / 2), 1)', bf_interval=2s";

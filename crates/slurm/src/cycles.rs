@@ -119,17 +119,21 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
 }
 
 /// Returns the starts by a policy of the recorded jobs that have ended, on this machine, which is idle at first. Jobs that the
-/// machine cannot hold are left out.
+/// machine cannot hold are left out, and those that the policy refuses.
+///
+/// # Errors
+/// If the policy does not run on the machine, or makes a decision that the ledger refuses.
 pub fn starts_from_idle(
     jobs: &[RecordedJob],
     machine: &Machine,
     policy: &PolicySpec,
-) -> BTreeMap<JobNumber, Time> {
+) -> Result<BTreeMap<JobNumber, Time>, String> {
     let has_ended = |job: &&RecordedJob| job.end.is_some() && machine.could_hold(&job.request);
     let ended: Vec<RecordedJob> = jobs.iter().filter(has_ended).cloned().collect();
-    let first = ended.iter().map(|job| job.request.submit).min();
-    let starts = first.and_then(|first| starts(&ended, machine, policy, first - Span::TICK, Time::MAX));
-    starts.unwrap_or_default()
+    let Some(first) = ended.iter().map(|job| job.request.submit).min() else { return Ok(BTreeMap::new()) };
+    let simulated = simulate(&ended, machine, policy, first - Span::TICK, Time::MAX);
+    let (starts, outcome) = simulated.ok_or_else(|| format!("{policy} does not run on the cluster"))?;
+    outcome.map(|()| starts)
 }
 
 /// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
@@ -142,6 +146,18 @@ fn starts(
     at: Time,
     until: Time,
 ) -> Option<BTreeMap<JobNumber, Time>> {
+    // A run that ends for want of events has all starts.
+    simulate(jobs, machine, policy, at, until).map(|(starts, _)| starts)
+}
+
+/// Returns the same, and whether the simulation came to its end.
+fn simulate(
+    jobs: &[RecordedJob],
+    machine: &Machine,
+    policy: &PolicySpec,
+    at: Time,
+    until: Time,
+) -> Option<(BTreeMap<JobNumber, Time>, Result<(), String>)> {
     let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
     for (admitted, job) in (0_u64..).zip(jobs) {
         let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
@@ -168,9 +184,8 @@ fn starts(
             .ok()?;
     let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
     let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
-    // A run that ends for want of events has said all.
-    let _ = simulation.run(&mut later, &mut [&mut watch]);
-    Some(watch.starts)
+    let outcome = simulation.run(&mut later, &mut [&mut watch]).map(drop).map_err(|error| error.to_string());
+    Some((watch.starts, outcome))
 }
 
 /// Returns the entry of a job that runs in this place since `start`.

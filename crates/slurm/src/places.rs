@@ -149,6 +149,9 @@ impl Free<'_> {
     /// Returns the place with the recorded processors, if they are all known and free.
     fn known(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
         let demand = self.machine.demand(&job.request);
+        if demand.is_alone() {
+            return None;
+        }
         let mut done = 0;
         let share = |(host, procs): (&HostId, &Option<u64>)| {
             let from = done;

@@ -89,7 +89,19 @@ impl Configuration {
     /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The age is that of the last computation of the priorities. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
     /// asks for one node. The parts of partitions and of qualities of service depend on the queue of a job; those that are all alike
     /// are left out. Jobs of a higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
+    ///
+    /// The parts of more queues than a formula may have are left out.
     pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
+        let twin = self.whole_twin(machinery, ordered);
+        if twin.policy.parse::<PolicySpec>().is_ok() {
+            return twin;
+        }
+        let mut twin = self.whole_twin(Machinery { queues: &[], ..machinery }, ordered);
+        twin.left_out.push(format!("the parts of {} queues in the priorities", machinery.queues.len()));
+        twin
+    }
+
+    fn whole_twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
         let mut left_out = vec![];
         let mut parameters = vec![];
         match self.priority.as_str() {
@@ -200,17 +212,19 @@ impl Configuration {
     }
 }
 
-/// Returns the value of the queue of a job in parts of `most`, as a formula; none if it is the same for all queues.
+/// Returns the value of the queue of a job in parts of `most`, as a formula; none if it is the same for all queues. A sum may have more
+/// queues than nested conditions may.
 fn by_queue(queues: &[QueueWeights], of: fn(&QueueWeights) -> u64, most: u64) -> Option<String> {
     if !queues.windows(2).any(|pair| of(&pair[0]) != of(&pair[1])) {
         return None;
     }
-    let part = |rest: String, queue: &QueueWeights| {
+    let part = |queue: &QueueWeights| {
         let value = of(queue);
         let value = if most > 1 { format!("{value} / {most}") } else { value.to_string() };
-        format!("if(queue == {}, {value}, {rest})", queue.number)
+        format!("if(queue == {}, {value}, 0)", queue.number)
     };
-    Some(queues.iter().rev().fold("0".to_owned(), part))
+    let parts: Vec<String> = queues.iter().filter(|queue| of(queue) > 0).map(part).collect();
+    Some(format!("({})", parts.join(" + ")))
 }
 
 impl Cluster {
@@ -337,12 +351,12 @@ mod tests {
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * if(queue == 1, 40 / 40, if(queue == 2, 10 / 40, 0))), 1)')",
+            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * (if(queue == 1, 40 / 40, 0) + if(queue == 2, 10 / 40, 0))), 1)')",
             &[],
         );
         check(
             &configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]),
-            "slurm(order='max(floor(7 * if(queue == 1, 0 / 10, if(queue == 2, 5 / 10, 0))), 1)')",
+            "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)')",
             &[],
         );
     }
@@ -352,7 +366,7 @@ mod tests {
         let [first, second] = QUEUES;
         let machinery =
             Machinery { queues: &[first, QueueWeights { tier: 2, factor: 40, ..second }], ..MACHINERY };
-        let tiers = "if(queue == 1, 1, if(queue == 2, 2, 0)) * 4294967296";
+        let tiers = "(if(queue == 1, 1, 0) + if(queue == 2, 2, 0)) * 4294967296";
         for (weights, order) in [
             (&[][..], format!("{tiers} + wait")),
             (&[("PriorityWeightAge", "10")], format!("{tiers} + wait")),
@@ -365,6 +379,22 @@ mod tests {
             assert_eq!(twin.policy, format!("slurm(order='{order}')"));
             twin.policy.parse::<PolicySpec>().expect("a policy");
         }
+    }
+
+    #[test]
+    fn many_queues_are_in_the_order_and_too_many_are_left_out() {
+        let configuration = configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]);
+        let twin = |count: i64| {
+            let queue = |number| QueueWeights { number, quality: number.unsigned_abs(), ..QUEUES[0] };
+            let queues: Vec<QueueWeights> = (1..=count).map(queue).collect();
+            let twin = configuration.twin(Machinery { queues: &queues, ..MACHINERY }, false);
+            twin.policy.parse::<PolicySpec>().expect("a policy");
+            twin
+        };
+        let many = twin(60);
+        assert!(many.policy.contains("queue == 60"), "{}", many.policy);
+        assert_eq!(many.left_out, [""; 0]);
+        assert_eq!(twin(900).left_out, ["the parts of 900 queues in the priorities"]);
     }
 
     #[test]

@@ -175,7 +175,7 @@ mod tests {
         cluster.configuration.priority = "priority/multifactor".to_owned();
         let policy = cluster.twin(&queues, &qualities, false).policy;
         assert!(
-            policy.contains("10 * if(queue == 1, 0 / 50, if(queue == 2, 0 / 50, if(queue == 3, 50 / 50"),
+            policy.contains("10 * (if(queue == 3, 50 / 50, 0) + if(queue == 4, 50 / 50, 0))"),
             "{policy}"
         );
     }

@@ -36,7 +36,7 @@ struct TwinDoc {
     #[serde(flatten)]
     audit: TwinAudit,
     cycles: CycleAudit,
-    /// Jobs that the simulation left out: without processors, or wider than the cluster is now.
+    /// Jobs that the simulation left out: without processors, wider than the cluster is now, or refused by the policy.
     not_simulated: u64,
 }
 
@@ -140,24 +140,43 @@ fn simulated(log: &ImportedLog, machine: &Machine, policy: &PolicySpec) -> anyho
 }
 
 /// Returns a job of the accounting that has ended, if its times are known.
-fn recorded(record: &Record, groups: &BTreeMap<u32, HostGroup>) -> Option<RecordedJob> {
+fn recorded(record: &Record, forms: &Forms) -> Option<RecordedJob> {
     let known = |field| Some(record.get(field)).filter(|value| *value >= 0);
     let number = |field| u32::try_from(record.get(field)).ok();
     let (submit, start) = times(record)?;
     let runtime = Span::from_secs(known(Field::Runtime)?)?;
     let estimate = known(Field::Estimate).and_then(Span::from_secs).unwrap_or(runtime).max(Span::TICK);
     let procs = known(Field::Allocated).filter(|procs| *procs > 0)?.unsigned_abs();
+    // The log has whole kB for each processor, rounded up; Slurm has whole MiB.
     let memory = known(Field::RequestedMemory).unwrap_or(0).unsigned_abs().saturating_mul(procs);
+    let memory = whole_parts(memory - memory % 1024, procs);
     let demand = Resources::cpus(procs).with(Kind::Memory, memory);
     let request = Request::new(record.get(Field::Job), submit, estimate, demand);
     let (user, group, queue) = (number(Field::User), number(Field::Group), number(Field::Queue));
-    let request = Request { user, group, queue, form: form(queue, groups), ..request };
+    let request = Request { user, group, queue, form: forms.form(queue, memory), ..request };
     Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
 }
 
-/// Returns the form of the jobs of a queue.
-fn form(queue: Option<u32>, groups: &BTreeMap<u32, HostGroup>) -> Form {
-    Form { group: queue.and_then(|queue| groups.get(&queue)).copied(), ..Form::ANY }
+/// The forms of the jobs of a cluster.
+#[derive(Default)]
+struct Forms {
+    /// The group of hosts of each queue that has one.
+    groups: BTreeMap<u32, HostGroup>,
+    /// Whether jobs have a part of the memory of their nodes.
+    memory: bool,
+}
+
+impl Forms {
+    /// Returns the form of a job of a queue. Without an amount of memory, it has all of its nodes.
+    fn form(&self, queue: Option<u32>, memory: u64) -> Form {
+        let group = queue.and_then(|queue| self.groups.get(&queue)).copied();
+        Form { group, alone: self.memory && memory == 0, ..Form::ANY }
+    }
+}
+
+/// Returns an amount that has as many equal parts, rounded down.
+fn whole_parts(amount: u64, parts: u64) -> u64 {
+    amount - amount % parts.max(1)
 }
 
 /// Returns the jobs of a cluster that have not ended and wait for nothing but processors, at instants after `begin`, with their
@@ -165,7 +184,7 @@ fn form(queue: Option<u32>, groups: &BTreeMap<u32, HostGroup>) -> Form {
 fn unfinished(
     cluster: &Cluster,
     queues: &TwinQueues,
-    groups: &BTreeMap<u32, HostGroup>,
+    forms: &Forms,
     begin: i64,
 ) -> impl Iterator<Item = (RecordedJob, u64)> {
     let jobs =
@@ -180,11 +199,12 @@ fn unfinished(
             Some(Amount::PerNode(memory)) => kilobytes(memory, job.nodes),
             None => 0,
         };
+        let memory = whole_parts(memory, job.cpus);
         let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory);
         let request = Request::new(-number, at(job.submitted)?, estimate, demand);
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
         let queue = queues.of(job);
-        let request = Request { user: Some(job.user), queue, form: form(queue, groups), ..request };
+        let request = Request { user: Some(job.user), queue, form: forms.form(queue, memory), ..request };
         Some((RecordedJob { request, start, end: None, placement: None }, job.number))
     })
 }
@@ -210,7 +230,7 @@ fn left_out_text(not_simulated: u64) -> String {
         return String::new();
     }
     format!(
-        "not simulated: {} without processors, or wider than the cluster is now\n",
+        "not simulated: {} without processors, wider than the cluster is now, or refused by the policy\n",
         counted(not_simulated, "job")
     )
 }
@@ -276,13 +296,13 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let policy: PolicySpec = twin.policy.parse()?;
     let (machine, groups) = queues.groups(&cluster, cluster.machine());
     // A policy of processors cannot run on nodes.
-    let (machine, groups) = match policy.build(&machine, 0) {
-        Ok(_) => (machine, groups),
-        Err(_) => (plain(&cluster), BTreeMap::new()),
+    let (machine, forms) = match policy.build(&machine, 0) {
+        Ok(_) => (machine, Forms { groups, memory: cluster.configuration.counts_memory() }),
+        Err(_) => (plain(&cluster), Forms::default()),
     };
     let mut jobs: Vec<RecordedJob> =
-        log.records.iter().filter_map(|record| recorded(record, &groups)).collect();
-    let simulated = starts_from_idle(&jobs, &machine, &policy);
+        log.records.iter().filter_map(|record| recorded(record, &forms)).collect();
+    let simulated = starts_from_idle(&jobs, &machine, &policy).map_err(anyhow::Error::msg)?;
     let since = Time::from_secs(args.period.since.as_second().saturating_sub(begin)).unwrap_or(Time::ZERO);
     let eligible = log.records.iter().filter_map(times).filter(|(submit, _)| *submit >= since).count() as u64;
     let starts = jobs.iter().filter(|job| job.request.submit >= since);
@@ -291,7 +311,7 @@ pub(super) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
         .collect();
     let not_simulated = eligible - starts.len() as u64;
     let mut unfinished_ids: BTreeMap<JobNumber, i64> = BTreeMap::new();
-    for (job, id) in unfinished(&cluster, &queues, &groups, begin) {
+    for (job, id) in unfinished(&cluster, &queues, &forms, begin) {
         unfinished_ids.extend(i64::try_from(id).ok().map(|id| (job.request.number, id)));
         jobs.push(job);
     }

@@ -82,6 +82,10 @@ impl Desk {
                 continue;
             }
             if job.state == JobState::Pending && case.waits_for(&left) {
+                // It had another place before, where Slurm might start it yet.
+                if inside || job.priority == PLACED {
+                    places.push(take_back(job, &case.facts.form, most));
+                }
                 continue;
             }
             match &mut case.facts.stage {
@@ -105,8 +109,8 @@ impl Desk {
                             reservation: name.clone(),
                             nodes: nodes.clone(),
                         });
-                    } else if job.reason.as_deref() == Some("BeginTime") {
-                        // A slurmctld that was killed forgets that a requeued job may start at once.
+                    } else if job.reason.as_deref() == Some("BeginTime") && case.facts.lost > 0 {
+                        // A slurmctld that was killed forgets that the driver let a requeued job start at once.
                         places.push(Order::Ready { job: id.clone() });
                     }
                 }

@@ -61,6 +61,9 @@ pub(crate) struct Facts {
     /// Why its promise was broken, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,
+    /// Why its start uses up some of the time that a promise has for it, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delayed: Option<String>,
     /// The median of its start in simulated futures, and the start by which 95 % start. Ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) likely: Option<(i64, i64)>,
@@ -77,13 +80,15 @@ impl Facts {
             _ => None,
         };
         let slow = slow.map(|took| format!("Slurm took {took} s to start it"));
+        let is_late = self.promised.is_some_and(|(_, last)| start > seconds(last));
+        let delayed = self.delayed.clone().filter(|_| is_late);
         StartRecord {
             job: job.to_owned(),
             submitted: self.submitted,
             first: self.promised.map(|(first, _)| seconds(first)),
             last: self.promised.map(|(_, last)| seconds(last)),
             start,
-            broken: self.broken.clone().or(slow),
+            broken: self.broken.clone().or(delayed).or(slow),
         }
     }
 }

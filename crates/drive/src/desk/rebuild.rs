@@ -154,16 +154,16 @@ impl Desk {
 }
 
 impl Desk {
-    /// Returns the jobs that hold nodes or are about to: those that run, and those that were placed, in the order of these
-    /// decisions.
+    /// Returns the jobs that hold nodes or are about to: those that run, and those that were placed, in the order in which Slurm was
+    /// asked.
     fn holders(&self) -> Vec<String> {
         let since = |case: &Case| match case.facts.stage {
             Stage::Waiting => None,
             Stage::Placed { since, .. } => Some(since),
             Stage::Running => Some(i64::MIN),
         };
-        let mut holders: Vec<(i64, &String)> =
-            self.cases.iter().filter_map(|(id, case)| Some((since(case)?, id))).collect();
+        let mut holders: Vec<((i64, JobNumber), &String)> =
+            self.cases.iter().filter_map(|(id, case)| Some(((since(case)?, case.number), id))).collect();
         holders.sort_unstable();
         holders.into_iter().map(|(_, id)| id.clone()).collect()
     }

@@ -52,12 +52,13 @@ impl Desk {
                 }
                 Effect::PromiseBroken { latest, why, .. } => {
                     let why = cause(why).to_owned();
-                    case.facts.broken = Some(why.clone());
                     // The time for its start makes up for it.
                     let usual = (latest + USUAL_START).ticks();
                     if latest < Time::MAX && case.facts.promised.is_some_and(|(_, before)| usual <= before) {
+                        case.facts.delayed = Some(why);
                         continue;
                     }
+                    case.facts.broken = Some(why.clone());
                     let latest = self.settings.told(latest);
                     let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));

@@ -127,11 +127,15 @@ fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
 }
 
 #[test]
-fn a_placed_job_that_slurm_keeps_from_starting_is_asked_for_again() {
+fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     let mut scene = Scene::new("conservative");
     scene.submit(1, 4, 1, 10);
     assert_eq!(scene.step(10), "1 on n1");
     assert_eq!(scene.step(11), "");
     scene.cluster.jobs.get_mut("1").unwrap().reason = Some("BeginTime".into());
-    assert_eq!(scene.step(12), "1 ready");
+    // Its user may have set another begin.
+    assert_eq!(scene.step(12), "");
+    // It ran ahead of its start and was requeued.
+    scene.desk.cases.get_mut("1").unwrap().facts.lost = 5;
+    assert_eq!(scene.step(13), "1 ready");
 }

@@ -54,7 +54,7 @@ pub struct SlurmRules {
 /// other machine, [`Simple`] counts processors, or places each job on one host.
 ///
 /// With w waiting jobs, a cycle costs one search of the plan for each of the jobs that it tries. The main loop costs one for each
-/// job that it starts; with groups of hosts, it also passes the jobs of those that are closed, O(w).
+/// job that it starts; with groups of h hosts, it also passes the jobs of those that are closed, O(w h).
 #[derive(Debug)]
 pub struct SlurmLike<P: CyclePlan> {
     rules: SlurmRules,
