@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Span, Time};
+use miserly_core::{HostId, Placement, Resources, Span, Time};
 use miserly_slurm::{Allocated, Cluster, Detail, Job, JobState, Limit};
 
-use super::{Desk, Seen, Stored};
+use super::case::Stage;
+use super::opportunistic::Opportunistic;
+use super::{Desk, Seen, Step, Stored};
 use crate::Settings;
 use crate::notes::Note;
 use crate::orders::Order;
@@ -138,4 +140,31 @@ fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     // It ran ahead of its start and was requeued.
     scene.desk.cases.get_mut("1").unwrap().facts.lost = 5;
     assert_eq!(scene.step(13), "1 ready");
+}
+
+#[test]
+fn a_job_that_waits_for_another_place_leaves_its_reservation() {
+    let mut scene = Scene::new("conservative");
+    scene.desk.settings.lead = Some(Span::from_secs(10).unwrap());
+    scene.submit(1, 8, 1, 10);
+    assert_eq!(scene.step(10), "1 on n1");
+    scene.submit(2, 8, 1, 10);
+    assert_eq!(scene.step(11), "2 on n2");
+    // The second job has to leave its node, and the first one waits for it.
+    let place = Placement::on(HostId(1), Resources::cpus(8_u64));
+    let now = Time::from_secs(11).unwrap();
+    let case = scene.desk.cases.get_mut("2").unwrap();
+    case.facts.stage = Stage::Waiting;
+    case.facts.opportunistic = Some(Opportunistic::new(now, &scene.desk.site, &place));
+    case.park(now, "2", &mut Step::default());
+    let stage =
+        Stage::Placed { since: now.ticks(), asked: 0, nodes: vec!["n2".into()], reason: String::new() };
+    scene.desk.cases.get_mut("1").unwrap().facts.stage = stage;
+    let mut step = Step::default();
+    scene.desk.give_orders(&scene.cluster, &mut step);
+    let orders: Vec<String> = step.orders.iter().map(ToString::to_string).collect();
+    assert!(
+        orders.iter().any(|order| order.starts_with("scontrol update JobId=1 ReservationName= ")),
+        "{orders:?}"
+    );
 }
