@@ -22,13 +22,12 @@ const AHEAD: &str = "runs on idle nodes ahead of its start";
 const MARK: &str = "miserly: ";
 
 impl Desk {
-    /// Returns whether a job was placed and Slurm was not asked yet.
-    pub(super) fn has_unasked(&self, cluster: &Cluster) -> bool {
-        let left = self.nodes_to_wait_for();
+    /// Returns whether a job was placed and Slurm was not asked yet. `left` are the nodes to wait for.
+    pub(super) fn has_unasked(&self, cluster: &Cluster, left: &BTreeSet<String>) -> bool {
         let is_unasked = |(id, case): (&String, &Case)| {
             let is_placed = match (&case.facts.opportunistic, &case.facts.stage) {
                 (Some(job), _) => job.is_unasked(),
-                (None, Stage::Placed { asked: 0, .. }) => !case.waits_for(&left),
+                (None, Stage::Placed { asked: 0, .. }) => !case.waits_for(left),
                 (None, _) => false,
             };
             is_placed && cluster.jobs.contains_key(id)
@@ -36,8 +35,8 @@ impl Desk {
         self.cases.iter().any(is_unasked)
     }
 
-    /// Finds the commands that make Slurm follow the ledger.
-    pub(super) fn give_orders(&mut self, cluster: &Cluster, step: &mut Step) {
+    /// Finds the commands that make Slurm follow the ledger. `left` are the nodes to wait for.
+    pub(super) fn give_orders(&mut self, cluster: &Cluster, left: &BTreeSet<String>, step: &mut Step) {
         let name = self.settings.reservation.clone();
         let nodes: Vec<String> = self.site.names().map(str::to_owned).collect();
         let until = minutes(self.settings.fallback);
@@ -70,7 +69,6 @@ impl Desk {
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;
-        let left = self.nodes_to_wait_for();
         for (id, case) in &mut self.cases {
             let Some(job) = cluster.jobs.get(id) else { continue };
             let inside = job.reservation.as_deref() == Some(&name);
@@ -81,7 +79,7 @@ impl Desk {
                 places.extend(case.orders_ahead(now, job, &name, most, step));
                 continue;
             }
-            if job.state == JobState::Pending && case.waits_for(&left) {
+            if job.state == JobState::Pending && case.waits_for(left) {
                 // It had another place before, where Slurm might start it yet.
                 if inside || job.priority == PLACED {
                     places.push(take_back(job, &case.facts.form, most));

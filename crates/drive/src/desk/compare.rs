@@ -178,7 +178,7 @@ impl Desk {
         let why = self.hindrance(at, cluster, job, case, begin);
         let is_hindered = why.as_ref().is_some_and(|aside| aside.until.is_none());
         case.waits_opportunistically(self.now, job, &self.settings.reservation, is_hindered, step);
-        match &mut case.facts.stage {
+        match &case.facts.stage {
             Stage::Running => {
                 // It was requeued.
                 self.leave(case, true, events);
@@ -194,15 +194,12 @@ impl Desk {
                 self.leave(case, true, events);
                 case.facts.stage = Stage::Waiting;
             }
-            Stage::Placed { since, asked, nodes, .. } => {
+            Stage::Placed { since, asked, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
                 let waited = at - Time::from_ticks(*since);
                 let patience = self.settings.delay() + LEAVING;
-                let is_ahead = case.facts.opportunistic.is_some();
-                let is_kept_out = || {
-                    let left = self.nodes_to_wait_for();
-                    is_ahead || nodes.iter().any(|node| left.contains(node))
-                };
+                let is_kept_out =
+                    || case.facts.opportunistic.is_some() || case.waits_for(&self.nodes_to_wait_for());
                 let why = match why {
                     // Jobs of its user that run ahead of their starts may have used up a limit.
                     Some(Aside { until: Some(_), .. })

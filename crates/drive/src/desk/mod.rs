@@ -348,9 +348,10 @@ impl Desk {
         }
         self.use_idle_nodes(at, cluster, &mut step);
         self.last = Some(at);
-        step.wants_nodes = !seen.is_complete && self.has_unasked(cluster);
+        let left = self.nodes_to_wait_for();
+        step.wants_nodes = !seen.is_complete && self.has_unasked(cluster, &left);
         if !step.wants_nodes {
-            self.give_orders(cluster, &mut step);
+            self.give_orders(cluster, &left, &mut step);
         }
         Ok(step)
     }

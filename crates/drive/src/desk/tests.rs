@@ -161,7 +161,8 @@ fn a_job_that_waits_for_another_place_leaves_its_reservation() {
         Stage::Placed { since: now.ticks(), asked: 0, nodes: vec!["n2".into()], reason: String::new() };
     scene.desk.cases.get_mut("1").unwrap().facts.stage = stage;
     let mut step = Step::default();
-    scene.desk.give_orders(&scene.cluster, &mut step);
+    let left = scene.desk.nodes_to_wait_for();
+    scene.desk.give_orders(&scene.cluster, &left, &mut step);
     let orders: Vec<String> = step.orders.iter().map(ToString::to_string).collect();
     assert!(
         orders.iter().any(|order| order.starts_with("scontrol update JobId=1 ReservationName= ")),
