@@ -73,7 +73,7 @@ pub struct Machinery<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueWeights {
     /// The number of the queue in a log.
-    pub number: i64,
+    pub number: u32,
     /// The tier of its partition: jobs of a higher one are before those of a lower one.
     pub tier: u64,
     /// The factor of its partition (`PriorityJobFactor`).
@@ -233,7 +233,7 @@ impl Cluster {
     /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `ordered`: the jobs come in the
     /// order of their priorities already. Preemption is left out.
     pub fn twin(&self, queues: &TwinQueues, qualities: &[Quality], ordered: bool) -> Twin {
-        let weights = |(number, queue): (i64, &TwinQueue)| {
+        let weights = |(number, queue): (u32, &TwinQueue)| {
             let partition = self.partitions.get(&queue.partition)?;
             let quality = qualities.iter().find(|quality| Some(&quality.name) == queue.quality.as_ref());
             let quality = quality.map_or(0, |quality| quality.priority);
@@ -384,8 +384,8 @@ mod tests {
     #[test]
     fn many_queues_are_in_the_order_and_too_many_are_left_out() {
         let configuration = configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]);
-        let twin = |count: i64| {
-            let queue = |number| QueueWeights { number, quality: number.unsigned_abs(), ..QUEUES[0] };
+        let twin = |count: u32| {
+            let queue = |number| QueueWeights { number, quality: u64::from(number), ..QUEUES[0] };
             let queues: Vec<QueueWeights> = (1..=count).map(queue).collect();
             let twin = configuration.twin(Machinery { queues: &queues, ..MACHINERY }, false);
             twin.policy.parse::<PolicySpec>().expect("a policy");

@@ -30,7 +30,7 @@ pub struct Quality {
 
 /// The queues of a twin, by their numbers in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TwinQueues(BTreeMap<i64, TwinQueue>);
+pub struct TwinQueues(BTreeMap<u32, TwinQueue>);
 
 impl TwinQueues {
     /// Returns the queues of the jobs of a log, and writes their numbers into it. Those of the jobs of the cluster are there too.
@@ -42,15 +42,15 @@ impl TwinQueues {
             let said = said.strip_prefix("QOS ").unwrap_or(said);
             known.iter().find(|quality| quality.id == said).map_or(said, |quality| &quality.name).to_owned()
         };
-        let mut numbers: BTreeMap<TwinQueue, i64> = BTreeMap::new();
+        let mut numbers: BTreeMap<TwinQueue, u32> = BTreeMap::new();
         let mut number_of = |queue: TwinQueue| {
-            let next = i64::try_from(numbers.len() + 1).unwrap_or(i64::MAX);
+            let next = u32::try_from(numbers.len() + 1).unwrap_or(u32::MAX);
             *numbers.entry(queue).or_insert(next)
         };
         for record in &mut log.records {
             let Some(partition) = partitions.get(&record.get(Field::Queue)).cloned() else { continue };
             let quality = qualities.get(&record.get(Field::Partition)).map(name);
-            record.set(Field::Queue, number_of(TwinQueue { partition, quality }));
+            record.set(Field::Queue, number_of(TwinQueue { partition, quality }).into());
         }
         for queue in cluster.jobs.values().filter_map(queue_of) {
             number_of(queue);
@@ -62,12 +62,11 @@ impl TwinQueues {
     /// Returns the number of the queue of a job.
     pub fn of(&self, job: &Job) -> Option<u32> {
         let queue = queue_of(job)?;
-        let (number, _) = self.0.iter().find(|(_, known)| **known == queue)?;
-        u32::try_from(*number).ok()
+        self.iter().find(|(_, known)| **known == queue).map(|(number, _)| number)
     }
 
     /// Returns the queues with their numbers, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (i64, &TwinQueue)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &TwinQueue)> {
         self.0.iter().map(|(number, queue)| (*number, queue))
     }
 
@@ -79,7 +78,7 @@ impl TwinQueues {
         };
         let mut members: Vec<Vec<HostId>> = vec![];
         let mut groups = BTreeMap::new();
-        for (number, queue) in &self.0 {
+        for (number, queue) in self.iter() {
             let Some(hosts) = cluster.partitions.get(&queue.partition).map(hosts) else { continue };
             if hosts.len() == machine.hosts().len() {
                 continue;
@@ -88,7 +87,7 @@ impl TwinQueues {
                 members.push(hosts);
                 members.len() - 1
             });
-            groups.extend(u32::try_from(*number).ok().zip(u16::try_from(place).ok().map(HostGroup)));
+            groups.extend(u16::try_from(place).ok().map(|place| (number, HostGroup(place))));
         }
         (machine.with_groups(&members), groups)
     }
