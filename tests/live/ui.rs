@@ -531,6 +531,7 @@ fn measured_times_of_the_page() {
     let link = ui.link();
     browser.look(1280, "light");
     browser.open(&link);
+    browser.wait_until("performance.getEntriesByType('paint').length > 0");
     let paint =
         browser.evaluate("performance.getEntriesByType('paint').map(paint => Math.round(paint.startTime))");
     println!("first paint, ms: {paint}");

@@ -1,7 +1,5 @@
 //! The accounting of a cluster, as a job log.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use miserly_core::{Request, Resources, Span, Time};
 use miserly_forecast::Forecaster;
@@ -25,27 +23,55 @@ pub fn log(
     Ok(slurm(&Trace::memory("sacct", answer.into_bytes()), options)?)
 }
 
-/// Returns the hosts of the jobs of the accounting that ran between two instants, by number and start (seconds since 1970).
+/// A run of a job, or a job that waits, in the words of the accounting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountedJob {
+    /// Its number.
+    pub number: i64,
+    /// The start, seconds since 1970; none while it waits.
+    pub start: Option<i64>,
+    /// The end, if it has ended.
+    pub end: Option<i64>,
+    /// Its processors.
+    pub cpus: u64,
+    /// The least number of nodes that it asked for.
+    pub nodes: u64,
+    /// The hosts of the run.
+    pub hosts: Vec<String>,
+    /// The account.
+    pub account: String,
+    /// The name of the user.
+    pub user: String,
+    /// The partition.
+    pub partition: String,
+}
+
+/// Returns the jobs of the accounting that ran or waited since an instant.
 ///
 /// # Errors
 /// If there is no accounting, or it cannot be read.
-pub fn hosts_of_jobs(
-    cluster: &Slurm,
-    since: Timestamp,
-    until: Option<Timestamp>,
-) -> Result<BTreeMap<(i64, i64), Vec<String>>, SlurmError> {
-    Ok(parse_hosts(&ask(cluster, since, until, "JobIDRaw,Start,NodeList")?))
+pub fn accounted_jobs(cluster: &Slurm, since: Timestamp) -> Result<Vec<AccountedJob>, SlurmError> {
+    const COLUMNS: &str = "JobIDRaw,Start,End,AllocCPUS,ReqNodes,NodeList,Account,User,Partition";
+    Ok(ask(cluster, since, None, COLUMNS)?.lines().filter_map(AccountedJob::parse).collect())
 }
 
-/// Returns the hosts of jobs by lines of number, start and hosts. Lines without one of them are left out.
-fn parse_hosts(lines: &str) -> BTreeMap<(i64, i64), Vec<String>> {
-    let job = |line: &str| {
-        let mut fields = line.split('|');
-        let (number, start) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        let list = fields.next().and_then(|list| hosts(list).ok())?;
-        Some(((number, start), list))
-    };
-    lines.lines().filter_map(job).collect()
+impl AccountedJob {
+    /// Reads a line. The names of the columns are no job.
+    fn parse(line: &str) -> Option<AccountedJob> {
+        let [number, start, end, cpus, nodes, list, account, user, partition] =
+            line.split('|').collect::<Vec<_>>().try_into().ok()?;
+        Some(AccountedJob {
+            number: number.parse().ok()?,
+            start: start.parse().ok(),
+            end: end.parse().ok(),
+            cpus: cpus.parse().ok()?,
+            nodes: nodes.parse().unwrap_or(1),
+            hosts: hosts(list).unwrap_or_default(),
+            account: account.to_owned(),
+            user: user.to_owned(),
+            partition: partition.to_owned(),
+        })
+    }
 }
 
 /// Returns these columns of the accounting of the jobs that ran between two instants, with their names.
@@ -90,10 +116,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_of_jobs_that_started() {
-        let lines = "JobIDRaw|Start|NodeList\n7|100|node[1-2]\n8|None|None assigned\n7|300|node3\n";
-        let node = |number: u32| format!("node{number}");
-        let expected = [((7, 100), vec![node(1), node(2)]), ((7, 300), vec![node(3)])];
-        assert_eq!(parse_hosts(lines), expected.into());
+    fn runs_and_jobs_that_wait() {
+        let lines = "JobIDRaw|Start|End|AllocCPUS|ReqNodes|NodeList|Account|User|Partition\n\
+            7|100|160|4|2|node[1-2]|lab|ann|batch\n8|Unknown|Unknown|0|1|None assigned|lab|ann|batch\n\
+            7|300|Unknown|4|2|node3|lab|ann|batch\n";
+        let read: Vec<AccountedJob> = lines.lines().filter_map(AccountedJob::parse).collect();
+        let nodes: Vec<&[String]> = read.iter().map(|job| &job.hosts[..]).collect();
+        assert_eq!([nodes[0], nodes[2]], [&["node1", "node2"][..], &["node3"]]);
+        let times: Vec<[Option<i64>; 2]> = read.iter().map(|job| [job.start, job.end]).collect();
+        assert_eq!(times, [[Some(100), Some(160)], [None, None], [Some(300), None]]);
+        assert_eq!((read[0].nodes, read[0].user.as_str()), (2, "ann"));
     }
 }

@@ -56,6 +56,10 @@ pub struct Configuration {
     /// The seconds between two computations of the priorities, and an instant of one: the start of the controller, in seconds since
     /// 1970.
     pub computations: Option<(u64, i64)>,
+    /// The age at which usage counts half, seconds; 0: it counts for ever.
+    pub half_life: u64,
+    /// How often all usage is forgotten, if it is.
+    pub usage_reset: Option<String>,
     /// Whether small jobs have the higher priority.
     pub favours_small: bool,
     /// The flags of the priorities, if any.
@@ -381,6 +385,9 @@ impl Configuration {
             computations: seconds("PriorityCalcPeriod")
                 .filter(|period| *period > 0)
                 .zip(value("BOOT_TIME").and_then(|boot| boot.parse().ok())),
+            half_life: seconds("PriorityDecayHalfLife").unwrap_or(0),
+            usage_reset: value("PriorityUsageResetPeriod")
+                .filter(|period| !period.eq_ignore_ascii_case("none")),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),

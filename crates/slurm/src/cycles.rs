@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use miserly_core::{
-    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, Machine, Placement, Progress,
-    Request, Span, State, System, Time, work,
+    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, LedgerState, Machine, Placement,
+    Progress, Request, Span, State, System, Time, Usage, work,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Observer, Simulation};
 use serde::Serialize;
+
+use crate::decay::Decay;
 
 /// A job of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,50 +44,17 @@ pub struct CycleAudit {
     pub confirmed: u64,
 }
 
-impl CycleAudit {
-    /// Compares the decisions of a policy on this machine with the record, at some multiples of a cycle: those at
-    /// which jobs wait and that have two cycles of the period ahead, at most `most` of them, evenly over the record. Jobs that
-    /// the machine cannot hold are left out, and states with running jobs whose places are not known.
-    ///
-    /// O(jobs) for each instant, and two cycles of simulation.
-    pub fn new(
-        jobs: &[RecordedJob],
-        machine: &Machine,
-        policy: &PolicySpec,
-        cycle: Span,
-        period: RangeInclusive<Time>,
-        most: usize,
-    ) -> CycleAudit {
-        let mut audit = CycleAudit::default();
-        let fitting: Vec<RecordedJob> =
-            jobs.iter().filter(|job| machine.could_hold(&job.request)).cloned().collect();
-        let jobs = &fitting;
-        let last = *period.end();
-        let mut instants = instants(jobs, cycle);
-        instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
-        let step = instants.len().div_ceil(most.max(1)).max(1);
-        for at in instants.into_iter().step_by(step) {
-            audit.add(jobs, machine, policy, cycle, at);
-        }
-        audit
-    }
-
-    fn add(&mut self, jobs: &[RecordedJob], machine: &Machine, policy: &PolicySpec, cycle: Span, at: Time) {
-        let Some(simulated) = starts(jobs, machine, policy, at, at + cycle + cycle) else { return };
-        self.states += 1;
-        let soon = |start: Option<Time>, cycles: Span| start.is_some_and(|start| start <= at + cycles);
-        for job in jobs.iter().filter(|job| job.waits(at)) {
-            let ours = simulated.get(&job.request.number).copied();
-            if soon(job.start, cycle) {
-                self.starts += 1;
-                self.foreseen += u64::from(soon(ours, cycle + cycle));
-            }
-            if soon(ours, cycle) {
-                self.simulated += 1;
-                self.confirmed += u64::from(soon(job.start, cycle + cycle));
-            }
-        }
-    }
+/// A record, and the policy that is compared with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    /// The jobs of the record. Those that the machine cannot hold are left out.
+    pub jobs: &'a [RecordedJob],
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The policy.
+    pub policy: &'a PolicySpec,
+    /// The usage of groups at the time 0, before the jobs of the record: decayed processor-seconds.
+    pub usage: &'a BTreeMap<u32, f64>,
 }
 
 impl RecordedJob {
@@ -118,74 +87,127 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
     all
 }
 
-/// Returns the starts by a policy of the recorded jobs that have ended, on this machine, which is idle at first. Jobs that the
-/// machine cannot hold are left out, and those that the policy refuses.
-///
-/// # Errors
-/// If the policy does not run on the machine, or makes a decision that the ledger refuses.
-pub fn starts_from_idle(
-    jobs: &[RecordedJob],
-    machine: &Machine,
-    policy: &PolicySpec,
-) -> Result<BTreeMap<JobNumber, Time>, String> {
-    let has_ended = |job: &&RecordedJob| job.end.is_some() && machine.could_hold(&job.request);
-    let ended: Vec<RecordedJob> = jobs.iter().filter(has_ended).cloned().collect();
-    let Some(first) = ended.iter().map(|job| job.request.submit).min() else { return Ok(BTreeMap::new()) };
-    let simulated = simulate(&ended, machine, policy, first - Span::TICK, Time::MAX);
-    let (starts, outcome) = simulated.ok_or_else(|| format!("{policy} does not run on the cluster"))?;
-    outcome.map(|()| starts)
-}
-
-/// Returns the starts by the policy from a recorded state until an instant. Ends and submissions are those of the record.
-///
-/// `None`: more processors were in use than there are, or the place of a running job is not known.
-fn starts(
-    jobs: &[RecordedJob],
-    machine: &Machine,
-    policy: &PolicySpec,
-    at: Time,
-    until: Time,
-) -> Option<BTreeMap<JobNumber, Time>> {
-    // A run that ends for want of events has all starts.
-    simulate(jobs, machine, policy, at, until).map(|(starts, _)| starts)
-}
-
-/// Returns the same, and whether the simulation came to its end.
-fn simulate(
-    jobs: &[RecordedJob],
-    machine: &Machine,
-    policy: &PolicySpec,
-    at: Time,
-    until: Time,
-) -> Option<(BTreeMap<JobNumber, Time>, Result<(), String>)> {
-    let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
-    for (admitted, job) in (0_u64..).zip(jobs) {
-        let runtime = job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
-        let entry = || Entry::waiting(job.request.clone(), admitted);
-        if job.waits(at) {
-            entries.push(entry());
-        } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
-            entries.push(running(entry(), job.placement.clone()?, start, at));
-        } else if job.request.submit > at && job.request.submit <= until {
-            later.push(Job::new(job.request.clone(), runtime));
-        } else {
-            continue;
+impl Comparison<'_> {
+    /// Compares the decisions of the policy with the record, at some multiples of a cycle: those at which jobs wait and that have two
+    /// cycles of the period ahead, at most `most` of them, evenly over the record. States with running jobs whose places are not
+    /// known are left out.
+    ///
+    /// O(jobs) for each instant, and two cycles of simulation.
+    pub fn cycles(&self, cycle: Span, period: RangeInclusive<Time>, most: usize) -> CycleAudit {
+        let mut audit = CycleAudit::default();
+        let jobs: Vec<RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).cloned().collect();
+        let comparison = Comparison { jobs: &jobs, ..*self };
+        let last = *period.end();
+        let mut instants = instants(&jobs, cycle);
+        instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
+        let step = instants.len().div_ceil(most.max(1)).max(1);
+        for at in instants.into_iter().step_by(step) {
+            comparison.add_state(&mut audit, cycle, at);
         }
-        runtimes.insert(job.request.number, runtime);
+        audit
     }
-    later.sort_by_key(|job| (job.request.submit, job.request.number));
-    let ledger = Ledger::restored(machine.clone(), (0..).map(JobId).zip(entries).collect()).ok()?;
-    let mut driver = Driver::new(ledger, policy.build(machine, 0).ok()?, EventOrder::Batched);
-    driver.resume(at, Some(at + Span::TICK));
-    let runtime =
-        |entry: &Entry| runtimes.get(&entry.request.number).copied().unwrap_or(entry.request.estimate);
-    let mut simulation =
-        Simulation::continuing(System::new(vec![driver]), machine.capacity().cpus_count(), at, runtime)
-            .ok()?;
-    let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
-    let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
-    let outcome = simulation.run(&mut later, &mut [&mut watch]).map(drop).map_err(|error| error.to_string());
-    Some((watch.starts, outcome))
+
+    /// Returns the starts by the policy of the recorded jobs that have ended, on the machine, which is idle at first. Jobs that the
+    /// policy refuses are left out.
+    ///
+    /// # Errors
+    /// If the policy does not run on the machine, or makes a decision that the ledger refuses.
+    pub fn starts_from_idle(&self) -> Result<BTreeMap<JobNumber, Time>, String> {
+        let ended = self.jobs.iter().filter(|job| job.end.is_some() && self.holds(job));
+        let ended: Vec<RecordedJob> = ended.cloned().collect();
+        let Some(first) = ended.iter().map(|job| job.request.submit).min() else {
+            return Ok(BTreeMap::new());
+        };
+        let simulated = Comparison { jobs: &ended, ..*self }.simulate(first - Span::TICK, Time::MAX);
+        let (starts, outcome) =
+            simulated.ok_or_else(|| format!("{} does not run on the cluster", self.policy))?;
+        outcome.map(|()| starts)
+    }
+
+    fn holds(&self, job: &RecordedJob) -> bool {
+        self.machine.could_hold(&job.request)
+    }
+
+    fn add_state(&self, audit: &mut CycleAudit, cycle: Span, at: Time) {
+        // A run that ends for want of events has all starts.
+        let Some((simulated, _)) = self.simulate(at, at + cycle + cycle) else { return };
+        audit.states += 1;
+        let soon = |start: Option<Time>, cycles: Span| start.is_some_and(|start| start <= at + cycles);
+        for job in self.jobs.iter().filter(|job| job.waits(at)) {
+            let ours = simulated.get(&job.request.number).copied();
+            if soon(job.start, cycle) {
+                audit.starts += 1;
+                audit.foreseen += u64::from(soon(ours, cycle + cycle));
+            }
+            if soon(ours, cycle) {
+                audit.simulated += 1;
+                audit.confirmed += u64::from(soon(job.start, cycle + cycle));
+            }
+        }
+    }
+
+    /// Returns the starts by the policy from a recorded state until an instant, and whether the simulation came to its end. Ends and
+    /// submissions are those of the record.
+    ///
+    /// `None`: the policy does not run there, more processors were in use than there are, or the place of a running job is not known.
+    fn simulate(&self, at: Time, until: Time) -> Option<(BTreeMap<JobNumber, Time>, Result<(), String>)> {
+        let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
+        for (admitted, job) in (0_u64..).zip(self.jobs) {
+            let runtime =
+                job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
+            let entry = || Entry::waiting(job.request.clone(), admitted);
+            if job.waits(at) {
+                entries.push(entry());
+            } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
+                entries.push(running(entry(), job.placement.clone()?, start, at));
+            } else if job.request.submit > at && job.request.submit <= until {
+                later.push(Job::new(job.request.clone(), runtime));
+            } else {
+                continue;
+            }
+            runtimes.insert(job.request.number, runtime);
+        }
+        later.sort_by_key(|job| (job.request.submit, job.request.number));
+        let policy = self.policy.build(self.machine, 0).ok()?;
+        let mut state = LedgerState::default();
+        if let Some(half_life) = policy.usage_half_life() {
+            state.policy.set(&self.usage_at(at, half_life));
+        }
+        let entries = (0..).map(JobId).zip(entries).collect();
+        let ledger = Ledger::restored(self.machine.clone(), entries).ok()?.with_state(state);
+        let mut driver = Driver::new(ledger, policy, EventOrder::Batched);
+        driver.resume(at, Some(at + Span::TICK));
+        let runtime =
+            |entry: &Entry| runtimes.get(&entry.request.number).copied().unwrap_or(entry.request.estimate);
+        let procs = self.machine.capacity().cpus_count();
+        let mut simulation = Simulation::continuing(System::new(vec![driver]), procs, at, runtime).ok()?;
+        let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
+        let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
+        let outcome =
+            simulation.run(&mut later, &mut [&mut watch]).map(drop).map_err(|error| error.to_string());
+        Some((watch.starts, outcome))
+    }
+
+    /// Returns the usage at an instant: that of the time 0, and that of the jobs since then.
+    fn usage_at(&self, at: Time, half_life: Span) -> Usage {
+        const SECOND: f64 = 1e6;
+        let decay = Decay::new(half_life);
+        let age = |instant: Time| (at - instant.clamp(Time::ZERO, at)).as_secs_f64();
+        let before = decay.over(age(Time::ZERO));
+        let mut amounts: BTreeMap<[Option<u32>; 2], f64> =
+            self.usage.iter().map(|(group, seconds)| ([None, Some(*group)], seconds * before)).collect();
+        for job in self.jobs {
+            let Some(start) = job.start.filter(|start| *start < at) else { continue };
+            let procs = job.request.procs().get() as f64;
+            let left = procs * decay.of_run(age(start), age(job.end.unwrap_or(at)));
+            *amounts.entry([job.request.user, job.request.group]).or_default() += left;
+        }
+        Usage::until(
+            at,
+            half_life,
+            amounts.into_iter().map(|([user, group], left)| (user, group, left * SECOND)),
+        )
+    }
 }
 
 /// Returns the entry of a job that runs in this place since `start`.
@@ -242,14 +264,9 @@ mod tests {
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
         let policy = "slurm(bf_interval=10s, bf_resolution=1s)".parse().unwrap();
-        CycleAudit::new(
-            jobs,
-            &Machine::plain(4),
-            &policy,
-            Span::from_secs(10).unwrap(),
-            Time::ZERO..=at(300),
-            1000,
-        )
+        let comparison =
+            Comparison { jobs, machine: &Machine::plain(4), policy: &policy, usage: &BTreeMap::new() };
+        comparison.cycles(Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
     }
 
     /// Job 1 has the machine until 100. Job 2 waits for it, and job 3 can backfill only if its limit allows it.

@@ -11,6 +11,8 @@ mod accounting;
 
 mod array;
 
+mod associations;
+
 mod audit;
 
 mod cluster;
@@ -18,6 +20,8 @@ mod cluster;
 mod command;
 
 mod cycles;
+
+mod decay;
 
 mod error;
 
@@ -37,15 +41,16 @@ mod twin_queues;
 
 mod version;
 
-pub use accounting::{hosts_of_jobs, learn, log};
+pub use accounting::{AccountedJob, accounted_jobs, learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
+pub use associations::{Association, Associations};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,
     Reservation, changes,
 };
 pub use command::Slurm;
-pub use cycles::{CycleAudit, RecordedJob, starts_from_idle};
+pub use cycles::{Comparison, CycleAudit, RecordedJob};
 pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use places::{RecordedHost, known_hosts, place_jobs};

@@ -112,7 +112,7 @@ impl Cluster {
         let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
         let policy = match policy {
             Some(policy) => policy.clone(),
-            None => self.twin(&TwinQueues::default(), &[], true).policy.parse().ok()?,
+            None => self.twin(&TwinQueues::default(), &[], None, true).policy.parse().ok()?,
         };
         let copy = SystemCopy { now, ledger, wake: Some(now + Span::TICK) };
         Some(Queue {

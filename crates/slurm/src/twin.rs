@@ -6,14 +6,14 @@ use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Cluster, Configuration, Quality, TwinQueue, TwinQueues};
+use crate::{Associations, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
+
+/// The weight of the fair share.
+const FAIR_SHARE: &str = "PriorityWeightFairShare";
 
 /// Weights of a priority that the twin has no value for, with their quantities.
-const NOT_MODELLED: [(&str, &str); 3] = [
-    ("PriorityWeightFairShare", "fair share"),
-    ("PriorityWeightAssoc", "the association"),
-    ("PriorityWeightTRES", "trackable resources"),
-];
+const NOT_MODELLED: [(&str, &str); 2] =
+    [("PriorityWeightAssoc", "the association"), ("PriorityWeightTRES", "trackable resources")];
 
 /// The settings of the backfilling cycles that the twin has too, with the unit of their numbers.
 const TAKEN_OVER: [(&str, &str); 4] =
@@ -67,6 +67,8 @@ pub struct Machinery<'a> {
     pub most_factor: u64,
     /// The largest priority of a quality of service.
     pub most_quality: u64,
+    /// The tree of the shares of its associations, if it is known. Their numbers are the groups of the jobs.
+    pub shares: Option<&'a str>,
 }
 
 /// The parts of the jobs of a queue in their order.
@@ -86,9 +88,9 @@ impl Configuration {
     /// Returns the policy that schedules by this configuration.
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
-    /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The age is that of the last computation of the priorities. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
+    /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
     /// asks for one node. The parts of partitions and of qualities of service depend on the queue of a job; those that are all alike
-    /// are left out. Jobs of a higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
+    /// are left out. The part of the fair share is that of the group of a job. Jobs of a higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
     ///
     /// The parts of more queues than a formula may have are left out.
     pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {
@@ -107,7 +109,8 @@ impl Configuration {
         match self.priority.as_str() {
             _ if ordered => {}
             "priority/multifactor" => {
-                parameters.extend(self.order(machinery).map(|order| format!("order={order}")));
+                let fair_share = self.fair_share(machinery, &mut left_out);
+                parameters.extend(self.ordered_by(machinery, fair_share));
                 let weighs = |(key, _): &&(&str, &str)| self.weight(key).is_none_or(|weight| weight != 0.0);
                 let missing =
                     NOT_MODELLED.iter().filter(weighs).filter(|(key, _)| self.weights.contains_key(*key));
@@ -167,22 +170,40 @@ impl Configuration {
         self.weights.get(key)?.parse().ok()
     }
 
-    /// Returns the wait at the last computation of the priorities, as a formula.
-    ///
-    /// The zero of the log has to be an hour of the clock. A period that does not divide an hour is left out.
-    fn computed_wait(&self) -> String {
-        match self.computations.filter(|(period, _)| 3_600 % period == 0) {
-            Some((period, boot)) => {
-                let first = boot.rem_euclid(i64::try_from(period).unwrap_or(i64::MAX));
-                format!("max(floor((submit + wait - {first}) / {period}) * {period} + {first} - submit, 0)")
-            }
-            None => "wait".to_owned(),
+    /// Returns the weight of the fair share, if the twin has it, and notes what it lacks of it.
+    fn fair_share(&self, machinery: Machinery<'_>, left_out: &mut Vec<String>) -> Option<f64> {
+        let weight = self.weight(FAIR_SHARE).filter(|weight| *weight > 0.0)?;
+        let flags = self.priority_flags.as_deref().unwrap_or_default();
+        if machinery.shares.is_none() || flags.contains("NO_FAIR_TREE") {
+            left_out.push(format!("fair share ({FAIR_SHARE} = {weight})"));
+            return None;
         }
+        let reset = self.usage_reset.iter();
+        left_out
+            .extend(reset.map(|period| format!("the end of usage (PriorityUsageResetPeriod = {period})")));
+        Some(weight)
+    }
+
+    /// Returns the parameters of the order by priorities, if it is another one than that of arrival.
+    fn ordered_by(&self, machinery: Machinery<'_>, fair_share: Option<f64>) -> Vec<String> {
+        let Some(order) = self.order(machinery, fair_share) else { return vec![] };
+        let mut parameters = vec![format!("order={order}")];
+        if let Some((shares, _)) = machinery.shares.zip(fair_share) {
+            let half_life =
+                if self.half_life == 0 { "none".to_owned() } else { format!("{}s", self.half_life) };
+            parameters.push(format!("half_life={half_life}, shares='{shares}'"));
+        }
+        // The zero of the log is an hour of the clock, so that a period that divides it has the same rest there.
+        if let Some((period, boot)) = self.computations.filter(|(period, _)| 3_600 % period == 0) {
+            let first = boot.rem_euclid(i64::try_from(period).unwrap_or(i64::MAX));
+            parameters.push(format!("priority_calc_period={period}s, priority_calc_first={first}s"));
+        }
+        parameters
     }
 
     /// Returns the order by priorities, if it is another one than that of arrival.
-    fn order(&self, machinery: Machinery<'_>) -> Option<String> {
-        let Machinery { processors, nodes, queues, most_factor, most_quality } = machinery;
+    fn order(&self, machinery: Machinery<'_>, fair_share: Option<f64>) -> Option<String> {
+        let Machinery { processors, nodes, queues, most_factor, most_quality, .. } = machinery;
         let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
         let size = weight("PriorityWeightJobSize").map(|weight| {
             let shares = format!("procs / {} + 1 / {}", processors.max(1), nodes.max(1));
@@ -197,15 +218,16 @@ impl Configuration {
         };
         let partition = part("PriorityWeightPartition", |queue| queue.factor, most_factor);
         let quality = part("PriorityWeightQOS", |queue| queue.quality, most_quality);
+        let fair_share = fair_share.map(|weight| format!("{weight} * fair_tree"));
         // By age alone, jobs are in the order of arrival.
-        let others: Vec<String> = size.into_iter().chain(partition).chain(quality).collect();
+        let others: Vec<String> =
+            size.into_iter().chain(partition).chain(quality).chain(fair_share).collect();
         let tiers = by_queue(queues, |queue| queue.tier, 1);
         if others.is_empty() {
             return tiers.map(|tiers| format!("'{tiers} * {TIER} + wait'"));
         }
         let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
-        let wait = self.computed_wait();
-        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min({wait} / {oldest}, 1)"));
+        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
         let parts = age.into_iter().chain(others).collect::<Vec<_>>().join(" + ");
         let tiers = tiers.map(|tiers| format!("{tiers} * {TIER} + ")).unwrap_or_default();
         Some(format!("'{tiers}max(floor({parts}), 1)'"))
@@ -230,9 +252,15 @@ fn by_queue(queues: &[QueueWeights], of: fn(&QueueWeights) -> u64, most: u64) ->
 impl Cluster {
     /// Returns the policy that schedules as this cluster does.
     ///
-    /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `ordered`: the jobs come in the
-    /// order of their priorities already. Preemption is left out.
-    pub fn twin(&self, queues: &TwinQueues, qualities: &[Quality], ordered: bool) -> Twin {
+    /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `associations`: those whose numbers are the groups of
+    /// the jobs, if they are known. `ordered`: the jobs come in the order of their priorities already. Preemption is left out.
+    pub fn twin(
+        &self,
+        queues: &TwinQueues,
+        qualities: &[Quality],
+        associations: Option<&Associations>,
+        ordered: bool,
+    ) -> Twin {
         let weights = |(number, queue): (u32, &TwinQueue)| {
             let partition = self.partitions.get(&queue.partition)?;
             let quality = qualities.iter().find(|quality| Some(&quality.name) == queue.quality.as_ref());
@@ -246,6 +274,7 @@ impl Cluster {
             queues: &weights,
             most_factor: self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1),
             most_quality: qualities.iter().map(|quality| quality.priority).max().unwrap_or(1),
+            shares: associations.map(Associations::shares),
         };
         self.configuration.twin(machinery, ordered)
     }
@@ -300,8 +329,14 @@ mod tests {
         QueueWeights { number: 1, tier: 1, factor: 40, quality: 0 },
         QueueWeights { number: 2, tier: 1, factor: 10, quality: 5 },
     ];
-    const MACHINERY: Machinery<'_> =
-        Machinery { processors: 64, nodes: 4, queues: &QUEUES, most_factor: 40, most_quality: 10 };
+    const MACHINERY: Machinery<'_> = Machinery {
+        processors: 64,
+        nodes: 4,
+        queues: &QUEUES,
+        most_factor: 40,
+        most_quality: 10,
+        shares: None,
+    };
 
     #[track_caller]
     fn check(configuration: &Configuration, policy: &str, left_out: &[&str]) {
@@ -345,7 +380,8 @@ mod tests {
         };
         check(
             &computed,
-            "slurm(order='max(floor(1000 * min(max(floor((submit + wait - 172) / 300) * 300 + 172 - submit, 0) / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)')",
+            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)', \
+             priority_calc_period=300s, priority_calc_first=172s)",
             &[],
         );
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
@@ -359,6 +395,29 @@ mod tests {
             "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)')",
             &[],
         );
+    }
+
+    #[test]
+    fn the_fair_share_is_a_tree_of_shares() {
+        let machinery = Machinery { shares: Some("1*g1, 2*(1*g2)"), ..MACHINERY };
+        let weights = [("PriorityWeightFairShare", "500"), ("PriorityWeightAge", "10")];
+        let configuration =
+            Configuration { half_life: 604_800, ..configuration("sched/backfill", "", &weights) };
+        let order = "max(floor(10 * min(wait / 604800, 1) + 500 * fair_tree), 1)";
+        let policy = format!("slurm(order='{order}', half_life=604800s, shares='1*g1, 2*(1*g2)')");
+        let twin = configuration.twin(machinery, false);
+        assert_eq!((&twin.policy, twin.left_out.len()), (&policy, 0));
+        twin.policy.parse::<PolicySpec>().expect("a policy");
+        let flat = Configuration {
+            priority_flags: Some("NO_FAIR_TREE".to_owned()),
+            usage_reset: Some("WEEKLY".to_owned()),
+            ..configuration.clone()
+        };
+        assert_eq!(flat.twin(machinery, false).policy, "slurm");
+        let reset = Configuration { priority_flags: None, half_life: 0, ..flat };
+        let twin = reset.twin(machinery, false);
+        assert!(twin.policy.contains("half_life=none"), "{}", twin.policy);
+        assert_eq!(twin.left_out, ["the end of usage (PriorityUsageResetPeriod = WEEKLY)"]);
     }
 
     #[test]

@@ -172,7 +172,7 @@ mod tests {
         let mut cluster = cluster;
         cluster.configuration.weights = weights.into();
         cluster.configuration.priority = "priority/multifactor".to_owned();
-        let policy = cluster.twin(&queues, &qualities, false).policy;
+        let policy = cluster.twin(&queues, &qualities, None, false).policy;
         assert!(
             policy.contains("10 * (if(queue == 3, 50 / 50, 0) + if(queue == 4, 50 / 50, 0))"),
             "{policy}"

@@ -15,6 +15,7 @@ use futures_util::stream::{Stream, unfold};
 use miserly_api::client::DaemonSocket;
 use miserly_view::{Moment, TileRequest};
 use serde::Deserialize;
+use tokio::time::{Instant, sleep_until};
 
 use crate::actions::{self, Action, Question};
 use crate::answer::Refusal;
@@ -122,27 +123,24 @@ async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event
     let live = Arc::clone(&site.live);
     let mut posted = live.subscribe();
     posted.mark_changed();
-    let stream = unfold((live, posted), |(live, mut posted)| async move {
+    let stream = unfold((live, posted, Instant::now()), |(live, mut posted, soonest)| async move {
         posted.changed().await.ok()?;
+        sleep_until(soonest).await;
         let latest = live.latest().await;
         let id = latest.state.version.to_string();
         let event = Event::default().event("state").id(id).json_data(&latest.state).unwrap_or_default();
-        tokio::time::sleep(EVENTS_EVERY).await;
-        Some((Ok(event), (live, posted)))
+        Some((Ok(event), (live, posted, Instant::now() + EVENTS_EVERY)))
     });
     Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }
 
 #[derive(Deserialize)]
-struct Instant {
+struct At {
     at: i64,
 }
 
 /// The state at an earlier instant.
-async fn moment(
-    State(site): State<Site>,
-    Query(Instant { at }): Query<Instant>,
-) -> Result<Json<Moment>, Refusal> {
+async fn moment(State(site): State<Site>, Query(At { at }): Query<At>) -> Result<Json<Moment>, Refusal> {
     let shown = site.live.latest().await;
     let made = move || live::moment(&shown.facts.at(at.min(shown.facts.now)));
     blocking(made).await.map(Json)

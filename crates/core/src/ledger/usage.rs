@@ -144,6 +144,39 @@ impl Usage {
         account.map_or(0, |account| whole(account.amount(now, self.half_life) / SECOND))
     }
 
+    /// Returns the usage of users and groups at an instant, each with its decayed processor-ticks, for a ledger that begins there
+    /// ([`LedgerState`](crate::LedgerState)).
+    ///
+    /// Amounts that are negative or not finite are left out.
+    ///
+    /// # Example
+    /// ```
+    /// use miserly_core::{Ledger, LedgerState, Machine, PolicyState, Span, Time, Usage};
+    ///
+    /// let at = Time::from_secs(60).expect("a minute");
+    /// let mut state = LedgerState::default();
+    /// state.policy.set(&Usage::until(at, Span::MAX, [(None, Some(3), 8e6)]));
+    /// let ledger = Ledger::new(Machine::plain(8)).with_state(state);
+    /// assert_eq!(ledger.usage().map(|usage| usage.group_processor_seconds(Some(3), at)), Some(8));
+    /// ```
+    pub fn until(
+        at: Time,
+        half_life: Span,
+        owners: impl IntoIterator<Item = (Option<u32>, Option<u32>, f64)>,
+    ) -> Usage {
+        let mut usage = Usage::none(half_life);
+        usage.all.at = at;
+        for (user, group, amount) in
+            owners.into_iter().filter(|(.., amount)| amount.is_finite() && *amount >= 0.0)
+        {
+            usage.all.amount += amount;
+            for account in usage.accounts_of(Owner { user, group }, at) {
+                account.amount += amount;
+            }
+        }
+        usage
+    }
+
     /// Returns no usage, with this half-life.
     pub(super) fn none(half_life: Span) -> Usage {
         Usage { half_life: HalfLife(half_life), ..Usage::default() }

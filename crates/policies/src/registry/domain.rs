@@ -37,6 +37,8 @@ pub enum Domain {
     Flag,
     /// A backfill policy of this registry, with its parameters in quotes if it has any.
     Policy(Registry),
+    /// A tree of shares in quotes, or none.
+    Shares,
     /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
@@ -49,6 +51,8 @@ pub enum Domain {
 const FLAG: [Word; 2] = [("true", "yes"), ("false", "no")];
 
 pub(super) const NEVER: Word = ("none", "never");
+
+const NO_SHARES: Word = ("none", "no tree");
 
 impl Domain {
     /// Returns every value that has a name, with its meaning.
@@ -68,6 +72,7 @@ impl Domain {
                 inner.map(|policy| (policy.name, policy.title)).collect()
             }
             Domain::Duration { none: true, .. } => vec![NEVER],
+            Domain::Shares => vec![NO_SHARES],
             Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
     }
@@ -123,6 +128,7 @@ impl fmt::Display for Domain {
                 write!(f, "a whole number from {least} to {most}, or one of {}", names())
             }
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names()),
+            Domain::Shares => f.write_str("none, or a tree of shares in quotes, such as '2*(u1, u2), 1*g3'"),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };
                 write!(f, "a duration of {least}s or more, such as 90, 90s, 15min, 50h or 1d12h{or_none}")

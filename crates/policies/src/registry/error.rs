@@ -3,7 +3,7 @@
 use miserly_formula::FormulaError;
 
 use super::SyntaxError;
-use crate::shared::Profile;
+use crate::shared::{Profile, ShareTreeError};
 
 /// A policy that cannot be built as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +85,26 @@ pub enum PolicyError {
          order=fair-share"
     )]
     NoUsage {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+    },
+    /// Text in quotes that is no tree of shares.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadShares {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The problem, and its position.
+        problem: ShareTreeError,
+    },
+    /// A tree of shares without an order that uses it, or such an order without a tree.
+    #[error(
+        "policy {policy}: fair_tree in an order and the parameter {name} need each other; write both, such as order='fair_tree' with {name}='2*u1, 1*u2'"
+    )]
+    SharesAlone {
         /// The policy.
         policy: &'static str,
         /// The parameter.

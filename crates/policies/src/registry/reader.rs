@@ -11,7 +11,7 @@ use super::error::nearest;
 use super::syntax::{Arg, WrittenValue};
 use super::{DefaultValue, Param, Params, PolicyDescriptor, PolicyError, PolicySpec, Registry};
 use crate::backfill::policies::Point;
-use crate::shared::{Draw, Order, Priority, Weight};
+use crate::shared::{Draw, Order, Priority, ShareTree, ShareTreeError, Weight};
 
 /// Declares the parameters of a policy and reads their values.
 ///
@@ -46,10 +46,20 @@ pub struct ParamReader<'a> {
     written: &'a [Arg],
     seed: u64,
     declared: Vec<Declared>,
-    has_random_order: bool,
+    orders: Orders,
     has_own_seed: bool,
-    has_usage_order: bool,
     horizon: Option<Span>,
+}
+
+/// The needs of the orders that were read.
+#[derive(Debug, Default)]
+struct Orders {
+    /// Whether one is random.
+    random: bool,
+    /// Whether one uses usage.
+    usage: bool,
+    /// Whether one uses the tree of shares.
+    shares: bool,
 }
 
 /// A declared parameter, with its value in canonical form if one was written.
@@ -70,19 +80,21 @@ pub(super) struct Facts {
     pub(super) horizon: Option<Span>,
 }
 
-/// The weight, the random draws and the half-life of usage that hold for every order of a policy.
-#[derive(Clone, Copy, Debug)]
+/// The weight, the random draws, the half-life of usage and the tree of shares that hold for every order of a policy.
+#[derive(Clone, Debug)]
 pub struct OrderSettings {
     weight: Weight,
     draw: Draw,
     seed: u64,
     half_life: Span,
+    shares: Option<ShareTree>,
 }
 
 impl OrderSettings {
     /// Returns the order with these settings.
     pub fn apply(&self, order: Order) -> Order {
-        order.with_weight(self.weight).with_draws(self.draw, self.seed).with_half_life(self.half_life)
+        let order = order.with_weight(self.weight).with_draws(self.draw, self.seed);
+        order.with_half_life(self.half_life).with_shares(self.shares.clone())
     }
 }
 
@@ -100,6 +112,7 @@ enum Mistake {
     NoValue,
     Formula(Box<FormulaError>),
     Policy(Box<PolicyError>),
+    Shares(ShareTreeError),
 }
 
 /// A value, with its canonical form where that is not the text as written.
@@ -120,9 +133,8 @@ impl<'a> ParamReader<'a> {
             written,
             seed,
             declared: Vec::new(),
-            has_random_order: false,
+            orders: Orders::default(),
             has_own_seed: false,
-            has_usage_order: false,
             horizon: None,
         }
     }
@@ -302,8 +314,9 @@ impl<'a> ParamReader<'a> {
         doc: &'static str,
     ) -> Result<Order, PolicyError> {
         let order = self.read(name, Domain::Order, default, doc, order)?;
-        self.has_random_order |= order.is_random();
-        self.has_usage_order |= order.usage_half_life().is_some();
+        self.orders.random |= order.is_random();
+        self.orders.usage |= order.usage_half_life().is_some();
+        self.orders.shares |= order.uses_shares();
         Ok(order)
     }
 
@@ -324,8 +337,8 @@ impl<'a> ParamReader<'a> {
         Ok(default.clone())
     }
 
-    /// Reads the settings of all orders of the policy, which were read before: `weight`, `draw`, `seed` and
-    /// `half_life`.
+    /// Reads the settings of all orders of the policy, which were read before: `weight`, `draw`, `seed`,
+    /// `half_life` and `shares`.
     pub fn order_settings(&mut self) -> Result<OrderSettings, PolicyError> {
         const DRAWS: [(&str, Draw, &str); 2] = [
             ("once", Draw::Once, "one number for each job"),
@@ -340,7 +353,19 @@ impl<'a> ParamReader<'a> {
             self.choice("draw", &DRAWS, "once", "the time at which the numbers of a random order are drawn")?;
         let seed = self.seed("the seed of these draws")?;
         let half_life = self.half_life()?;
-        Ok(OrderSettings { weight: Weight::per_second(weight).unwrap_or_default(), draw, seed, half_life })
+        let shares = self.shares()?;
+        let weight = Weight::per_second(weight).unwrap_or_default();
+        Ok(OrderSettings { weight, draw, seed, half_life, shares })
+    }
+
+    fn shares(&mut self) -> Result<Option<ShareTree>, PolicyError> {
+        let name = "shares";
+        let doc = "the tree of the shares of users and groups, for orders that use fair_tree";
+        let shares = self.read(name, Domain::Shares, "none", doc, shares)?;
+        if shares.is_some() != self.orders.shares {
+            return Err(PolicyError::SharesAlone { policy: self.policy.name, name });
+        }
+        Ok(shares)
     }
 
     fn half_life(&mut self) -> Result<Span, PolicyError> {
@@ -351,7 +376,7 @@ impl<'a> ParamReader<'a> {
             "7d",
             "the age at which usage counts half, for orders that use usage_share or usage",
         )?;
-        if self.given(name)?.is_some() && !self.has_usage_order {
+        if self.given(name)?.is_some() && !self.orders.usage {
             return Err(PolicyError::NoUsage { policy: self.policy.name, name });
         }
         Ok(half_life.unwrap_or(Span::MAX))
@@ -373,7 +398,7 @@ impl<'a> ParamReader<'a> {
             Ok((spec, text))
         })?;
         let params = spec.params(self.seed)?;
-        self.has_random_order |= spec.is_random();
+        self.orders.random |= spec.is_random();
         match params.backfill() {
             Some(point) => Ok(InnerPolicy { params, point }),
             None => Err(self.bad_value(name, &domain, &spec.to_string(), None)),
@@ -410,6 +435,7 @@ impl<'a> ParamReader<'a> {
         let (value, text) = parse(written).map_err(|mistake| match mistake {
             Mistake::NoValue => self.no_value(name, &domain, written),
             Mistake::Formula(problem) => PolicyError::BadFormula { policy: self.policy.name, name, problem },
+            Mistake::Shares(problem) => PolicyError::BadShares { policy: self.policy.name, name, problem },
             Mistake::Policy(problem) => PolicyError::Within { policy: self.policy.name, name, problem },
         })?;
         let given = given.map(|written| text.unwrap_or_else(|| written.text().to_owned()));
@@ -481,7 +507,7 @@ impl<'a> ParamReader<'a> {
         }
         let given = |declared: Declared| Some((declared.param.name, declared.given?));
         Ok(Facts {
-            is_random: self.has_random_order && !self.has_own_seed,
+            is_random: self.orders.random && !self.has_own_seed,
             horizon: self.horizon,
             given: self.declared.into_iter().filter_map(given).collect(),
         })
@@ -512,6 +538,19 @@ fn order(written: &WrittenValue) -> Parsed<Order> {
     let order = Order::by_formula(priority);
     let text = order.formula().map_or_else(|| text.clone(), |formula| quoted(&formula.to_string()));
     Ok((order, Some(text)))
+}
+
+/// Returns the tree that `written` denotes.
+fn shares(written: &WrittenValue) -> Parsed<Option<ShareTree>> {
+    match written {
+        WrittenValue::Quoted(text) => {
+            let tree: ShareTree = text.parse().map_err(Mistake::Shares)?;
+            let text = quoted(&tree.to_string());
+            Ok((Some(tree), Some(text)))
+        }
+        WrittenValue::Word(text) if text == "none" => Ok((None, None)),
+        WrittenValue::Word(_) => Err(Mistake::NoValue),
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -17,7 +17,10 @@ mod start;
 
 pub use changing::{ChangingIndex, Moment, Walk};
 pub use hosts::{FreedHosts, HostPlan, WhatIf};
-pub use order::{Bypassed, Criterion, Draw, Key, Keys, Order, Priority, Weight};
+pub use order::{
+    Bypassed, Computations, Criterion, Draw, Key, Keys, Order, Priority, Ranks, ShareTree, ShareTreeError,
+    Weight,
+};
 pub use profile::Profile;
 pub(crate) use queue::procs;
 pub use queue::{Position, QueueIndex, Waiting};

@@ -8,3 +8,4 @@ mod predictions;
 mod changing;
 mod profile;
 mod queue;
+mod shares;

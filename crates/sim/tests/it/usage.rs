@@ -27,6 +27,16 @@ const ORDERS: [&str; 10] = [
     "order='wait / 3 - 9 * group_usage', half_life=2s",
 ];
 
+/// Policies that order by a tree of shares.
+const RANKED: [&str; 5] = [
+    "easy(order='wait / 9 + fair_tree', half_life=1s, shares='2*(g1, g2), 1*u3')",
+    "conservative(order='-fair_tree', half_life=none, shares='2*(u1, 3*u2), parent*u3')",
+    "slurm(order='fair_tree', half_life=2s, shares='2*(u1, 3*u2), u3', bf_interval=1s, bf_resolution=1s)",
+    "slurm(order='fair_tree', half_life=2s, shares='2*(u1, 3*u2), u3', priority_calc_period=3s, \
+     priority_calc_first=1s, bf_interval=1s, bf_resolution=1s)",
+    "slurm(order='wait / 20 + fair_tree', half_life=5s, shares='g1, 2*g2', priority_calc_period=2s, bf_interval=2s)",
+];
+
 const POLICIES: [&str; 8] = [
     "fcfs",
     "easy",
@@ -148,6 +158,15 @@ proptest! {
     }
 
     #[test]
+    fn a_rebuilt_policy_knows_the_ranks(
+        (procs, quads) in workload(true),
+        policy in prop::sample::select(&RANKED[..]),
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        on_processors(procs, &quads, policy, &replace)?;
+    }
+
+    #[test]
     fn so_does_one_on_hosts_that_preempts(
         (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
         replace in prop::collection::vec(any::<bool>(), 1..20),
@@ -210,6 +229,37 @@ fn the_light_user_comes_first() {
         assert_eq!(run(4, &jobs, "easy", instants).starts(), [0, 100, 120]);
         assert_eq!(run(4, &jobs, "easy(order=fair-share)", instants).starts(), [0, 120, 100]);
     }
+}
+
+#[test]
+fn the_user_of_the_light_account_comes_first() {
+    // User 1 has half of the shares of an account and all of its usage; user 2 is in the same account.
+    let jobs =
+        of_users(&[(0, 100, 4, 100), (10, 20, 4, 20), (20, 20, 4, 20), (30, 20, 4, 20)], &[1, 1, 2, 3]);
+    let starts = |more: &str, shares: &str| {
+        let policy =
+            format!("slurm(order='fair_tree', shares='{shares}'{more}, bf_interval=1s, bf_resolution=1s)");
+        run(4, &jobs, &policy, EventOrder::Batched).starts()
+    };
+    assert_eq!(starts("", "(u1, u2), u3"), [0, 140, 120, 100]);
+    assert_eq!(starts("", "u1, (u2, 0*u3)"), [0, 140, 100, 120]);
+    // The ranks of the instant 60 are the same; at the instant 0 all are alike.
+    assert_eq!(starts(", priority_calc_period=1min", "(u1, u2), u3"), [0, 140, 120, 100]);
+    assert_eq!(starts(", priority_calc_period=1h", "(u1, u2), u3"), [0, 100, 120, 140]);
+}
+
+#[test]
+fn the_wait_is_that_of_the_last_computation() {
+    // The wait of the first job in the queue outweighs its width by 5, but before the computation neither has waited.
+    let jobs = of_users(&[(0, 90, 4, 90), (10, 20, 4, 20), (20, 20, 3, 20)], &[1, 1, 1]);
+    let starts = |more: &str| {
+        let policy = format!("slurm(order='wait - 5 * procs'{more}, bf_interval=1s, bf_resolution=1s)");
+        run(4, &jobs, &policy, EventOrder::Batched).starts()
+    };
+    assert_eq!(starts(""), [0, 90, 110]);
+    assert_eq!(starts(", priority_calc_period=85s"), [0, 90, 110]);
+    assert_eq!(starts(", priority_calc_period=1h"), [0, 110, 90]);
+    assert_eq!(starts(", priority_calc_period=100s, priority_calc_first=95s"), [0, 110, 90]);
 }
 
 #[test]

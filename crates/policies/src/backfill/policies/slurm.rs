@@ -1,11 +1,11 @@
 //! The scheduling of Slurm, as a policy.
 
-use miserly_core::{Machine, Policy, Spread};
+use miserly_core::{Machine, Policy, Spread, Time};
 
 use super::QUEUE_ORDER;
 use crate::backfill::{CountPlan, NodePlan, Simple, SlurmLike, SlurmRules};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
-use crate::shared::HostPlan;
+use crate::shared::{Computations, HostPlan};
 
 /// `slurm`.
 pub static SLURM: PolicyDescriptor = PolicyDescriptor {
@@ -22,6 +22,20 @@ pub static SLURM: PolicyDescriptor = PolicyDescriptor {
 fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let order = params.order("order", "arrival", QUEUE_ORDER)?;
     let order = params.order_settings()?.apply(order);
+    let period = params.duration_or_none(
+        "priority_calc_period",
+        1,
+        "none",
+        "the time between two computations of all priorities, which are constant between them; none: they are always exact",
+    )?;
+    let first = params.duration(
+        "priority_calc_first",
+        0,
+        "0s",
+        "the instant of one of these computations, in the time of the log",
+    )?;
+    let computations = period.map(|period| Computations { period, first: Time::ZERO + first });
+    let order = order.with_computations(computations);
     let backfill =
         params.flag("backfill", true, "whether there are cycles: sched/backfill, not sched/builtin")?;
     let bf_interval = params.duration("bf_interval", 1, "30s", "the time between two cycles")?;

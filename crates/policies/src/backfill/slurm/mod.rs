@@ -211,6 +211,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         self.plan.begin_pass(now, context.ledger());
+        self.rules.order.compute(context);
         self.queue.sort_again(now, context.ledger());
         let decided = self.decide(context);
         self.queue.settle();

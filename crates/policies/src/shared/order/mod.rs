@@ -12,13 +12,19 @@ mod bypassed;
 
 mod used;
 
-use miserly_core::{Entry, JobNumber, Ledger, Span, Time};
+mod tree;
+
+use std::sync::Arc;
+
+use miserly_core::{Context, Entry, JobNumber, Ledger, Span, Time};
 use miserly_formula::{Direction, Formula, Line};
 
 pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
 pub use priority::Priority;
+use tree::ComputedRanks;
+pub use tree::{Computations, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
 use used::Used;
 pub use weight::Weight;
@@ -57,6 +63,8 @@ pub struct Order {
     draw: Draw,
     seed: u64,
     half_life: HalfLife,
+    shares: Option<Arc<ShareTree>>,
+    computations: Option<Computations>,
 }
 
 /// The basis of an order.
@@ -88,6 +96,8 @@ impl Order {
             draw: Draw::Once,
             seed: 0,
             half_life: HalfLife::WEEK,
+            shares: None,
+            computations: None,
         }
     }
 
@@ -120,6 +130,46 @@ impl Order {
     #[must_use]
     pub fn with_half_life(self, half_life: Span) -> Order {
         Order { half_life: HalfLife(half_life), ..self }
+    }
+
+    /// Returns the same order with the ranks of a tree of shares, for a formula that uses them.
+    #[must_use]
+    pub fn with_shares(self, shares: Option<ShareTree>) -> Order {
+        Order { shares: shares.map(Arc::new), ..self }
+    }
+
+    /// Returns the same order with keys that change at these instants only. Before each pass, the policy has to call
+    /// [`compute`](Order::compute).
+    #[must_use]
+    pub fn with_computations(self, computations: Option<Computations>) -> Order {
+        Order { computations, ..self }
+    }
+
+    /// Stores the ranks of the tree of shares in the state of the ledger, if they have not been computed since the last instant for
+    /// that.
+    pub fn compute(&self, context: &mut Context<'_>) {
+        let Some((computations, shares)) = self.computations.zip(self.shares.as_ref()) else { return };
+        let at = computations.last(context.now());
+        let ComputedRanks(last) = context.ledger().policy_state();
+        if last.is_none_or(|(last, _)| last != at)
+            && let Some(usage) = context.ledger().usage()
+        {
+            let ranks = shares.ranks(usage, context.now());
+            context.set_policy_state(&ComputedRanks(Some((at, ranks))));
+        }
+    }
+
+    /// Returns the ranks of the tree of shares.
+    fn ranks(&self, now: Time, ledger: &Ledger) -> Ranks {
+        let Some((shares, usage)) = self.shares.as_ref().zip(ledger.usage()) else { return Ranks::default() };
+        let computed =
+            if self.computations.is_some() { ledger.policy_state() } else { ComputedRanks::default() };
+        computed.0.map_or_else(|| shares.ranks(usage, now), |(_, ranks)| ranks)
+    }
+
+    /// Returns whether the order depends on a tree of shares.
+    pub fn uses_shares(&self) -> bool {
+        matches!(&self.by, By::Formula(priority) if priority.uses_shares())
     }
 
     /// Returns the half-life of usage, if the order depends on the usage of users.
@@ -191,12 +241,12 @@ impl Order {
     ///
     /// For many jobs of an instant, [`Keys`] is faster.
     pub fn key(&self, now: Time, entry: &Entry, ledger: &Ledger) -> Key {
-        // Only an order that depends on it pays for the search.
-        let used = if self.uses_usage() { Used::of(&entry.request, now, ledger) } else { Used::default() };
-        self.key_with(now, entry, used)
+        Keys::new(self, now, ledger).key(entry)
     }
 
     fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
+        let computed = self.computations.map(|computations| computations.last(now));
+        let now = computed.map_or(now, |at| at.max(entry.request.submit));
         let primary = self.rank(now, entry, used);
         Key { primary, ..Key::arrival(entry) }
     }

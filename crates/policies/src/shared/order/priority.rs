@@ -38,12 +38,15 @@ const SUBMIT: usize = 3;
 /// The index of the bypass count in [`Priority::NAMES`].
 const BYPASSED: usize = 7;
 
+/// The index of the rank in the tree of shares in [`Priority::NAMES`].
+const FAIR_TREE: usize = 12;
+
 /// The number of the first names in [`Priority::NAMES`]. The others are of usage.
 pub(super) const PLAIN: usize = 8;
 
 impl Priority {
     /// The names that a formula may use, with the unit of each.
-    pub const NAMES: [(&'static str, &'static str); 12] = [
+    pub const NAMES: [(&'static str, &'static str); 13] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1; the prediction if the policy predicts"),
         ("procs", "requested processors"),
@@ -56,6 +59,10 @@ impl Priority {
         ("usage", "decayed usage of its user, in processor-hours"),
         ("group_usage_share", "part of its group in the decayed usage of all groups, from 0 to 1"),
         ("group_usage", "decayed usage of its group, in processor-hours"),
+        (
+            "fair_tree",
+            "rank of its user or group in the tree of `shares`: 1 for the first one, 1/n for the last of n; 0 if it is not there",
+        ),
     ];
 
     /// Returns the order with the largest value of this formula first.
@@ -102,6 +109,11 @@ impl Priority {
     /// Returns whether the formula uses the decayed usage of users.
     pub(super) fn uses_usage(&self) -> bool {
         self.uses_usage
+    }
+
+    /// Returns whether the formula uses the ranks of a tree of shares.
+    pub(super) fn uses_shares(&self) -> bool {
+        self.uses_usage && self.formula.uses(FAIR_TREE)
     }
 
     /// Returns whether values change in proportion to the wait.
@@ -183,6 +195,7 @@ impl Priority {
             hours(used.seconds),
             part(used.group_parts),
             hours(used.group_seconds),
+            f64::from(used.rank) / f64::from(used.ranked.max(1)),
         ]);
         facts
     }
@@ -220,6 +233,7 @@ fn usage_fractions(used: Used) -> [Fraction; Priority::NAMES.len() - PLAIN] {
         ratio(used.seconds, HOUR),
         ratio(used.group_parts.into(), Usage::PARTS),
         ratio(used.group_seconds, HOUR),
+        ratio(used.rank.into(), used.ranked.max(1)),
     ]
 }
 
@@ -286,15 +300,22 @@ mod tests {
                 .facts(
                     now,
                     &Entry::waiting(known, 0),
-                    Used { parts: 250_000_000, seconds: 1800, group_parts: 500_000_000, group_seconds: 5400 }
+                    Used {
+                        parts: 250_000_000,
+                        seconds: 1800,
+                        group_parts: 500_000_000,
+                        group_seconds: 5400,
+                        rank: 3,
+                        ranked: 4
+                    }
                 )
                 .map(f64::to_bits),
-            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0, 0.25, 0.5, 0.5, 1.5].map(f64::to_bits)
+            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0, 0.25, 0.5, 0.5, 1.5, 0.75].map(f64::to_bits)
         );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
         assert_eq!(
             order.facts(now, &Entry::waiting(unknown, 0), Used::default()).map(f64::to_bits),
-            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0].map(f64::to_bits)
+            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0].map(f64::to_bits)
         );
     }
 }

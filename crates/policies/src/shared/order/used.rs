@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Entry, Ledger, Request, Time, Usage};
 
+use super::tree::Ranks;
 use super::{Key, Order};
 
 /// The usage of the user of a job, and that of the group.
@@ -17,16 +18,22 @@ pub(super) struct Used {
     pub(super) group_parts: u32,
     /// The processor-seconds of the group.
     pub(super) group_seconds: u64,
+    /// The rank in the tree of shares.
+    pub(super) rank: u32,
+    /// The number of users and groups in that tree.
+    pub(super) ranked: u32,
 }
 
 impl Used {
-    pub(super) fn of(request: &Request, now: Time, ledger: &Ledger) -> Used {
+    fn of(request: &Request, now: Time, ledger: &Ledger, ranks: &Ranks) -> Used {
         let Request { user, group, .. } = *request;
         let read = |usage: &Usage| Used {
             parts: usage.share(user, now),
             seconds: usage.processor_seconds(user, now),
             group_parts: usage.group_share(group, now),
             group_seconds: usage.group_processor_seconds(group, now),
+            rank: ranks.of(user, group),
+            ranked: ranks.count(),
         };
         ledger.usage().map_or_else(Used::default, read)
     }
@@ -41,20 +48,23 @@ pub struct Keys<'a> {
     now: Time,
     ledger: &'a Ledger,
     used: BTreeMap<[Option<u32>; 2], Used>,
+    ranks: Option<Ranks>,
 }
 
 impl<'a> Keys<'a> {
     /// Returns the positions of the jobs of this ledger.
     pub fn new(order: &'a Order, now: Time, ledger: &'a Ledger) -> Keys<'a> {
-        Keys { order, now, ledger, used: BTreeMap::new() }
+        Keys { order, now, ledger, used: BTreeMap::new(), ranks: None }
     }
 
     /// Returns the position of a job, as [`Order::key`] does.
     pub fn key(&mut self, entry: &Entry) -> Key {
         let Keys { now, ledger, .. } = *self;
+        // Only an order that depends on it pays for the search.
         let used = if self.order.uses_usage() {
+            let ranks = self.ranks.get_or_insert_with(|| self.order.ranks(now, ledger));
             let of_owner = self.used.entry([entry.request.user, entry.request.group]);
-            *of_owner.or_insert_with(|| Used::of(&entry.request, now, ledger))
+            *of_owner.or_insert_with(|| Used::of(&entry.request, now, ledger, ranks))
         } else {
             Used::default()
         };

@@ -1,0 +1,199 @@
+//! The associations of a cluster: the users of its accounts, their shares and their usage.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use miserly_core::Span;
+
+use crate::decay::Decay;
+use crate::{AccountedJob, Slurm, SlurmError};
+
+/// A user of an account, in one partition or in all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Association {
+    /// The account.
+    pub account: String,
+    /// The user.
+    pub user: String,
+    /// The partition, if the association is of one.
+    pub partition: Option<String>,
+}
+
+/// The associations of a cluster, with numbers from 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Associations {
+    numbers: BTreeMap<Association, u32>,
+    /// The processor-seconds of each one, decayed.
+    usage: BTreeMap<u32, u64>,
+    shares: String,
+    /// Slurm's own ranks, from 0 to 1.
+    factors: BTreeMap<u32, String>,
+}
+
+impl Associations {
+    /// Reads the associations of a cluster.
+    ///
+    /// # Errors
+    /// If `sshare` gives no answer, or one that cannot be read.
+    pub fn read(slurm: &Slurm) -> Result<Associations, SlurmError> {
+        let columns = "Account,User,Partition,RawShares,RawUsage,FairShare";
+        let answer = slurm.ask("sshare", &["-a", "-P", "-n", "-m", "-o", columns])?;
+        Associations::parse(&answer.text).ok_or_else(|| SlurmError::Unreadable {
+            program: "sshare".to_owned(),
+            problem: "no tree of accounts".to_owned(),
+            line: answer.text.lines().next().unwrap_or_default().chars().take(200).collect(),
+        })
+    }
+
+    /// Reads lines of which the blanks ahead are the depths of the accounts. The first one is the root.
+    fn parse(lines: &str) -> Option<Associations> {
+        let mut all = Associations::default();
+        let mut open = 0;
+        let mut lines = lines.lines();
+        lines.next().filter(|root| root.starts_with("root|"))?;
+        for line in lines {
+            let depth = line.len() - line.trim_start().len();
+            let [account, user, partition, shares, usage, factor] =
+                line.trim_start().split('|').collect::<Vec<_>>().try_into().ok()?;
+            // The root has the depth 0, so that its accounts have the depth 1.
+            let within = depth.checked_sub(1)?;
+            (within <= open).then_some(())?;
+            all.shares.push_str(&")".repeat(open - within));
+            if !all.shares.is_empty() && !all.shares.ends_with('(') {
+                all.shares.push_str(", ");
+            }
+            open = within;
+            let shares =
+                if shares == "parent" { shares } else { shares.parse::<u32>().ok().map(|_| shares)? };
+            if user.is_empty() {
+                write!(all.shares, "{shares}*(").ok()?;
+                open += 1;
+                continue;
+            }
+            let number = u32::try_from(all.numbers.len() + 1).ok()?;
+            let association = Association {
+                account: account.to_owned(),
+                user: user.to_owned(),
+                partition: Some(partition).filter(|name| !name.is_empty()).map(str::to_owned),
+            };
+            write!(all.shares, "{shares}*g{number}").ok()?;
+            all.numbers.insert(association, number);
+            all.usage.insert(number, usage.parse().ok()?);
+            all.factors.insert(number, factor.to_owned());
+        }
+        all.shares.push_str(&")".repeat(open));
+        (!all.numbers.is_empty()).then_some(all)
+    }
+
+    /// Returns the number of the association of a job in one of these partitions.
+    pub fn number(&self, account: &str, user: &str, partition: Option<&str>) -> Option<u32> {
+        let number = |partition: Option<&str>| {
+            let (account, user) = (account.to_owned(), user.to_owned());
+            self.numbers.get(&Association { account, user, partition: partition.map(str::to_owned) }).copied()
+        };
+        partition.and_then(|partition| number(Some(partition))).or_else(|| number(None))
+    }
+
+    /// Returns the tree of the shares, with the numbers of the associations as groups.
+    pub fn shares(&self) -> &str {
+        &self.shares
+    }
+
+    /// Returns Slurm's own ranks, by number.
+    pub fn factors(&self) -> &BTreeMap<u32, String> {
+        &self.factors
+    }
+
+    /// Returns the usage of each association at an instant, in decayed processor-seconds: that of `now` without that of the jobs
+    /// since then.
+    ///
+    /// It is 0 if `now` is many half-lives later, because it cannot be told from the usage of now.
+    pub fn usage_at(&self, at: i64, now: i64, half_life: Span, jobs: &[AccountedJob]) -> BTreeMap<u32, f64> {
+        let decay = Decay::new(half_life);
+        let age = |instant: i64| (now - instant).max(0) as f64;
+        if decay.forgets(age(at)) {
+            return BTreeMap::new();
+        }
+        let mut usage: BTreeMap<u32, f64> =
+            self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
+        for job in jobs {
+            let left = self.of(job).and_then(|number| usage.get_mut(&number));
+            let Some((left, start)) = left.zip(job.start) else { continue };
+            let (from, to) = (age(start.max(at)), age(job.end.unwrap_or(now)));
+            if from > to {
+                *left -= job.cpus as f64 * decay.of_run(from, to);
+            }
+        }
+        for seconds in usage.values_mut() {
+            *seconds = (*seconds / decay.over(age(at))).max(0.0);
+        }
+        usage
+    }
+
+    /// Returns the number of the association of a job of the accounting.
+    pub fn of(&self, job: &AccountedJob) -> Option<u32> {
+        self.number(&job.account, &job.user, Some(&job.partition))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_policies::shared::ShareTree;
+
+    use super::*;
+
+    /// From a cluster of the tests.
+    const TREE: &str = "\
+root||||0|
+ root|root||1|7|0.500000
+ chem|||10|0|
+  chem|bin|long|parent|0|0.5
+  chem|root||3|60|0.5
+ physics|||30|0|
+  lab1|||2|0|
+   lab1|games||1|0|0.5
+   lab1|root||3|9|0.5
+  lab2|||parent|0|
+   lab2|games||1|0|0.5
+ spare|||5|0|
+";
+
+    #[test]
+    fn the_tree_of_the_accounts() {
+        let all = Associations::parse(TREE).unwrap();
+        let shares = "1*g1, 10*(parent*g2, 3*g3), 30*(2*(1*g4, 3*g5), parent*(1*g6)), 5*()";
+        assert_eq!(all.shares(), shares);
+        all.shares().parse::<ShareTree>().expect("a tree of shares");
+        let number = |account, user, partition| all.number(account, user, Some(partition));
+        assert_eq!(number("lab1", "root", "batch"), Some(5));
+        assert_eq!(
+            [number("chem", "bin", "long"), number("chem", "bin", "batch"), number("lab2", "ann", "batch")],
+            [Some(2), None, None]
+        );
+        for text in
+            ["", "root||||0|\n", "chem|||1|0|\n", "root||||0|\n   a|b||1|0|0\n", "root||||0|\n a|b||x|0|0\n"]
+        {
+            assert_eq!(Associations::parse(text), None, "{text:?}");
+        }
+    }
+
+    fn job(account: &str, start: i64, end: Option<i64>) -> AccountedJob {
+        let (account, user) = (account.to_owned(), "root".to_owned());
+        AccountedJob { account, user, start: Some(start), end, cpus: 2, ..AccountedJob::default() }
+    }
+
+    #[test]
+    fn usage_of_the_past_is_that_of_now_without_the_jobs() {
+        let all = Associations::parse(TREE).unwrap();
+        // Of 60 processor-seconds, a run has 40 and one that still runs has 10.
+        let jobs =
+            [job("chem", 1_010, Some(1_030)), job("chem", 1_095, None), job("lab1", 1_000, Some(1_090))];
+        let usage = all.usage_at(1_000, 1_100, Span::MAX, &jobs);
+        assert_eq!([1, 3, 5].map(|number| format!("{:.0}", usage[&number])), ["7", "10", "0"]);
+        // With a half-life of 50 s, a quarter of it would be left.
+        let half_life = Span::from_ticks(50_000_000);
+        let usage = all.usage_at(1_000, 1_100, half_life, &jobs[..0]);
+        assert_eq!([1, 3].map(|number| format!("{:.0}", usage[&number])), ["28", "240"]);
+        assert_eq!(all.usage_at(1_000, 1_400, half_life, &jobs).len(), 0, "too long ago");
+    }
+}
