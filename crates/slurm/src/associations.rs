@@ -26,8 +26,6 @@ pub struct Associations {
     /// The processor-seconds of each one, decayed.
     usage: BTreeMap<u32, u64>,
     shares: String,
-    /// Slurm's own ranks, from 0 to 1.
-    factors: BTreeMap<u32, String>,
 }
 
 impl Associations {
@@ -36,7 +34,7 @@ impl Associations {
     /// # Errors
     /// If `sshare` gives no answer, or one that cannot be read.
     pub fn read(slurm: &Slurm) -> Result<Associations, SlurmError> {
-        let columns = "Account,User,Partition,RawShares,RawUsage,FairShare";
+        let columns = "Account,User,Partition,RawShares,RawUsage";
         let answer = slurm.ask("sshare", &["-a", "-P", "-n", "-m", "-o", columns])?;
         Associations::parse(&answer.text).ok_or_else(|| SlurmError::Unreadable {
             program: "sshare".to_owned(),
@@ -53,7 +51,7 @@ impl Associations {
         lines.next().filter(|root| root.starts_with("root|"))?;
         for line in lines {
             let depth = line.len() - line.trim_start().len();
-            let [account, user, partition, shares, usage, factor] =
+            let [account, user, partition, shares, usage] =
                 line.trim_start().split('|').collect::<Vec<_>>().try_into().ok()?;
             // The root has the depth 0, so that its accounts have the depth 1.
             let within = depth.checked_sub(1)?;
@@ -79,7 +77,6 @@ impl Associations {
             write!(all.shares, "{shares}*g{number}").ok()?;
             all.numbers.insert(association, number);
             all.usage.insert(number, usage.parse().ok()?);
-            all.factors.insert(number, factor.to_owned());
         }
         all.shares.push_str(&")".repeat(open));
         (!all.numbers.is_empty()).then_some(all)
@@ -97,11 +94,6 @@ impl Associations {
     /// Returns the tree of the shares, with the numbers of the associations as groups.
     pub fn shares(&self) -> &str {
         &self.shares
-    }
-
-    /// Returns Slurm's own ranks, by number.
-    pub fn factors(&self) -> &BTreeMap<u32, String> {
-        &self.factors
     }
 
     /// Returns the usage of each association at an instant, in decayed processor-seconds: that of `now` without that of the jobs
@@ -138,25 +130,61 @@ impl Associations {
 
 #[cfg(test)]
 mod tests {
+    use miserly_core::{Time, Usage};
     use miserly_policies::shared::ShareTree;
 
     use super::*;
 
-    /// From a cluster of the tests.
+    /// As a cluster of the tests printed it, with other numbers.
     const TREE: &str = "\
-root||||0|
- root|root||1|7|0.500000
- chem|||10|0|
-  chem|bin|long|parent|0|0.5
-  chem|root||3|60|0.5
- physics|||30|0|
-  lab1|||2|0|
-   lab1|games||1|0|0.5
-   lab1|root||3|9|0.5
-  lab2|||parent|0|
-   lab2|games||1|0|0.5
- spare|||5|0|
+root||||0
+ root|root||1|7
+ chem|||10|0
+  chem|bin|long|parent|0
+  chem|root||3|60
+ physics|||30|0
+  lab1|||2|0
+   lab1|games||1|0
+   lab1|root||3|9
+  lab2|||parent|0
+   lab2|games||1|0
+ spare|||5|0
 ";
+
+    /// What a Slurm 22.05 printed after 120 jobs.
+    const RANKED: &str = "\
+root||||5521|
+ root|root||1|0|1.000000
+ chem|||10|1433|
+  chem|bin||2|352|0.181818
+  chem|games||parent|536|0.272727
+  chem|root||1|544|0.090909
+ physics|||30|3432|
+  empty|||1|0|
+  lab1|||2|1789|
+   lab1|daemon||1|499|0.727273
+   lab1|games||1|303|0.909091
+   lab1|root||3|986|0.818182
+  lab2|||1|1642|
+   lab2|bin||1|407|0.545455
+   lab2|man||1|880|0.454545
+   lab2|root||1|354|0.636364
+ top|||parent|656|
+  top|daemon||5|656|0.363636
+";
+
+    #[test]
+    fn the_ranks_are_those_of_slurm() {
+        let lines: Vec<&str> = RANKED.lines().map(|line| line.rsplit_once('|').unwrap().0).collect();
+        let all = Associations::parse(&lines.join("\n")).unwrap();
+        let usage = all.usage.iter().map(|(group, seconds)| (None, Some(*group), *seconds as f64 * 1e6));
+        let usage = Usage::until(Time::ZERO, Span::MAX, usage);
+        let ranks = all.shares().parse::<ShareTree>().unwrap().ranks(&usage, Time::ZERO);
+        let ours = |group| f64::from(ranks.of(None, Some(group))) / f64::from(ranks.count());
+        let users = RANKED.lines().filter(|line| !line.ends_with('|'));
+        let theirs: Vec<&str> = users.map(|line| line.rsplit('|').next().unwrap()).collect();
+        assert_eq!(theirs, (1..=11).map(|group| format!("{:.6}", ours(group))).collect::<Vec<_>>());
+    }
 
     #[test]
     fn the_tree_of_the_accounts() {
@@ -170,8 +198,7 @@ root||||0|
             [number("chem", "bin", "long"), number("chem", "bin", "batch"), number("lab2", "ann", "batch")],
             [Some(2), None, None]
         );
-        for text in
-            ["", "root||||0|\n", "chem|||1|0|\n", "root||||0|\n   a|b||1|0|0\n", "root||||0|\n a|b||x|0|0\n"]
+        for text in ["", "root||||0\n", "chem|||1|0\n", "root||||0\n   a|b||1|0\n", "root||||0\n a|b||x|0\n"]
         {
             assert_eq!(Associations::parse(text), None, "{text:?}");
         }

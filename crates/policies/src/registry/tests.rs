@@ -75,6 +75,26 @@ fn a_mistake_in_a_formula_has_a_position() {
 }
 
 #[test]
+fn a_tree_of_shares_and_its_order_need_each_other() {
+    check(
+        "easy(order='fair_tree', shares='2*(u1,3*g2)')",
+        Ok(("easy(order='fair_tree', shares='2*(1*u1, 3*g2)')", Promises::Nothing)),
+    );
+    check("easy(order='fair_tree')", Err("fair_tree in an order and the parameter shares need each other"));
+    check("easy(order=fair-share, shares='u1')", Err("need each other"));
+    check(
+        "easy(order='fair_tree', shares=u1)",
+        Err("shares cannot be \"u1\"; it must be none, or a tree of shares"),
+    );
+    check(
+        "easy(order='fair_tree', shares='2*u1, x')",
+        Err(
+            "policy easy, shares: character 7: expected shares, a user such as u7, a group such as g7, or a bracket",
+        ),
+    );
+}
+
+#[test]
 fn a_half_life_needs_an_order_that_uses_usage() {
     check(
         "easy(order=fair-share, half_life=14d)",

@@ -226,7 +226,7 @@ impl Forms {
         let group = queue.and_then(|queue| self.groups.get(&queue)).copied();
         let form = Form { group, alone: self.memory && memory == 0, ..Form::ANY };
         match u32::try_from(nodes) {
-            Ok(parts) if self.nodes && parts > 1 && procs % nodes == 0 => {
+            Ok(parts) if self.nodes && parts > 1 && procs.is_multiple_of(nodes) => {
                 Form { group, alone: form.alone, apart: true, ..Form::parts(parts) }
             }
             _ => form,
