@@ -38,17 +38,7 @@ impl NaivePolicy {
                 Some(NaivePolicy::Sorted { order, guarantee })
             }
             "slurm" => {
-                let span = |name, default| {
-                    let text =
-                        given.word(name).map_or(Some(default), |text| text.strip_suffix('s')?.parse().ok());
-                    text.and_then(Span::from_secs)
-                };
-                let cycles = NaiveCycles {
-                    interval: span("bf_interval", 30)?,
-                    resolution: span("bf_resolution", 60)?,
-                    window: span("bf_window", 86_400)?,
-                    most: given.number("bf_max_job_test", 500)?,
-                };
+                let cycles = given.cycles()?;
                 Some(NaivePolicy::Slurm { order, cycles })
             }
             "conservative" => Some(NaivePolicy::Conservative { order }),
@@ -97,6 +87,7 @@ impl NaiveOnHosts {
         let hold = name == "sjf-backfill" || given.word("hold_head") == Some("true");
         let depth = match (name, given.word("depth"), given.word("keep_reservations")) {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
+            ("slurm", ..) => return Some(NaiveOnHosts::Slurm { order, cycles: given.cycles()? }),
             ("sorted", ..) => {
                 return Some(NaiveOnHosts::Sorted { order, guarantee: given.number("guarantee", 1)? });
             }
@@ -199,6 +190,20 @@ impl Given<'_> {
             return Some(NaiveOrder::Exact { value, weight, usage });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
+    }
+
+    /// Returns the cycles of Slurm. The tests write times in seconds.
+    fn cycles(&self) -> Option<NaiveCycles> {
+        let span = |name, default| {
+            let text = self.word(name).map_or(Some(default), |text| text.strip_suffix('s')?.parse().ok());
+            text.and_then(Span::from_secs)
+        };
+        Some(NaiveCycles {
+            interval: span("bf_interval", 30)?,
+            resolution: span("bf_resolution", 60)?,
+            window: span("bf_window", 86_400)?,
+            most: self.number("bf_max_job_test", 500)?,
+        })
     }
 
     /// Returns the decay of usage. The tests write half-lives in seconds.

@@ -96,7 +96,7 @@ pub(super) fn held(
 }
 
 /// Returns the demand of this number of equal parts of the job.
-fn times(demand: &Demand, parts: u64) -> Resources {
+pub(super) fn times(demand: &Demand, parts: u64) -> Resources {
     let of = |kind: Kind| demand.amount().get(kind) / demand.parts() * parts;
     Kind::ALL.into_iter().fold(Resources::NONE, |sum, kind| sum.with(kind, of(kind)))
 }

@@ -11,13 +11,15 @@ mod plan;
 
 mod selective;
 
+mod slurm;
+
 mod sorted;
 
 mod world;
 
 use miserly_core::{EventOrder, Machine, Time};
 
-use crate::{NaiveJob, NaiveOrder, Ratio};
+use crate::{NaiveCycles, NaiveJob, NaiveOrder, Ratio};
 
 use self::fit::Part;
 use self::world::World;
@@ -59,6 +61,13 @@ pub enum NaiveOnHosts {
         order: NaiveOrder,
         /// The deadline of a job, in units of the first wait that it was promised.
         guarantee: i64,
+    },
+    /// A main loop, and cycles that reserve whole hosts. Jobs may span hosts.
+    Slurm {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The settings of the cycles.
+        cycles: NaiveCycles,
     },
 }
 

@@ -7,7 +7,7 @@ use crate::{NaiveJob, NaiveOrder};
 
 use super::fit::Part;
 use super::plan::{Plan, Reservation};
-use super::{NaiveOnHosts, kept, recomputed, selective, sorted};
+use super::{NaiveOnHosts, kept, recomputed, selective, slurm, sorted};
 
 /// A job that has started and has no reported end yet.
 pub(super) struct Running {
@@ -45,6 +45,8 @@ pub(super) struct World<'a> {
     pub(super) deadlines: Vec<Time>,
     /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
+    /// The instant of the last cycle.
+    cycle: Option<Time>,
 }
 
 impl<'a> World<'a> {
@@ -63,6 +65,7 @@ impl<'a> World<'a> {
             kept: Vec::new(),
             deadlines: vec![Time::ZERO; jobs.len()],
             wake: None,
+            cycle: None,
         }
     }
 
@@ -159,6 +162,11 @@ impl<'a> World<'a> {
             NaiveOnHosts::Sorted { order, guarantee } => {
                 sorted::pass(self, order, guarantee);
                 self.wake = kept::wake(self);
+            }
+            NaiveOnHosts::Slurm { order, cycles } => {
+                let mut last = self.cycle;
+                self.wake = slurm::pass(self, order, cycles, &mut last);
+                self.cycle = last;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The backfill family on hosts with memory, against reference implementations: the same start on
 //! the same hosts for every job.
 
-use miserly_core::{Machine, Sharing, Span, Spread, Time};
+use miserly_core::{ActualRuntime, Machine, Request, Sharing, Span, Spread, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
 use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
@@ -117,6 +117,51 @@ proptest! {
         turn in 0..TURNS,
     ) {
         agree(&machine, &jobs, turn)?;
+    }
+}
+
+/// Slurm's cycles on hosts that jobs may span.
+const CYCLES: [&str; 6] = [
+    "slurm",
+    "slurm(bf_interval=1s, bf_resolution=1s)",
+    "slurm(bf_interval=2s, bf_resolution=3s)",
+    "slurm(bf_interval=5s, bf_resolution=1s, bf_window=20s, order=shortest)",
+    "slurm(bf_interval=3s, bf_resolution=2s, bf_max_job_test=2, order=widest)",
+    "slurm(bf_interval=1s, bf_resolution=10s, order=random)",
+];
+
+/// The same for jobs of minutes.
+const LONG_CYCLES: [&str; 3] = [
+    "slurm",
+    "slurm(bf_interval=20s, bf_resolution=7s, order=shortest)",
+    "slurm(bf_interval=60s, bf_resolution=1s, bf_window=400s, order=widest)",
+];
+
+proptest! {
+    #[test]
+    fn slurm_reserves_the_same_hosts(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(false, Spread::Any, Sharing::Whole),
+            forms_workload(true, Sharing::Shared),
+            forms_workload(true, Sharing::Whole),
+        ],
+    ) {
+        agree_on(&machine, &jobs, &CYCLES)?;
+    }
+
+    #[test]
+    fn slurm_takes_ends_in_windows(
+        (machine, jobs) in hosts_workload(true, Spread::Any, Sharing::Shared),
+        times in 5..60i64,
+    ) {
+        let longer = |span: Span| Span::from_ticks(span.ticks().saturating_mul(times));
+        let jobs: Vec<Job> = jobs.into_iter().map(|job| {
+            let submit = Time::ZERO + longer(job.request.submit - Time::ZERO);
+            let request = Request { submit, estimate: longer(job.request.estimate), ..job.request };
+            Job { request, runtime: ActualRuntime(longer(job.runtime.0)), ..job }
+        }).collect();
+        agree_on(&machine, &jobs, &LONG_CYCLES)?;
     }
 }
 

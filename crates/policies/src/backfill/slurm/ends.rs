@@ -20,7 +20,8 @@ impl Ends {
     pub(super) fn new(now: Time, ledger: &Ledger) -> Ends {
         let mut ends = Ends { free: ledger.free_hosts().each().to_vec(), running: vec![] };
         for job in ledger.running() {
-            if let State::Running { expected, placement, .. } = &ledger.entry(job).state {
+            // The resources of a released job are free already.
+            if let State::Running { expected, placement, released: false, .. } = &ledger.entry(job).state {
                 let end = match expected {
                     Expected::At(end) => *end,
                     Expected::Overdue { .. } => now,
@@ -76,8 +77,6 @@ impl Ends {
             if let Some(placement) = select_hosts(machine, &free, open, demand) {
                 return Some((*end, placement));
             }
-            last = None;
-            window = window + window;
             while next.is_some_and(|next| next > begin + window) {
                 window = window + window;
             }

@@ -112,7 +112,7 @@ impl CyclePlan for NodePlan {
     }
 
     fn close(&self, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool {
-        let group = ledger.request(job.job).form.group;
+        let group = ledger.machine().demand(ledger.request(job.job)).group();
         for (host, open) in (0..).map(HostId).zip(&mut *open) {
             *open &= !ledger.machine().permits(group, host);
         }

@@ -6,13 +6,13 @@ mod facts;
 
 mod priority;
 
+mod shares;
+
 mod weight;
 
 mod bypassed;
 
 mod used;
-
-mod tree;
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
 pub use priority::Priority;
-use tree::ComputedRanks;
-pub use tree::{Computations, Ranks, ShareTree, ShareTreeError};
+use shares::ComputedRanks;
+pub use shares::{Computations, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
 use used::Used;
 pub use weight::Weight;

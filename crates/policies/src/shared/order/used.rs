@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Entry, Ledger, Request, Time, Usage};
 
-use super::tree::Ranks;
+use super::shares::Ranks;
 use super::{Key, Order};
 
 /// The usage of the user of a job, and that of the group.

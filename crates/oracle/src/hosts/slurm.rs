@@ -1,0 +1,222 @@
+//! The scheduling of Slurm on nodes that jobs may span: a main loop, and cycles that reserve whole nodes.
+
+use std::collections::BTreeSet;
+
+use miserly_core::{Demand, HostId, Resources, Span, Time};
+
+use super::fit::{Part, held, times};
+use super::world::World;
+use crate::{NaiveCycles, NaiveOrder};
+
+/// The first half minute of a search, and the unit of the clock at which it begins.
+const HALF_MINUTE: i128 = 30_000_000;
+
+/// Runs the main loop, and the cycle of this instant unless it has been run. Returns the instant of the next cycle, if jobs wait.
+pub(super) fn pass(
+    world: &mut World<'_>,
+    order: NaiveOrder,
+    cycles: NaiveCycles,
+    last: &mut Option<Time>,
+) -> Option<Time> {
+    main_loop(world, order);
+    if world.waiting.is_empty() {
+        return None;
+    }
+    if world.now.ticks() % cycles.interval.ticks() == 0 && *last != Some(world.now) {
+        *last = Some(world.now);
+        Cycle::new(world, cycles).run(world, order);
+    }
+    let done = world.now.ticks() / cycles.interval.ticks();
+    Some(Time::from_ticks((done + 1) * cycles.interval.ticks()))
+}
+
+/// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.
+fn main_loop(world: &mut World<'_>, order: NaiveOrder) {
+    let mut open = BTreeSet::from_iter(0..world.machine.hosts().len());
+    for job in world.queue(order) {
+        let demand = world.demand(job);
+        match choose(world, &free(world), &open, &demand) {
+            Some(parts) => world.start(job, parts),
+            None => open.retain(|host| !permits(world, &demand, *host)),
+        }
+        if open.is_empty() {
+            return;
+        }
+    }
+}
+
+fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
+    world.machine.permits(demand.group(), HostId(u32::try_from(host).unwrap()))
+}
+
+/// Returns what the running jobs leave of each host.
+fn free(world: &World<'_>) -> Vec<Resources> {
+    let mut free: Vec<Resources> = world.machine.hosts().iter().map(|host| host.capacity).collect();
+    for part in world.holding().flat_map(|running| &running.parts) {
+        free[part.host] = free[part.host].minus(&part.amount).expect("there is room for each job");
+    }
+    free
+}
+
+/// Chooses the hosts of a job: the best fit among runs of consecutive hosts, or else the largest run and the best fit for the rest.
+fn choose(
+    world: &World<'_>,
+    free: &[Resources],
+    open: &BTreeSet<usize>,
+    demand: &Demand,
+) -> Option<Vec<Part>> {
+    let amount = |host: usize, parts: u64| {
+        held(world.machine, host, &free[host], &times(demand, parts), demand.is_alone())
+    };
+    let most = if demand.is_apart() { 1 } else { demand.parts() };
+    let room = |host: usize| {
+        let usable =
+            open.contains(&host) && permits(world, demand, host) && free[host].cpus_count().get() > 0;
+        let fits = |parts: &u64| usable && amount(host, *parts).is_some();
+        (1..=most).rev().find(fits).unwrap_or(0)
+    };
+    let mut left = demand.parts();
+    let mut hosts: Vec<usize> = (0..free.len()).filter(|host| room(*host) > 0).collect();
+    let mut taken = vec![];
+    while left > 0 {
+        let runs = hosts.chunk_by(|one, next| next - one == 1).map(|run| {
+            let parts: u64 = run.iter().map(|host| room(*host)).sum();
+            let cpus: u64 = run.iter().map(|host| free[*host].cpus_count().get()).sum();
+            (run.to_vec(), parts, cpus)
+        });
+        let runs: Vec<(Vec<usize>, u64, u64)> = runs.collect();
+        let enough =
+            runs.iter().filter(|(_, parts, _)| *parts >= left).min_by_key(|(run, _, cpus)| (*cpus, run[0]));
+        let largest = || runs.iter().max_by_key(|(run, _, cpus)| (*cpus, std::cmp::Reverse(run[0])));
+        let (run, ..) = enough.or_else(largest)?.clone();
+        let one = run.iter().filter(|host| room(**host) >= left);
+        let one = one.min_by_key(|host| (free[**host].cpus_count().get(), **host));
+        for host in one.map_or(run.clone(), |one| vec![*one]) {
+            let parts = room(host).min(left);
+            if parts > 0 {
+                taken.push(Part { host, amount: amount(host, parts).expect("there is room") });
+                left -= parts;
+            }
+        }
+        hosts.retain(|host| !run.contains(host));
+    }
+    Some(taken)
+}
+
+/// A reservation of whole hosts.
+struct Reserved {
+    from: Time,
+    until: Time,
+    hosts: Vec<usize>,
+}
+
+/// A cycle of backfilling.
+struct Cycle {
+    cycles: NaiveCycles,
+    end: Time,
+    reserved: Vec<Reserved>,
+    /// The instants at which reservations begin or end, within the window.
+    marks: BTreeSet<Time>,
+}
+
+impl Cycle {
+    fn new(world: &World<'_>, cycles: NaiveCycles) -> Cycle {
+        Cycle { cycles, end: world.now + cycles.window, reserved: vec![], marks: BTreeSet::new() }
+    }
+
+    fn run(&mut self, world: &mut World<'_>, order: NaiveOrder) {
+        for job in world.queue(order).into_iter().take(self.cycles.most) {
+            self.plan(world, job);
+        }
+    }
+
+    /// Starts a job, reserves hosts for it, or leaves it out.
+    fn plan(&mut self, world: &mut World<'_>, job: usize) {
+        let (now, span, demand) = (world.now, world.request(job).planned(), world.demand(job));
+        let mut from = now;
+        loop {
+            // A reservation that begins as the job ends is in its way.
+            let in_the_way = |other: &&Reserved| other.from <= from + span && other.until > from;
+            let closed: BTreeSet<usize> =
+                self.reserved.iter().filter(in_the_way).flat_map(|other| other.hosts.clone()).collect();
+            let open = (0..world.machine.hosts().len()).filter(|host| !closed.contains(host)).collect();
+            let next = self.marks.iter().copied().find(|mark| *mark > from);
+            let found = first_start(world, &open, &demand).map(|(at, parts)| (at.max(from), parts));
+            let Some((at, parts)) = found.filter(|(at, _)| next.is_none_or(|next| *at <= next)) else {
+                let Some(next) = next else { return };
+                from = next;
+                continue;
+            };
+            if at == now {
+                return world.start(job, parts);
+            }
+            if at > self.end {
+                return;
+            }
+            let [begin, until] = [at, at + span].map(|at| self.rounded(at));
+            let hosts: Vec<usize> = parts.iter().map(|part| part.host).collect();
+            let taken = |other: &Reserved| {
+                other.from < until
+                    && other.until > begin
+                    && other.hosts.iter().any(|host| hosts.contains(host))
+            };
+            if at > from && self.reserved.iter().any(taken) {
+                from = at;
+                continue;
+            }
+            return self.reserve(now, begin.max(now), until, hosts);
+        }
+    }
+
+    fn rounded(&self, at: Time) -> Time {
+        Time::from_ticks(at.ticks() - at.ticks() % self.cycles.resolution.ticks())
+    }
+
+    fn reserve(&mut self, now: Time, from: Time, until: Time, hosts: Vec<usize>) {
+        self.marks.extend([from, until].into_iter().filter(|at| now < *at && *at < self.end));
+        let until = until.min(self.end);
+        if from < until {
+            self.reserved.push(Reserved { from, until, hosts });
+        }
+    }
+}
+
+/// Returns the first start on the open hosts that a search in steps over the ends of the running jobs finds.
+fn first_start(world: &World<'_>, open: &BTreeSet<usize>, demand: &Demand) -> Option<(Time, Vec<Part>)> {
+    let mut free = free(world);
+    if let Some(parts) = choose(world, &free, open, demand) {
+        return Some((world.now, parts));
+    }
+    let mut running: Vec<(Time, &[Part])> = world
+        .holding()
+        .map(|running| (running.expected.max(world.now + Span::TICK), &running.parts[..]))
+        .collect();
+    running.sort_by_key(|(end, _)| *end);
+    let is_open = |parts: &[Part]| parts.iter().any(|part| open.contains(&part.host));
+    let first = running.iter().find(|(_, parts)| is_open(parts))?.0;
+    let begin = (i128::from(first.ticks()) / HALF_MINUTE + 1) * HALF_MINUTE;
+    // The bounds are 30 s, 60 s, 120 s ... after the begin.
+    let mut bound = HALF_MINUTE;
+    for (nth, (end, parts)) in running.iter().enumerate() {
+        if !is_open(parts) {
+            continue;
+        }
+        for part in *parts {
+            free[part.host] = free[part.host].plus(&part.amount);
+        }
+        let later = running[nth + 1..].iter().map(|(end, _)| i128::from(end.ticks()) - begin).next();
+        let others = running[nth + 1..].iter().any(|(_, parts)| is_open(parts));
+        // With no further job on these hosts, nothing more becomes free.
+        if later.is_some_and(|later| later <= bound) && others {
+            continue;
+        }
+        if let Some(parts) = choose(world, &free, open, demand) {
+            return Some((*end, parts));
+        }
+        bound *= 2;
+        while later.is_some_and(|later| later > bound) {
+            bound *= 2;
+        }
+    }
+    None
+}

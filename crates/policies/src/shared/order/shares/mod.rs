@@ -1,0 +1,100 @@
+//! The shares of users and groups in a tree, and their order by Slurm's Fair Tree.
+
+mod computed;
+
+mod ranks;
+
+mod read;
+
+use std::fmt;
+
+pub use computed::Computations;
+pub(super) use computed::ComputedRanks;
+pub use ranks::Ranks;
+pub use read::ShareTreeError;
+
+/// A tree of the shares that users and groups have of a machine.
+///
+/// The written form has the shares of each member of the tree, `*` and the member: a user `u7`, a group `g3`, or an account, which
+/// is a list of members in brackets. A member with `parent` instead of shares has as much as it wants in its account. The members
+/// of such an account are members of the account above it.
+///
+/// # Order
+/// The usage of an account is that of its members. The level of a member is its part of the shares of its account,
+/// over its part of the usage of its account. The member with the highest level is the first of its account; a user or group is
+/// before an account with the same level, and the members of accounts with the same level are ordered together. The order of the
+/// whole tree is that of its users and groups from the first account to the last one (Slurm's Fair Tree).
+///
+/// O(m log m) for m members.
+///
+/// # Example
+/// ```
+/// use miserly_policies::shared::ShareTree;
+///
+/// let tree: ShareTree = "30*(2*u1, u2), 10*u3".parse()?;
+/// assert_eq!(tree.to_string(), "30*(2*u1, 1*u2), 10*u3");
+/// # Ok::<(), miserly_policies::shared::ShareTreeError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareTree(Vec<Member>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Member {
+    /// None: as much as it wants.
+    shares: Option<u32>,
+    is: Is,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Is {
+    Owner(Owner),
+    Account(Vec<Member>),
+}
+
+/// A user or a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    User(u32),
+    Group(u32),
+}
+
+impl ShareTree {
+    fn owners(&self) -> impl Iterator<Item = Owner> + '_ {
+        let mut left: Vec<&Member> = self.0.iter().collect();
+        std::iter::from_fn(move || {
+            loop {
+                match &left.pop()?.is {
+                    Is::Owner(owner) => return Some(*owner),
+                    Is::Account(members) => left.extend(members),
+                }
+            }
+        })
+    }
+}
+
+/// Formats the tree in its written form.
+impl fmt::Display for ShareTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(f, &self.0)
+    }
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, members: &[Member]) -> fmt::Result {
+    for (place, member) in members.iter().enumerate() {
+        let between = if place == 0 { "" } else { ", " };
+        match member.shares {
+            Some(shares) => write!(f, "{between}{shares}*")?,
+            None => write!(f, "{between}parent*")?,
+        }
+        match &member.is {
+            Is::Owner(Owner::User(user)) => write!(f, "u{user}")?,
+            Is::Owner(Owner::Group(group)) => write!(f, "g{group}")?,
+            Is::Account(members) => {
+                f.write_str("(")?;
+                write_list(f, members)?;
+                f.write_str(")")?;
+            }
+        }
+    }
+    Ok(())
+}
