@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use miserly_core::{Demand, HostId, Resources, Span, Time};
 
 use super::fit::{Part, held, times};
-use super::world::World;
+use super::world::{Running, World};
+use crate::order::arrival;
 use crate::{NaiveCycles, NaiveOrder};
 
 /// The first half minute of a search, and the unit of the clock at which it begins.
@@ -187,11 +188,12 @@ fn first_start(world: &World<'_>, open: &BTreeSet<usize>, demand: &Demand) -> Op
     if let Some(parts) = choose(world, &free, open, demand) {
         return Some((world.now, parts));
     }
-    let mut running: Vec<(Time, &[Part])> = world
-        .holding()
-        .map(|running| (running.expected.max(world.now + Span::TICK), &running.parts[..]))
-        .collect();
-    running.sort_by_key(|(end, _)| *end);
+    let mut running: Vec<&Running> = world.holding().collect();
+    let end_of = |running: &Running| running.expected.max(world.now + Span::TICK);
+    // Ends at one instant are in the order of the submissions.
+    running.sort_by_key(|running| (end_of(running), arrival(running.job, world.jobs)));
+    let running: Vec<(Time, &[Part])> =
+        running.into_iter().map(|running| (end_of(running), &running.parts[..])).collect();
     let is_open = |parts: &[Part]| parts.iter().any(|part| open.contains(&part.host));
     let first = running.iter().find(|(_, parts)| is_open(parts))?.0;
     let begin = (i128::from(first.ticks()) / HALF_MINUTE + 1) * HALF_MINUTE;

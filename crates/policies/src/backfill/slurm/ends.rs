@@ -8,7 +8,8 @@ use super::select::select_hosts;
 /// The first window: ends of jobs within it count as one. It is also the unit of the clock at which windows begin.
 const WINDOW: Span = Span::from_ticks(30_000_000);
 
-/// The jobs on the machine, in the order of their ends by time limit, and the resources beside them.
+/// The jobs on the machine, in the order of their ends by time limit and then of their submissions, and the resources beside
+/// them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ends {
     free: Vec<Resources>,
