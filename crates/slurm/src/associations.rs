@@ -99,8 +99,15 @@ impl Associations {
     /// Returns the usage of each association at an instant, in decayed processor-seconds: that of `now` without that of the jobs
     /// since then.
     ///
+    /// `counted` is the last instant before another one at which Slurm counts usage.
     /// It is 0 if `now` is many half-lives later, because it cannot be told from the usage of now.
-    pub fn usage_at(&self, at: i64, now: i64, half_life: Span, jobs: &[AccountedJob]) -> BTreeMap<u32, f64> {
+    pub fn usage_at(
+        &self,
+        [at, now]: [i64; 2],
+        half_life: Span,
+        jobs: &[AccountedJob],
+        counted: impl Fn(i64) -> i64,
+    ) -> BTreeMap<u32, f64> {
         let decay = Decay::new(half_life);
         let age = |instant: i64| (now - instant).max(0) as f64;
         if decay.forgets(age(at)) {
@@ -111,7 +118,7 @@ impl Associations {
         for job in jobs {
             let left = self.of(job).and_then(|number| usage.get_mut(&number));
             let Some((left, start)) = left.zip(job.start) else { continue };
-            let (from, to) = (age(start.max(at)), age(job.end.unwrap_or(now)));
+            let (from, to) = (age(start.max(at)), age(counted(job.end.unwrap_or(now))));
             if from > to {
                 *left -= job.cpus as f64 * decay.of_run(from, to);
             }
@@ -215,12 +222,15 @@ root||||5521|
         // Of 60 processor-seconds, a run has 40 and one that still runs has 10.
         let jobs =
             [job("chem", 1_010, Some(1_030)), job("chem", 1_095, None), job("lab1", 1_000, Some(1_090))];
-        let usage = all.usage_at(1_000, 1_100, Span::MAX, &jobs);
+        let usage = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at);
         assert_eq!([1, 3, 5].map(|number| format!("{:.0}", usage[&number])), ["7", "10", "0"]);
+        // Counted at each full minute, the first run has 10 and the second one nothing yet.
+        let counted = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at - at % 60);
+        assert_eq!(format!("{:.0}", counted[&3]), "40");
         // With a half-life of 50 s, a quarter of it would be left.
         let half_life = Span::from_ticks(50_000_000);
-        let usage = all.usage_at(1_000, 1_100, half_life, &jobs[..0]);
+        let usage = all.usage_at([1_000, 1_100], half_life, &jobs[..0], |at| at);
         assert_eq!([1, 3].map(|number| format!("{:.0}", usage[&number])), ["28", "240"]);
-        assert_eq!(all.usage_at(1_000, 1_400, half_life, &jobs).len(), 0, "too long ago");
+        assert_eq!(all.usage_at([1_000, 1_400], half_life, &jobs, |at| at).len(), 0, "too long ago");
     }
 }

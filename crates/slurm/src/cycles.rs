@@ -11,6 +11,7 @@ use miserly_core::{
     Progress, Request, Span, State, System, Time, Usage, work,
 };
 use miserly_policies::PolicySpec;
+use miserly_policies::shared::Computations;
 use miserly_sim::{Job, Observer, Simulation};
 use serde::Serialize;
 
@@ -55,6 +56,8 @@ pub struct Comparison<'a> {
     pub policy: &'a PolicySpec,
     /// The usage of groups at the time 0, before the jobs of the record: decayed processor-seconds.
     pub usage: &'a BTreeMap<u32, f64>,
+    /// The instants at which the cluster counts usage. A job does not count after the last one before its end, as in Slurm.
+    pub counts: Option<Computations>,
 }
 
 impl RecordedJob {
@@ -188,18 +191,19 @@ impl Comparison<'_> {
         Some((watch.starts, outcome))
     }
 
-    /// Returns the usage at an instant: that of the time 0, and that of the jobs since then.
+    /// Returns the usage at an instant, as the cluster has counted it: that of the time 0, and that of the jobs since then.
     fn usage_at(&self, at: Time, half_life: Span) -> Usage {
         const SECOND: f64 = 1e6;
         let decay = Decay::new(half_life);
+        let counted = |until: Time| self.counts.map_or(until, |counts| counts.last(until));
         let age = |instant: Time| (at - instant.clamp(Time::ZERO, at)).as_secs_f64();
         let before = decay.over(age(Time::ZERO));
         let mut amounts: BTreeMap<[Option<u32>; 2], f64> =
             self.usage.iter().map(|(group, seconds)| ([None, Some(*group)], seconds * before)).collect();
         for job in self.jobs {
-            let Some(start) = job.start.filter(|start| *start < at) else { continue };
-            let procs = job.request.procs().get() as f64;
-            let left = procs * decay.of_run(age(start), age(job.end.unwrap_or(at)));
+            let until = counted(job.end.unwrap_or(at).min(at));
+            let Some(start) = job.start.filter(|start| *start < until) else { continue };
+            let left = job.request.procs().get() as f64 * decay.of_run(age(start), age(until));
             *amounts.entry([job.request.user, job.request.group]).or_default() += left;
         }
         Usage::until(
@@ -264,8 +268,13 @@ mod tests {
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
         let policy = "slurm(bf_interval=10s, bf_resolution=1s)".parse().unwrap();
-        let comparison =
-            Comparison { jobs, machine: &Machine::plain(4), policy: &policy, usage: &BTreeMap::new() };
+        let comparison = Comparison {
+            jobs,
+            machine: &Machine::plain(4),
+            policy: &policy,
+            usage: &BTreeMap::new(),
+            counts: None,
+        };
         comparison.cycles(Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
     }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
 use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
+use miserly_policies::shared::Computations;
 use miserly_slurm::{
     AccountedJob, Amount, Associations, Cluster, Comparison, CycleAudit, Job, JobState, Quality,
     RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs, known_hosts, place_jobs,
@@ -53,7 +54,8 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let jobs = site.ended(&log, &ids);
     let half_life = policy.build(&machine, 0)?.usage_half_life();
     let usage = half_life.map(|half_life| site.usage(half_life)).unwrap_or_default();
-    let comparison = Comparison { jobs: &jobs, machine: &machine, policy: &policy, usage: &usage };
+    let counts = site.counts();
+    let comparison = Comparison { jobs: &jobs, machine: &machine, policy: &policy, usage: &usage, counts };
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
     let at = |seconds: i64, otherwise| Time::from_secs(seconds.saturating_sub(begin)).unwrap_or(otherwise);
     let since = at(args.period.since.as_second(), Time::ZERO);
@@ -126,8 +128,20 @@ impl Site {
     /// Returns the usage of associations at the instant 0.
     fn usage(&self, half_life: Span) -> BTreeMap<u32, f64> {
         let now = self.cluster.configuration.now;
-        let usage = |all: &Associations| all.usage_at(self.begin, now, half_life, &self.runs);
+        let counted = |at: i64| match self.cluster.configuration.computations {
+            Some((period, boot)) => at - (at - boot).rem_euclid(i64::try_from(period).unwrap_or(i64::MAX)),
+            None => at,
+        };
+        let times = [self.begin, now];
+        let usage = |all: &Associations| all.usage_at(times, half_life, &self.runs, counted);
         self.associations.as_ref().map(usage).unwrap_or_default()
+    }
+
+    /// Returns the instants at which the cluster counts usage.
+    fn counts(&self) -> Option<Computations> {
+        let (period, boot) = self.cluster.configuration.computations?;
+        let period = Span::from_secs(i64::try_from(period).ok()?)?;
+        Some(Computations { period, first: Time::from_secs(boot.saturating_sub(self.begin))? })
     }
 
     /// Returns the jobs of the accounting that have ended, as far as their times are known.
