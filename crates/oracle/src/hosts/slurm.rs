@@ -33,7 +33,7 @@ pub(super) fn pass(
 
 /// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.
 fn main_loop(world: &mut World<'_>, order: NaiveOrder) {
-    let mut open = BTreeSet::from_iter(0..world.machine.hosts().len());
+    let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
     for job in world.queue(order) {
         let demand = world.demand(job);
         match choose(world, &free(world), &open, &demand) {
@@ -47,7 +47,7 @@ fn main_loop(world: &mut World<'_>, order: NaiveOrder) {
 }
 
 fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
-    world.machine.permits(demand.group(), HostId(u32::try_from(host).unwrap()))
+    world.machine.permits(demand.group(), HostId(u32::try_from(host).unwrap_or(u32::MAX)))
 }
 
 /// Returns what the running jobs leave of each host.

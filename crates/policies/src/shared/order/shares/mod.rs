@@ -15,14 +15,14 @@ pub use read::ShareTreeError;
 
 /// A tree of the shares that users and groups have of a machine.
 ///
-/// The written form has the shares of each member of the tree, `*` and the member: a user `u7`, a group `g3`, or an account, which
-/// is a list of members in brackets. A member with `parent` instead of shares has as much as it wants in its account. The members
-/// of such an account are members of the account above it.
+/// A member has shares, then `*`, and then its form: a user `u7`, a group `g3`, or an account, which is a list of members in
+/// brackets. Without shares, it has one. A member with `parent` instead of shares has as much as it wants in its account. The
+/// members of such an account are members of the account above it.
 ///
 /// # Order
 /// The usage of an account is that of its members. The level of a member is its part of the shares of its account,
-/// over its part of the usage of its account. The member with the highest level is the first of its account; a user or group is
-/// before an account with the same level, and the members of accounts with the same level are ordered together. The order of the
+/// over its part of the usage of its account. The member with the highest level is the first of its account. A user or group is
+/// before an account with the same level. The members of accounts with the same level are ordered together. The order of the
 /// whole tree is that of its users and groups from the first account to the last one (Slurm's Fair Tree).
 ///
 /// O(m log m) for m members.
