@@ -213,6 +213,15 @@ fn policies_that_there_are_not() {
         "policy easy: half_life cannot be \"0\"; it must be a duration of 1s or more, such as 90, 90s, 15min, 50h or \
          1d12h, or none",
     );
+    refused(
+        "easy(order='fair_tree')",
+        "policy easy: fair_tree in an order and the parameter shares need each other; write both, such as \
+         order='fair_tree' with shares='2*u1, 1*u2'",
+    );
+    refused(
+        "easy(order='fair_tree',shares='2*u1,x')",
+        "policy easy, shares: character 6: expected shares, a user such as u7, a group such as g7, or a bracket",
+    );
     refused("eazy", "no policy \"eazy\", did you mean \"easy\"; `miserly policies` lists them");
     refused(
         "Conservativ",
@@ -226,11 +235,11 @@ fn policies_that_there_are_not() {
     refused("easy(order=wait/estimate)", "policy easy: put the formula in quotes: order='wait/estimate'");
     refused(
         "easy(oder=widest)",
-        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed, half_life, passes, predict, correct, book",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed, half_life, shares, passes, predict, correct, book",
     );
     refused(
         "fcfs(backfill=widest)",
-        "policy fcfs has no parameter \"backfill\"; it has order, weight, draw, seed, half_life",
+        "policy fcfs has no parameter \"backfill\"; it has order, weight, draw, seed, half_life, shares",
     );
     refused(
         "easy(order=short)",
