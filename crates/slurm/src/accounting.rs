@@ -46,13 +46,17 @@ pub struct AccountedJob {
     pub partition: String,
 }
 
-/// Returns the jobs of the accounting that ran or waited since an instant.
+/// Returns the jobs of the accounting that ran or waited between two instants.
 ///
 /// # Errors
 /// If there is no accounting, or it cannot be read.
-pub fn accounted_jobs(cluster: &Slurm, since: Timestamp) -> Result<Vec<AccountedJob>, SlurmError> {
+pub fn accounted_jobs(
+    cluster: &Slurm,
+    since: Timestamp,
+    until: Option<Timestamp>,
+) -> Result<Vec<AccountedJob>, SlurmError> {
     const COLUMNS: &str = "JobIDRaw,Start,End,AllocCPUS,ReqNodes,NodeList,Account,User,Partition";
-    Ok(ask(cluster, since, None, COLUMNS)?.lines().filter_map(AccountedJob::parse).collect())
+    Ok(ask(cluster, since, until, COLUMNS)?.lines().filter_map(AccountedJob::parse).collect())
 }
 
 impl AccountedJob {

@@ -97,28 +97,27 @@ impl Associations {
     }
 
     /// Returns the usage of each association at an instant, in decayed processor-seconds: that of `now` without that of the jobs
-    /// since then.
+    /// since then. `half_life` is that of the cluster. `counted` is the last instant before the end of a job until which Slurm counts
+    /// its usage.
     ///
-    /// `counted` is the last instant before another one at which Slurm counts usage.
-    /// It is 0 if `now` is many half-lives later, because it cannot be told from the usage of now.
+    /// If `now` is many half-lives later, it is the usage at a later instant, which is returned too.
     pub fn usage_at(
         &self,
         [at, now]: [i64; 2],
         half_life: Span,
         jobs: &[AccountedJob],
         counted: impl Fn(i64) -> i64,
-    ) -> BTreeMap<u32, f64> {
+    ) -> (i64, BTreeMap<u32, f64>) {
         let decay = Decay::new(half_life);
+        let at = at.max(now.saturating_sub(decay.longest()));
         let age = |instant: i64| (now - instant).max(0) as f64;
-        if decay.forgets(age(at)) {
-            return BTreeMap::new();
-        }
         let mut usage: BTreeMap<u32, f64> =
             self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
         for job in jobs {
             let left = self.of(job).and_then(|number| usage.get_mut(&number));
             let Some((left, start)) = left.zip(job.start) else { continue };
-            let (from, to) = (age(start.max(at)), age(counted(job.end.unwrap_or(now))));
+            // Slurm has counted running jobs at its last computation.
+            let (from, to) = (age(start.max(at)), age(job.end.map_or_else(|| counted(now), &counted)));
             if from > to {
                 *left -= job.cpus as f64 * decay.of_run(from, to);
             }
@@ -126,7 +125,7 @@ impl Associations {
         for seconds in usage.values_mut() {
             *seconds = (*seconds / decay.over(age(at))).max(0.0);
         }
-        usage
+        (at, usage)
     }
 
     /// Returns the number of the association of a job of the accounting.
@@ -222,15 +221,16 @@ root||||5521|
         // Of 60 processor-seconds, a run has 40 and one that still runs has 10.
         let jobs =
             [job("chem", 1_010, Some(1_030)), job("chem", 1_095, None), job("lab1", 1_000, Some(1_090))];
-        let usage = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at);
+        let (_, usage) = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at);
         assert_eq!([1, 3, 5].map(|number| format!("{:.0}", usage[&number])), ["7", "10", "0"]);
         // Counted at each full minute, the first run has 10 and the second one nothing yet.
-        let counted = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at - at % 60);
+        let (_, counted) = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at - at % 60);
         assert_eq!(format!("{:.0}", counted[&3]), "40");
         // With a half-life of 50 s, a quarter of it would be left.
         let half_life = Span::from_ticks(50_000_000);
-        let usage = all.usage_at([1_000, 1_100], half_life, &jobs[..0], |at| at);
+        let (_, usage) = all.usage_at([1_000, 1_100], half_life, &jobs[..0], |at| at);
         assert_eq!([1, 3].map(|number| format!("{:.0}", usage[&number])), ["28", "240"]);
-        assert_eq!(all.usage_at([1_000, 1_400], half_life, &jobs, |at| at).len(), 0, "too long ago");
+        let (at, usage) = all.usage_at([1_000, 1_400], half_life, &[], |at| at);
+        assert_eq!((at, format!("{:.0}", usage[&1])), (1_100, "448".to_owned()), "six half-lives ago");
     }
 }

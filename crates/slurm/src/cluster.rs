@@ -60,6 +60,8 @@ pub struct Configuration {
     pub half_life: u64,
     /// How often all usage is forgotten, if it is.
     pub usage_reset: Option<String>,
+    /// Whether the limits of associations are enforced (`AccountingStorageEnforce`). Only then usage counts to the end of a job.
+    pub enforces_limits: bool,
     /// Whether small jobs have the higher priority.
     pub favours_small: bool,
     /// The flags of the priorities, if any.
@@ -388,6 +390,8 @@ impl Configuration {
             half_life: seconds("PriorityDecayHalfLife").unwrap_or(0),
             usage_reset: value("PriorityUsageResetPeriod")
                 .filter(|period| !period.eq_ignore_ascii_case("none")),
+            enforces_limits: value("AccountingStorageEnforce")
+                .is_some_and(|what| what.contains("limits") || what.contains("safe")),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use miserly_core::{
-    Driver, Effect, Entry, EventOrder, Expected, JobId, JobNumber, Ledger, LedgerState, Machine, Placement,
-    Progress, Request, Span, State, System, Time, Usage, work,
+    Driver, Effect, Entry, EventOrder, Expected, Form, JobId, JobNumber, Ledger, LedgerState, Machine,
+    Placement, Progress, Request, Span, State, System, Time, Usage, work,
 };
 use miserly_policies::PolicySpec;
-use miserly_policies::shared::Computations;
+use miserly_policies::shared::{Computations, ComputedRanks, ShareTree};
 use miserly_sim::{Job, Observer, Simulation};
 use serde::Serialize;
 
@@ -54,10 +54,14 @@ pub struct Comparison<'a> {
     pub machine: &'a Machine,
     /// The policy.
     pub policy: &'a PolicySpec,
-    /// The usage of groups at the time 0, before the jobs of the record: decayed processor-seconds.
-    pub usage: &'a BTreeMap<u32, f64>,
-    /// The instants at which the cluster counts usage. A job does not count after the last one before its end, as in Slurm.
-    pub counts: Option<Computations>,
+    /// The usage of groups that is not of the jobs of the record.
+    pub past: &'a PastUsage,
+    /// The tree of shares that the policy orders by, if it has one.
+    pub shares: Option<&'a ShareTree>,
+    /// The instants at which the cluster counts usage and computes priorities.
+    pub computations: Option<Computations>,
+    /// Whether usage counts to the end of a job, and not only to the last of these instants before it.
+    pub counts_ends: bool,
 }
 
 impl RecordedJob {
@@ -88,6 +92,15 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
         next = next.max(last + 1);
     }
     all
+}
+
+/// The usage of groups at an instant: decayed processor-seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PastUsage {
+    /// The instant, not before the time 0. It is not known before.
+    pub at: Time,
+    /// The usage.
+    pub groups: BTreeMap<u32, f64>,
 }
 
 impl Comparison<'_> {
@@ -162,7 +175,10 @@ impl Comparison<'_> {
             if job.waits(at) {
                 entries.push(entry());
             } else if let Some(start) = job.start.filter(|_| job.runs(at)) {
-                entries.push(running(entry(), job.placement.clone()?, start, at));
+                // It has its place, which may be another one than its form has in the plan.
+                let mut entry = entry();
+                entry.request.form = Form { parts: None, apart: false, ..entry.request.form };
+                entries.push(running(entry, job.placement.clone()?, start, at));
             } else if job.request.submit > at && job.request.submit <= until {
                 later.push(Job::new(job.request.clone(), runtime));
             } else {
@@ -174,7 +190,12 @@ impl Comparison<'_> {
         let policy = self.policy.build(self.machine, 0).ok()?;
         let mut state = LedgerState::default();
         if let Some(half_life) = policy.usage_half_life() {
-            state.policy.set(&self.usage_at(at, half_life));
+            state.policy.set(&self.usage_at(at, at, half_life));
+            if let Some((shares, computations)) = self.shares.zip(self.computations) {
+                let last = computations.last(at);
+                let usage = self.usage_at(at, last, half_life);
+                state.policy.set(&ComputedRanks::new(shares, &usage, at, last));
+            }
         }
         let entries = (0..).map(JobId).zip(entries).collect();
         let ledger = Ledger::restored(self.machine.clone(), entries).ok()?.with_state(state);
@@ -191,20 +212,30 @@ impl Comparison<'_> {
         Some((watch.starts, outcome))
     }
 
-    /// Returns the usage at an instant, as the cluster has counted it: that of the time 0, and that of the jobs since then.
-    fn usage_at(&self, at: Time, half_life: Span) -> Usage {
+    /// Returns the usage at an instant: that of the past, and that of the jobs since then. `counted`: the runs of jobs count until
+    /// then.
+    fn usage_at(&self, at: Time, counted: Time, half_life: Span) -> Usage {
         const SECOND: f64 = 1e6;
         let decay = Decay::new(half_life);
-        let counted = |until: Time| self.counts.map_or(until, |counts| counts.last(until));
-        let age = |instant: Time| (at - instant.clamp(Time::ZERO, at)).as_secs_f64();
-        let before = decay.over(age(Time::ZERO));
-        let mut amounts: BTreeMap<[Option<u32>; 2], f64> =
-            self.usage.iter().map(|(group, seconds)| ([None, Some(*group)], seconds * before)).collect();
+        let age = |instant: Time| (at - instant).as_secs_f64().max(0.0);
+        let (past, origin) =
+            if self.past.at <= at { (Some(self.past), self.past.at) } else { (None, Time::ZERO) };
+        let groups = past.into_iter().flat_map(|past| &past.groups);
+        let mut amounts: BTreeMap<[Option<u32>; 2], f64> = groups
+            .map(|(group, seconds)| ([None, Some(*group)], seconds * decay.over(age(origin))))
+            .collect();
+        let last = |end: Time| match self.computations.filter(|_| !self.counts_ends) {
+            Some(computations) => computations.last(end),
+            None => end,
+        };
         for job in self.jobs {
-            let until = counted(job.end.unwrap_or(at).min(at));
-            let Some(start) = job.start.filter(|start| *start < until) else { continue };
-            let left = job.request.procs().get() as f64 * decay.of_run(age(start), age(until));
-            *amounts.entry([job.request.user, job.request.group]).or_default() += left;
+            let Some(start) = job.start else { continue };
+            let until = job.end.filter(|end| *end <= at).map_or(counted, last).min(counted);
+            let start = start.max(origin);
+            if start < until {
+                let left = job.request.procs().get() as f64 * decay.of_run(age(start), age(until));
+                *amounts.entry([job.request.user, job.request.group]).or_default() += left;
+            }
         }
         Usage::until(
             at,
@@ -272,8 +303,10 @@ mod tests {
             jobs,
             machine: &Machine::plain(4),
             policy: &policy,
-            usage: &BTreeMap::new(),
-            counts: None,
+            past: &PastUsage::default(),
+            shares: None,
+            computations: None,
+            counts_ends: true,
         };
         comparison.cycles(Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
     }
@@ -300,6 +333,61 @@ mod tests {
         // Its limit is beyond the reservation of job 2, and it started nevertheless.
         let early = audit(&record([2, 20, 60], 500));
         assert_eq!((early.starts, early.foreseen), (2, 1), "{early:?}");
+    }
+
+    #[test]
+    fn usage_is_that_of_the_past_and_of_the_record() {
+        let group = |job: RecordedJob, group| RecordedJob {
+            request: Request { user: Some(1), group: Some(group), ..job.request },
+            ..job
+        };
+        let jobs = [
+            group(job(1, 2, [0, 10, 50], 99), 1),
+            group(job(2, 4, [0, 20, 200], 999), 2),
+            group(job(3, 1, [0, 95, 99], 99), 1),
+        ];
+        let (machine, policy) = (Machine::plain(8), "slurm".parse().unwrap());
+        let past = PastUsage { at: at(30), groups: [(1, 1000.0), (3, 7.0)].into() };
+        let period = Span::from_secs(40).unwrap();
+        let counted = Comparison {
+            jobs: &jobs,
+            machine: &machine,
+            policy: &policy,
+            past: &past,
+            shares: None,
+            computations: Some(Computations { period, first: Time::ZERO }),
+            counts_ends: false,
+        };
+        let of = |comparison: &Comparison<'_>, now: i64, until: i64, half_life: Span| {
+            let usage = comparison.usage_at(at(now), at(until), half_life);
+            [1, 2, 3].map(|group| usage.group_processor_seconds(Some(group), at(now)))
+        };
+        // Job 1 counts to 40, job 2 to now, and job 3 not at all.
+        assert_eq!(of(&counted, 100, 100, Span::MAX), [1020, 280, 7]);
+        // At the last computation, job 2 had 50 s since the past.
+        assert_eq!(of(&counted, 100, 80, Span::MAX), [1020, 200, 7]);
+        assert_eq!(of(&Comparison { counts_ends: true, ..counted }, 100, 100, Span::MAX), [1044, 280, 7]);
+        // Before the past is known, the record counts from its begin.
+        assert_eq!(of(&counted, 25, 25, Span::MAX), [30, 20, 0]);
+        // 70 s later, a quarter is left of the past with a half-life of 35 s.
+        let halved = of(&Comparison { jobs: &[], ..counted }, 100, 100, Span::from_secs(35).unwrap());
+        assert_eq!(halved, [250, 0, 2]);
+    }
+
+    #[test]
+    fn a_record_may_begin_at_the_time_0() {
+        let policy = "slurm(order='fair_tree', shares='u1')".parse().unwrap();
+        let machine = Machine::plain(4);
+        let comparison = Comparison {
+            jobs: &[job(1, 3, [0, 0, 100], 100)],
+            machine: &machine,
+            policy: &policy,
+            past: &PastUsage::default(),
+            shares: None,
+            computations: None,
+            counts_ends: true,
+        };
+        assert_eq!(comparison.starts_from_idle(), Ok([(1, Time::ZERO)].into()));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use cluster::{
     Reservation, changes,
 };
 pub use command::Slurm;
-pub use cycles::{Comparison, CycleAudit, RecordedJob};
+pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};
 pub use error::SlurmError;
 pub use host_list::{HostListError, hosts};
 pub use places::{RecordedHost, known_hosts, place_jobs};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Host, HostId, JobNumber, Kind, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
+    Demand, Host, HostId, JobNumber, Kind, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
 };
 use miserly_policies::backfill::select_hosts;
 
@@ -152,6 +152,8 @@ impl Free<'_> {
         if demand.is_alone() {
             return None;
         }
+        // Slurm may give a job another number of processors on each of its nodes.
+        let demand = Demand::from(demand.amount());
         let mut done = 0;
         let share = |(host, procs): (&HostId, &Option<u64>)| {
             let from = done;

@@ -170,11 +170,18 @@ impl Configuration {
         self.weights.get(key)?.parse().ok()
     }
 
+    /// Returns whether Slurm's Fair Tree is a part of the priorities.
+    pub fn has_fair_tree(&self) -> bool {
+        let flags = self.priority_flags.as_deref().unwrap_or_default();
+        self.priority == "priority/multifactor"
+            && self.weight(FAIR_SHARE).is_some_and(|weight| weight > 0.0)
+            && !flags.contains("NO_FAIR_TREE")
+    }
+
     /// Returns the weight of the fair share, if the twin has it, and notes what it lacks of it.
     fn fair_share(&self, machinery: Machinery<'_>, left_out: &mut Vec<String>) -> Option<f64> {
         let weight = self.weight(FAIR_SHARE).filter(|weight| *weight > 0.0)?;
-        let flags = self.priority_flags.as_deref().unwrap_or_default();
-        if machinery.shares.is_none() || flags.contains("NO_FAIR_TREE") {
+        if machinery.shares.is_none() || !self.has_fair_tree() {
             left_out.push(format!("fair share ({FAIR_SHARE} = {weight})"));
             return None;
         }

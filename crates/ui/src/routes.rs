@@ -126,6 +126,8 @@ async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event
     let stream = unfold((live, posted, Instant::now()), |(live, mut posted, soonest)| async move {
         posted.changed().await.ok()?;
         sleep_until(soonest).await;
+        // A change meanwhile is in this event too.
+        posted.mark_unchanged();
         let latest = live.latest().await;
         let id = latest.state.version.to_string();
         let event = Event::default().event("state").id(id).json_data(&latest.state).unwrap_or_default();

@@ -91,7 +91,7 @@ impl Ordered {
     fn insert(&mut self, now: Time, ledger: &Ledger, waiting: Waiting) -> Key {
         match &mut self.index {
             Index::Sorted(index) => {
-                let key = self.order.key(now, ledger.entry(waiting.job), ledger);
+                let key = self.order.first_key(now, ledger.entry(waiting.job), ledger);
                 index.insert(Waiting { key, ..waiting });
                 key
             }

@@ -374,7 +374,7 @@ impl<'a> ParamReader<'a> {
             name,
             1,
             "7d",
-            "the age at which usage counts half, for orders that use usage_share or usage",
+            "the age at which usage counts half, for orders that use usage or fair_tree",
         )?;
         if self.given(name)?.is_some() && !self.orders.usage {
             return Err(PolicyError::NoUsage { policy: self.policy.name, name });

@@ -22,10 +22,10 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Returns a waiting job with its position in this order.
+    /// Returns a waiting job with its position in this order. If the order has ranks of a tree, the queue has to be sorted again.
     pub fn new(order: &Order, now: Time, job: JobId, ledger: &Ledger) -> Waiting {
         let entry = ledger.entry(job);
-        Waiting { key: order.key(now, entry, ledger), ..Waiting::by_arrival(job, entry) }
+        Waiting { key: order.first_key(now, entry, ledger), ..Waiting::by_arrival(job, entry) }
     }
 
     /// Returns a waiting job with its position in the order of arrival.

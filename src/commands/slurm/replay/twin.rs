@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
 use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
-use miserly_policies::shared::Computations;
+use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Amount, Associations, Cluster, Comparison, CycleAudit, Job, JobState, Quality,
+    AccountedJob, Amount, Associations, Cluster, Comparison, CycleAudit, Job, JobState, PastUsage, Quality,
     RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs, known_hosts, place_jobs,
     qualities,
 };
@@ -41,7 +41,7 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
     read(&slurm)?;
     let Accounting { mut log, ids, begin } = accounting(&slurm, &args.period)?;
-    let mut site = Site::read(&slurm, &mut log, with_warm_up(&args.period), begin)?;
+    let mut site = Site::read(&slurm, args, &mut log, begin)?;
     let configuration = &site.cluster.configuration;
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
@@ -52,10 +52,17 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let until = args.period.until.map_or(configuration.now, Timestamp::as_second);
     let machine = site.machine(&policy);
     let jobs = site.ended(&log, &ids);
-    let half_life = policy.build(&machine, 0)?.usage_half_life();
-    let usage = half_life.map(|half_life| site.usage(half_life)).unwrap_or_default();
-    let counts = site.counts();
-    let comparison = Comparison { jobs: &jobs, machine: &machine, policy: &policy, usage: &usage, counts };
+    let past = site.past_usage();
+    let shares = if args.policy.is_none() { site.shares() } else { None };
+    let comparison = Comparison {
+        jobs: &jobs,
+        machine: &machine,
+        policy: &policy,
+        past: &past,
+        shares: shares.as_ref(),
+        computations: site.computations(),
+        counts_ends: site.cluster.configuration.enforces_limits,
+    };
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
     let at = |seconds: i64, otherwise| Time::from_secs(seconds.saturating_sub(begin)).unwrap_or(otherwise);
     let since = at(args.period.since.as_second(), Time::ZERO);
@@ -88,7 +95,7 @@ struct Site {
     cluster: Cluster,
     queues: TwinQueues,
     qualities: Vec<Quality>,
-    /// The associations, which are the groups of the jobs; none without `priority/multifactor`.
+    /// The associations, which are the groups of the jobs, if fair share may matter and the user may read them.
     associations: Option<Associations>,
     runs: Vec<AccountedJob>,
     /// The hosts of runs, by the number and the start of the job.
@@ -99,19 +106,20 @@ struct Site {
 }
 
 impl Site {
-    /// Reads a cluster, and the runs of its jobs since an instant. Writes the numbers of queues into the log.
-    fn read(slurm: &Slurm, log: &mut ImportedLog, since: Timestamp, begin: i64) -> anyhow::Result<Site> {
-        let runs = accounted_jobs(slurm, since)?;
+    /// Reads a cluster, and the runs of its jobs in the period and before it. Writes the numbers of queues into the log.
+    fn read(slurm: &Slurm, args: &SlurmTwinArgs, log: &mut ImportedLog, begin: i64) -> anyhow::Result<Site> {
+        let cluster = Cluster::read(slurm)?;
+        let associations = associations(slurm, &cluster, args.policy.is_some());
+        // The usage of now is that of all jobs until now.
+        let until = if associations.is_some() { None } else { args.period.until };
+        let runs = accounted_jobs(slurm, with_warm_up(&args.period), until)?;
         let names = |run: &AccountedJob| run.hosts.iter().map(|name| (name.clone(), None)).collect();
         let mut hosts: BTreeMap<(i64, i64), Vec<RecordedHost>> =
             runs.iter().filter_map(|run| Some(((run.number, run.start?), names(run)))).collect();
         // What the controller still has is exact.
         hosts.extend(known_hosts(slurm)?);
-        let cluster = Cluster::read(slurm)?;
         let qualities = qualities(slurm)?;
         let queues = TwinQueues::number(log, &cluster, &qualities);
-        let has_shares = cluster.configuration.priority == "priority/multifactor";
-        let associations = has_shares.then(|| Associations::read(slurm)).transpose()?;
         Ok(Site { cluster, queues, qualities, associations, runs, hosts, begin, forms: Forms::default() })
     }
 
@@ -121,24 +129,33 @@ impl Site {
         if policy.build(&machine, 0).is_err() {
             return plain(&self.cluster);
         }
-        self.forms = Forms { groups, memory: self.cluster.configuration.counts_memory(), nodes: true };
+        let memory = self.cluster.configuration.counts_memory();
+        self.forms = Forms { groups, memory, machine: Some(machine.clone()) };
         machine
     }
 
-    /// Returns the usage of associations at the instant 0.
-    fn usage(&self, half_life: Span) -> BTreeMap<u32, f64> {
-        let now = self.cluster.configuration.now;
-        let counted = |at: i64| match self.cluster.configuration.computations {
+    /// Returns the tree of the shares of the associations.
+    fn shares(&self) -> Option<ShareTree> {
+        self.associations.as_ref()?.shares().parse().ok()
+    }
+
+    /// Returns the usage of associations at the instant 0, or later if it is not known then.
+    fn past_usage(&self) -> PastUsage {
+        let configuration = &self.cluster.configuration;
+        let Some(associations) = &self.associations else { return PastUsage::default() };
+        let half_life = i64::try_from(configuration.half_life).ok().filter(|seconds| *seconds > 0);
+        let half_life = half_life.and_then(Span::from_secs).unwrap_or(Span::MAX);
+        let counted = |at: i64| match configuration.computations.filter(|_| !configuration.enforces_limits) {
             Some((period, boot)) => at - (at - boot).rem_euclid(i64::try_from(period).unwrap_or(i64::MAX)),
             None => at,
         };
-        let times = [self.begin, now];
-        let usage = |all: &Associations| all.usage_at(times, half_life, &self.runs, counted);
-        self.associations.as_ref().map(usage).unwrap_or_default()
+        let times = [self.begin, configuration.now];
+        let (at, groups) = associations.usage_at(times, half_life, &self.runs, counted);
+        PastUsage { at: Time::from_secs(at.saturating_sub(self.begin)).unwrap_or(Time::ZERO), groups }
     }
 
-    /// Returns the instants at which the cluster counts usage.
-    fn counts(&self) -> Option<Computations> {
+    /// Returns the instants at which the cluster counts usage and computes priorities.
+    fn computations(&self) -> Option<Computations> {
         let (period, boot) = self.cluster.configuration.computations?;
         let period = Span::from_secs(i64::try_from(period).ok()?)?;
         Some(Computations { period, first: Time::from_secs(boot.saturating_sub(self.begin))? })
@@ -172,8 +189,9 @@ impl Site {
             Some(associations) => run.and_then(|run| associations.of(run)),
             None => number(Field::Group),
         };
-        let form = self.forms.form(queue, procs, memory, run.map_or(1, |run| run.nodes));
-        let request = Request { user: number(Field::User), group, queue, form, ..request };
+        let request = Request { user: number(Field::User), group, queue, ..request };
+        let form = self.forms.form(&request, run.map_or(1, |run| run.nodes));
+        let request = Request { form, ..request };
         Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
     }
 
@@ -211,8 +229,9 @@ impl Site {
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
         let queue = self.queues.of(job);
         let group = self.associations.as_ref().zip(row).and_then(|(all, row)| all.of(row));
-        let form = self.forms.form(queue, job.cpus.max(1), memory, row.map_or(1, |row| row.nodes));
-        let request = Request { user: Some(job.user), group, queue, form, ..request };
+        let request = Request { user: Some(job.user), group, queue, ..request };
+        let form = self.forms.form(&request, row.map_or(1, |row| row.nodes));
+        let request = Request { form, ..request };
         Some(RecordedJob { request, start, end: None, placement: None })
     }
 
@@ -229,23 +248,33 @@ struct Forms {
     groups: BTreeMap<u32, HostGroup>,
     /// Whether jobs have a part of the memory of their nodes.
     memory: bool,
-    /// Whether jobs are on nodes.
-    nodes: bool,
+    /// The machine, if jobs are on nodes.
+    machine: Option<Machine>,
 }
 
 impl Forms {
-    /// Returns the form of a job of a queue. Without an amount of memory, it has all of its nodes. With several nodes, it has an equal
-    /// part of each, if its processors can be divided so.
-    fn form(&self, queue: Option<u32>, procs: u64, memory: u64, nodes: u64) -> Form {
-        let group = queue.and_then(|queue| self.groups.get(&queue)).copied();
-        let form = Form { group, alone: self.memory && memory == 0, ..Form::ANY };
-        match u32::try_from(nodes) {
-            Ok(parts) if self.nodes && parts > 1 && procs.is_multiple_of(nodes) => {
-                Form { group, alone: form.alone, apart: true, ..Form::parts(parts) }
-            }
-            _ => form,
-        }
+    /// Returns the form of a request. A job is on the nodes of its queue. Without an amount of memory, it has all of its nodes. If it
+    /// asked for several nodes, it has an equal part of each, where such nodes can hold it.
+    fn form(&self, request: &Request, nodes: u64) -> Form {
+        let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
+        let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
+        let parts = u32::try_from(nodes).unwrap_or(0);
+        let Some(machine) = self.machine.as_ref().filter(|_| parts > 1) else { return any };
+        let apart = Form { group, alone: any.alone, apart: true, ..Form::parts(parts) };
+        let fits = machine.could_hold(&Request { form: apart, ..request.clone() });
+        if request.procs().get().is_multiple_of(nodes) && fits { apart } else { any }
     }
+}
+
+/// Returns the associations of a cluster, if fair share is a part of its priorities, or another policy may need them.
+fn associations(slurm: &Slurm, cluster: &Cluster, for_policy: bool) -> Option<Associations> {
+    let needed = cluster.configuration.has_fair_tree();
+    let read = (needed || for_policy && cluster.configuration.priority == "priority/multifactor")
+        .then(|| Associations::read(slurm))?;
+    if let (Err(error), true) = (&read, needed) {
+        note!("warning: the twin lacks fair share: {error}");
+    }
+    read.ok()
 }
 
 /// Returns an amount that has as many equal parts, rounded down.
@@ -285,4 +314,28 @@ fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String
         audit.recorded_mean_wait,
         audit.twin_mean_wait,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use miserly_core::{Host, Spread};
+
+    #[test]
+    fn jobs_of_several_nodes_have_equal_parts_where_they_can() {
+        let host = |cpus: u64| Host { name: String::new(), capacity: Resources::cpus(cpus) };
+        let machine = Machine::new([16, 16, 8].map(host).into()).with_spread(Spread::Any);
+        let forms = Forms { machine: Some(machine), ..Forms::default() };
+        let form = |procs: u64, nodes: u64| {
+            let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(procs));
+            forms.form(&request, nodes)
+        };
+        let parts = |parts| Form { apart: true, ..Form::parts(parts) };
+        assert_eq!([form(24, 1), form(24, 2), form(24, 3)], [Form::ANY, parts(2), parts(3)]);
+        // Slurm gave it 16 and 9, or 16, 16 and 4: it ran in another form.
+        assert_eq!([form(25, 2), form(36, 3)], [Form::ANY; 2]);
+        let plain = Forms::default();
+        let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(8_u64));
+        assert_eq!(plain.form(&request, 2), Form::ANY);
+    }
 }

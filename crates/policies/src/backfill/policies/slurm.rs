@@ -26,7 +26,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "priority_calc_period",
         1,
         "none",
-        "the time between two computations of all priorities, which are constant between them; none: they are always exact",
+        "the time between two computations of the priorities: between them, wait and fair_tree are constant; none: they are always exact",
     )?;
     let first = params.duration(
         "priority_calc_first",

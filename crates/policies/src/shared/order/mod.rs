@@ -23,8 +23,7 @@ pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
 pub use priority::Priority;
-use shares::ComputedRanks;
-pub use shares::{Computations, Ranks, ShareTree, ShareTreeError};
+pub use shares::{Computations, ComputedRanks, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
 use used::Used;
 pub use weight::Weight;
@@ -138,7 +137,7 @@ impl Order {
         Order { shares: shares.map(Arc::new), ..self }
     }
 
-    /// Returns the same order with keys that change at these instants only. Before each pass, the policy has to call
+    /// Returns the same order with waits and ranks that change at these instants only. Before each pass, the policy has to call
     /// [`compute`](Order::compute).
     #[must_use]
     pub fn with_computations(self, computations: Option<Computations>) -> Order {
@@ -150,21 +149,21 @@ impl Order {
     pub fn compute(&self, context: &mut Context<'_>) {
         let Some((computations, shares)) = self.computations.zip(self.shares.as_ref()) else { return };
         let at = computations.last(context.now());
-        let ComputedRanks(last) = context.ledger().policy_state();
-        if last.is_none_or(|(last, _)| last != at)
+        let last: ComputedRanks = context.ledger().policy_state();
+        if !last.are_of(shares, at)
             && let Some(usage) = context.ledger().usage()
         {
-            let ranks = shares.ranks(usage, context.now());
-            context.set_policy_state(&ComputedRanks(Some((at, ranks))));
+            let ranks = ComputedRanks::new(shares, usage, context.now(), at);
+            context.set_policy_state(&ranks);
         }
     }
 
     /// Returns the ranks of the tree of shares.
     fn ranks(&self, now: Time, ledger: &Ledger) -> Ranks {
         let Some((shares, usage)) = self.shares.as_ref().zip(ledger.usage()) else { return Ranks::default() };
-        let computed =
+        let last: ComputedRanks =
             if self.computations.is_some() { ledger.policy_state() } else { ComputedRanks::default() };
-        computed.0.map_or_else(|| shares.ranks(usage, now), |(_, ranks)| ranks)
+        last.of(shares).unwrap_or_else(|| shares.ranks(usage, now))
     }
 
     /// Returns whether the order depends on a tree of shares.
@@ -242,6 +241,12 @@ impl Order {
     /// For many jobs of an instant, [`Keys`] is faster.
     pub fn key(&self, now: Time, entry: &Entry, ledger: &Ledger) -> Key {
         Keys::new(self, now, ledger).key(entry)
+    }
+
+    /// Returns the job's position until the queue is sorted again, as it is at each pass if the order changes. The ranks of a tree are
+    /// not computed for each job.
+    pub(crate) fn first_key(&self, now: Time, entry: &Entry, ledger: &Ledger) -> Key {
+        if self.uses_shares() { Key::arrival(entry) } else { self.key(now, entry, ledger) }
     }
 
     fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {

@@ -61,7 +61,7 @@ impl Priority {
         ("group_usage", "decayed usage of its group, in processor-hours"),
         (
             "fair_tree",
-            "rank of its user or group in the tree of `shares`: 1 for the first one, 1/n for the last of n; 0 if it is not there",
+            "rank of its user or group in the tree of `shares`, from 1 for the first one; 0 if it is not there",
         ),
     ];
 

@@ -8,8 +8,7 @@ mod read;
 
 use std::fmt;
 
-pub use computed::Computations;
-pub(super) use computed::ComputedRanks;
+pub use computed::{Computations, ComputedRanks};
 pub use ranks::Ranks;
 pub use read::ShareTreeError;
 
@@ -22,8 +21,9 @@ pub use read::ShareTreeError;
 /// # Order
 /// The usage of an account is that of its members. The level of a member is its part of the shares of its account,
 /// over its part of the usage of its account. The member with the highest level is the first of its account. A user or group is
-/// before an account with the same level. The members of accounts with the same level are ordered together. The order of the
-/// whole tree is that of its users and groups from the first account to the last one (Slurm's Fair Tree).
+/// before an account with the same level. Accounts with the same level keep their order, and the first user of one has the rank of
+/// the last one before it. The order of the whole tree is that of its users and groups from the first account to the last one
+/// (Slurm's Fair Tree; its documentation merges accounts with the same level, its code does not).
 ///
 /// O(m log m) for m members.
 ///
@@ -69,6 +69,14 @@ impl ShareTree {
                 }
             }
         })
+    }
+}
+
+impl ShareTree {
+    /// Returns a number that differs for other trees, but for a chance of 1 in 2^64: FNV-1a of the written form.
+    fn digest(&self) -> u64 {
+        let step = |digest: u64, byte: u8| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step)
     }
 }
 

@@ -33,7 +33,7 @@ impl ShareTree {
         let mut ranking = Ranking { used: &used, ranks: Ranks::default(), next: 0, tie: 0 };
         ranking.next = self.owners().count().try_into().unwrap_or(u32::MAX);
         ranking.ranks.count = ranking.next;
-        ranking.rank(&[(&self.0, usage_of(&self.0, &used))], false);
+        ranking.rank(&self.0, usage_of(&self.0, &used), false);
         ranking.ranks
     }
 }
@@ -118,30 +118,25 @@ struct Ranking<'a, F> {
 }
 
 impl<F: Fn(Owner) -> u64> Ranking<'_, F> {
-    /// Ranks the members of accounts with the same level, each with its usage.
-    fn rank(&mut self, accounts: &[(&Vec<Member>, u64)], mut tied: bool) {
-        let mut siblings: Vec<Sibling<'_>> =
-            accounts.iter().flat_map(|(members, usage)| self.siblings(members, *usage)).collect();
+    /// Ranks the members of an account with this usage. `tied`: the first ones have the rank of the last owner.
+    fn rank(&mut self, members: &[Member], usage: u64, mut tied: bool) {
+        let mut siblings = self.siblings(members, usage);
         let is_account = |sibling: &Sibling<'_>| matches!(sibling.is, Is::Account(_));
         siblings
             .sort_by(|one, other| other.level.cmp(one.level).then(is_account(one).cmp(&is_account(other))));
         for alike in siblings.chunk_by(|one, other| one.level.cmp(other.level).is_eq()) {
-            let mut accounts = vec![];
             for sibling in alike {
                 match sibling.is {
                     Is::Owner(owner) => {
                         if !tied {
                             self.tie = self.next;
                         }
-                        tied = true;
                         self.ranks.owners.insert(*owner, self.tie);
                         self.next = self.next.saturating_sub(1);
                     }
-                    Is::Account(members) => accounts.push((members, sibling.usage)),
+                    Is::Account(members) => self.rank(members, sibling.usage, tied),
                 }
-            }
-            if !accounts.is_empty() {
-                self.rank(&accounts, tied);
+                tied = true;
             }
             tied = false;
         }
@@ -191,9 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn users_of_equal_accounts_are_ordered_together() {
-        // Each account has half of the shares and half of the usage. User 4 is far below its share.
-        check("(u1, u2), (u3, u4)", &[(1, 20), (2, 30), (3, 45), (4, 5)], &[3, 2, 1, 4]);
+    fn accounts_with_the_same_level_are_in_the_order_of_the_tree() {
+        // Each account has half of the shares and half of the usage. The first user of the second one has the rank of the last one
+        // of the first.
+        check("(u1, u2), (u3, u4)", &[(1, 20), (2, 30), (3, 45), (4, 5)], &[4, 3, 1, 3]);
         // A user is before an account with the same level, and its first user has the same rank.
         check("(u1), u2", &[(1, 10), (2, 10)], &[2, 2]);
     }

@@ -26,6 +26,9 @@ impl FromStr for ShareTree {
         }
         let tree = ShareTree(members);
         let mut owners: Vec<Owner> = tree.owners().collect();
+        if owners.is_empty() {
+            return Err(ShareTreeError { at: 1, expected: "a user or a group" });
+        }
         owners.sort_unstable();
         if owners.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(ShareTreeError { at: 1, expected: "each user and group once" });
@@ -152,6 +155,7 @@ mod tests {
             assert_eq!(tree.to_string().parse::<ShareTree>(), Ok(tree));
         }
         refused("", 1, "shares, a user such as u7, a group such as g7, or a bracket");
+        refused("parent*()", 1, "a user or a group");
         refused("2*u1, 3*x", 9, "a user such as u7, a group such as g7, or a bracket");
         refused("2*(u1", 6, "a comma or a closing bracket");
         refused("2*u1)", 5, "a comma or the end");
