@@ -20,6 +20,23 @@ pub struct NaiveCycles {
     pub most: usize,
 }
 
+impl NaiveCycles {
+    /// Returns whether there is a cycle now, and notes it.
+    pub(crate) fn is_due(self, now: Time, last: &mut Option<Time>) -> bool {
+        let is_due = now.ticks() % self.interval.ticks() == 0 && *last != Some(now);
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
+
+    /// Returns the instant of the first cycle after this one.
+    pub(crate) fn after(self, now: Time) -> Time {
+        let done = now.ticks() / self.interval.ticks();
+        Time::from_ticks((done + 1) * self.interval.ticks())
+    }
+}
+
 /// Runs the main loop, and the cycle of this instant unless it has been run.
 ///
 /// Returns the instant of the next cycle, if jobs wait.
@@ -33,13 +50,10 @@ pub(crate) fn pass(
     if world.waiting.is_empty() {
         return None;
     }
-    let is_multiple = world.now.ticks() % cycles.interval.ticks() == 0;
-    if is_multiple && *last != Some(world.now) {
-        *last = Some(world.now);
+    if cycles.is_due(world.now, last) {
         cycle(world, order, cycles);
     }
-    let done = world.now.ticks() / cycles.interval.ticks();
-    Some(Time::from_ticks((done + 1) * cycles.interval.ticks()))
+    Some(cycles.after(world.now))
 }
 
 fn cycle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {

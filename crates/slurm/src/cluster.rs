@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
+use miserly_core::{Span, Time};
+use miserly_policies::shared::Computations;
 use serde::Serialize;
 
 use crate::command::Answer;
@@ -236,6 +238,13 @@ pub struct Job {
 }
 
 impl Configuration {
+    /// Returns the instants at which Slurm counts usage and computes the priorities, with times since 1970.
+    pub fn priority_computations(&self) -> Option<Computations> {
+        let (period, boot) = self.computations?;
+        let period = Span::from_secs(i64::try_from(period).ok()?)?;
+        Some(Computations { period, first: Time::from_secs(boot)? })
+    }
+
     /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).
     pub fn counts_memory(&self) -> bool {
         self.select_parameters.as_deref().is_some_and(|parameters| parameters.contains("MEMORY"))

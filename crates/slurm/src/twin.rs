@@ -88,9 +88,10 @@ impl Configuration {
     /// Returns the policy that schedules by this configuration.
     ///
     /// The order has the age and the size of jobs, with the weights of `priority/multifactor`, rounded down to a whole number as
-    /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The size is the mean of the shares of the processors and of the nodes; a job counts as one that
-    /// asks for one node. The parts of partitions and of qualities of service depend on the queue of a job; those that are all alike
-    /// are left out. The part of the fair share is that of the group of a job. Jobs of a higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
+    /// Slurm's priorities are, and at least 1: 0 is that of held jobs. The size is the mean of the shares of the processors and of
+    /// the nodes; a job counts as one that asks for one node. The parts of partitions and of qualities of service depend on the
+    /// queue of a job; those that are all alike are left out. The part of the fair share is that of the group of a job. Jobs of a
+    /// higher tier are before all others. `ordered`: the jobs come in the order of their priorities already.
     ///
     /// The parts of more queues than a formula may have are left out.
     pub fn twin(&self, machinery: Machinery<'_>, ordered: bool) -> Twin {

@@ -23,12 +23,10 @@ pub(super) fn pass(
     if world.waiting.is_empty() {
         return None;
     }
-    if world.now.ticks() % cycles.interval.ticks() == 0 && *last != Some(world.now) {
-        *last = Some(world.now);
+    if cycles.is_due(world.now, last) {
         Cycle::new(world, cycles).run(world, order);
     }
-    let done = world.now.ticks() / cycles.interval.ticks();
-    Some(Time::from_ticks((done + 1) * cycles.interval.ticks()))
+    Some(cycles.after(world.now))
 }
 
 /// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.

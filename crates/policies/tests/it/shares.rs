@@ -16,6 +16,7 @@ enum Tree {
     Account(Vec<(Option<u32>, Tree)>),
 }
 
+/// Returns a tree with a user at least.
 fn tree() -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![Just(0), 0..4u64, 0..1000u64].prop_map(Tree::User);
     leaf.prop_recursive(4, 40, 5, |inner| {
@@ -28,15 +29,20 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
     .prop_map(|tree| match tree {
         Tree::User(_) => Tree::Account(vec![(Some(1), tree)]),
-        Tree::Account(_) => tree,
+        Tree::Account(mut members) => {
+            members.push((Some(1), Tree::User(2)));
+            Tree::Account(members)
+        }
     })
 }
 
 /// A step of the path to a user: the level as a fraction, and the place of an account in its list.
 type Step = ([u64; 2], Option<usize>);
 
+/// A user, or an account without members.
 struct Leaf {
-    number: u32,
+    /// None: an account, which has no rank but a place.
+    number: Option<u32>,
     usage: u64,
     path: Vec<Step>,
 }
@@ -67,9 +73,14 @@ impl Tree {
             path.push((level, matches!(member, Tree::Account(_)).then_some(place)));
             match member {
                 Tree::User(usage) => {
-                    let number = u32::try_from(leaves.len()).unwrap();
+                    let users = leaves.iter().filter(|leaf| leaf.number.is_some()).count();
+                    let number = u32::try_from(users).unwrap();
                     write!(text, "u{number}").unwrap();
-                    leaves.push(Leaf { number, usage: *usage, path });
+                    leaves.push(Leaf { number: Some(number), usage: *usage, path });
+                }
+                Tree::Account(members) if members.is_empty() => {
+                    text.push_str("()");
+                    leaves.push(Leaf { number: None, usage: 0, path });
                 }
                 Tree::Account(_) => {
                     text.push('(');
@@ -106,19 +117,21 @@ proptest! {
     fn users_are_ordered_by_their_paths(tree in tree()) {
         let (mut text, mut leaves) = (String::new(), vec![]);
         tree.collect(&[], &mut text, &mut leaves);
-        prop_assume!(!leaves.is_empty());
-        let used = leaves.iter().map(|leaf| (Some(leaf.number), None, leaf.usage as f64 * 1e6));
+        let users = leaves.iter().filter_map(|leaf| Some((leaf.number?, leaf.usage)));
+        let used: Vec<_> = users.map(|(user, usage)| (Some(user), None, usage as f64 * 1e6)).collect();
+        let mut next = u32::try_from(used.len()).unwrap();
         let usage = Usage::until(Time::ZERO, Span::MAX, used);
         let ranks = text.parse::<ShareTree>().unwrap().ranks(&usage, Time::ZERO);
         leaves.sort_by(|one, two| compare(one, two).0);
-        let (mut next, mut rank) = (u32::try_from(leaves.len()).unwrap(), 0);
+        let mut rank = next;
         prop_assert_eq!(ranks.count(), next);
         for place in 0..leaves.len() {
+            let Some(number) = leaves[place].number else { continue };
             if place == 0 || !compare(&leaves[place - 1], &leaves[place]).1 {
                 rank = next;
             }
             next -= 1;
-            prop_assert_eq!(ranks.of(Some(leaves[place].number), None), rank, "{} in {}", leaves[place].number, text);
+            prop_assert_eq!(ranks.of(Some(number), None), rank, "{} in {}", number, text);
         }
     }
 }

@@ -145,10 +145,9 @@ impl Site {
         let Some(associations) = &self.associations else { return PastUsage::default() };
         let half_life = i64::try_from(configuration.half_life).ok().filter(|seconds| *seconds > 0);
         let half_life = half_life.and_then(Span::from_secs).unwrap_or(Span::MAX);
-        let counted = |at: i64| match configuration.computations.filter(|_| !configuration.enforces_limits) {
-            Some((period, boot)) => at - (at - boot).rem_euclid(i64::try_from(period).unwrap_or(i64::MAX)),
-            None => at,
-        };
+        let computations = configuration.priority_computations().filter(|_| !configuration.enforces_limits);
+        let counted =
+            |at: i64| computations.zip(Time::from_secs(at)).map_or(at, |(all, at)| all.last(at).secs());
         let times = [self.begin, configuration.now];
         let (at, groups) = associations.usage_at(times, half_life, &self.runs, counted);
         PastUsage { at: Time::from_secs(at.saturating_sub(self.begin)).unwrap_or(Time::ZERO), groups }
@@ -156,9 +155,8 @@ impl Site {
 
     /// Returns the instants at which the cluster counts usage and computes priorities.
     fn computations(&self) -> Option<Computations> {
-        let (period, boot) = self.cluster.configuration.computations?;
-        let period = Span::from_secs(i64::try_from(period).ok()?)?;
-        Some(Computations { period, first: Time::from_secs(boot.saturating_sub(self.begin))? })
+        let Computations { period, first } = self.cluster.configuration.priority_computations()?;
+        Some(Computations { period, first: first - Span::from_secs(self.begin)? })
     }
 
     /// Returns the jobs of the accounting that have ended, as far as their times are known.

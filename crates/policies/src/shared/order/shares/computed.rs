@@ -20,17 +20,17 @@ struct Computed {
 impl ComputedRanks {
     /// Returns the ranks of a tree by the usage of `now`, for the computation at this instant.
     pub fn new(tree: &ShareTree, usage: &Usage, now: Time, at: Time) -> ComputedRanks {
-        ComputedRanks(Some(Computed { at, tree: tree.digest(), ranks: tree.ranks(usage, now) }))
+        ComputedRanks(Some(Computed { at, tree: tree.digest, ranks: tree.ranks(usage, now) }))
     }
 
     /// Returns whether these are the ranks of a tree at an instant.
     pub(in super::super) fn are_of(&self, tree: &ShareTree, at: Time) -> bool {
-        self.0.as_ref().is_some_and(|computed| computed.at == at && computed.tree == tree.digest())
+        self.0.as_ref().is_some_and(|computed| computed.at == at && computed.tree == tree.digest)
     }
 
     /// Returns the ranks, if they are of this tree.
     pub(in super::super) fn of(self, tree: &ShareTree) -> Option<Ranks> {
-        self.0.filter(|computed| computed.tree == tree.digest()).map(|computed| computed.ranks)
+        self.0.filter(|computed| computed.tree == tree.digest).map(|computed| computed.ranks)
     }
 }
 

@@ -36,7 +36,11 @@ pub use read::ShareTreeError;
 /// # Ok::<(), miserly_policies::shared::ShareTreeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareTree(Vec<Member>);
+pub struct ShareTree {
+    members: Vec<Member>,
+    /// A number that differs for other trees, but for a chance of 1 in 2^64.
+    digest: u64,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Member {
@@ -59,8 +63,16 @@ enum Owner {
 }
 
 impl ShareTree {
+    fn new(members: Vec<Member>) -> ShareTree {
+        let tree = ShareTree { members, digest: 0 };
+        // FNV-1a of the written form.
+        let step = |digest: u64, byte: u8| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let digest = tree.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step);
+        ShareTree { digest, ..tree }
+    }
+
     fn owners(&self) -> impl Iterator<Item = Owner> + '_ {
-        let mut left: Vec<&Member> = self.0.iter().collect();
+        let mut left: Vec<&Member> = self.members.iter().collect();
         std::iter::from_fn(move || {
             loop {
                 match &left.pop()?.is {
@@ -72,18 +84,10 @@ impl ShareTree {
     }
 }
 
-impl ShareTree {
-    /// Returns a number that differs for other trees, but for a chance of 1 in 2^64: FNV-1a of the written form.
-    fn digest(&self) -> u64 {
-        let step = |digest: u64, byte: u8| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step)
-    }
-}
-
 /// Formats the tree in its written form.
 impl fmt::Display for ShareTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_list(f, &self.0)
+        write_list(f, &self.members)
     }
 }
 

@@ -30,10 +30,11 @@ impl ShareTree {
             Owner::User(user) => usage.processor_seconds(Some(user), now),
             Owner::Group(group) => usage.group_processor_seconds(Some(group), now),
         };
-        let mut ranking = Ranking { used: &used, ranks: Ranks::default(), next: 0, tie: 0 };
-        ranking.next = self.owners().count().try_into().unwrap_or(u32::MAX);
-        ranking.ranks.count = ranking.next;
-        ranking.rank(&self.0, usage_of(&self.0, &used), false);
+        let count = self.owners().count().try_into().unwrap_or(u32::MAX);
+        let ranks = Ranks { owners: BTreeMap::new(), count };
+        // An account without users may be the first member of all.
+        let mut ranking = Ranking { used: &used, ranks, next: count, tie: count };
+        ranking.rank(&self.members, usage_of(&self.members, &used), false);
         ranking.ranks
     }
 }
@@ -192,5 +193,7 @@ mod tests {
         check("(u1, u2), (u3, u4)", &[(1, 20), (2, 30), (3, 45), (4, 5)], &[4, 3, 1, 3]);
         // A user is before an account with the same level, and its first user has the same rank.
         check("(u1), u2", &[(1, 10), (2, 10)], &[2, 2]);
+        // An account without users has the level of one without usage.
+        check("(), (u1, u2), u3", &[(3, 10)], &[3, 3, 1]);
     }
 }

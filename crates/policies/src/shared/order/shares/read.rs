@@ -24,7 +24,7 @@ impl FromStr for ShareTree {
         if reader.peek().is_some() {
             return Err(reader.expected("a comma or the end"));
         }
-        let tree = ShareTree(members);
+        let tree = ShareTree::new(members);
         let mut owners: Vec<Owner> = tree.owners().collect();
         if owners.is_empty() {
             return Err(ShareTreeError { at: 1, expected: "a user or a group" });
