@@ -215,7 +215,8 @@ impl<'a> Play<'a> {
             }
             NaiveChange::Request(job, demand, estimate) => {
                 let job = handle(job);
-                if !waits(job) {
+                // Not even ahead of its start has it run.
+                if !waits(job) || !self.ledger().entry(job).is_untouched() {
                     return;
                 }
                 // A change before it in the same round stays.
