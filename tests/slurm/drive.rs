@@ -195,6 +195,25 @@ fn a_driver_starts_each_job_once_and_resumes_after_each_kill() {
 }
 
 #[test]
+fn a_policy_of_one_host_for_each_job_drives() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "one", &["-p", "lsf"]);
+    let wide = cluster.submit(&["-N2", "-n2", "-t1"], "sleep 1");
+    let jobs: Vec<String> =
+        (1..=8).map(|cpus| cluster.submit(&[&format!("-n{cpus}"), "-t1"], "sleep 3")).collect();
+    driver.until("the job of two nodes is told", || {
+        cluster.comment_of(&wide).contains("not planned: lsf gives each job one node")
+    });
+    driver.until("the others are done", || cluster.text("squeue", &["-h"]).lines().count() == 1);
+    cluster.text("scancel", &[&wide]);
+    check(&cluster, &driver, &jobs, &[]);
+    for (job, runs) in cluster.runs(&jobs) {
+        assert!(!runs[0][3].contains(['[', ',']), "job {job}: {runs:?}");
+    }
+}
+
+#[test]
 fn a_driver_copes_with_what_others_do() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();

@@ -154,6 +154,11 @@ impl Site {
             || job.partitions.iter().any(|partition| self.whole_partitions.contains(partition))
     }
 
+    /// Returns whether each job has its nodes to itself.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
     /// Returns the resources of a host; none if it is out of service.
     pub(crate) fn capacity(&self, host: HostId) -> Resources {
         let host = &self.hosts[host.index()];

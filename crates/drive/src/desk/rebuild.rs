@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_core::{
     Amendment, Change, Driver, Entry, EventOrder, Expected, Fault, HostId, JobId, JobNumber, Kind, Ledger,
-    Machine, Pes, Placement, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId, Span, State,
-    Time, work,
+    Machine, Pes, Placement, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId, Span,
+    Spread, State, Time, work,
 };
 use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 
@@ -130,12 +130,13 @@ impl Desk {
                 case.handle = Some(handle);
             }
         }
+        let needs = self.settings.policy.needs();
         let machine = self.with_groups(self.site.machine(&held));
+        let machine = if needs.one_host_per_job { machine.with_spread(Spread::One) } else { machine };
         for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
             entry.request.submit = entry.request.submit.min(at);
             forget_other_hosts(&machine, entry);
         }
-        let needs = self.settings.policy.needs();
         if let Some(machine) = needs.unmet(&machine) {
             return Err(DriveError::Machine { policy: self.settings.policy.to_string(), machine });
         }

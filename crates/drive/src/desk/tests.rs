@@ -129,6 +129,25 @@ fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
 }
 
 #[test]
+fn a_policy_of_one_host_for_each_job_plans_the_others_not() {
+    let mut scene = Scene::new("lsf");
+    // A job of another partition has a part of both nodes.
+    scene.submit(9, 6, 2, 10);
+    scene.cluster.jobs.get_mut("9").unwrap().partitions = vec!["other".into()];
+    scene.step(9);
+    scene.start("9", 9, &[("n1", 4), ("n2", 2)]);
+    scene.submit(1, 4, 1, 10);
+    scene.submit(2, 4, 1, 10);
+    scene.submit(3, 2, 2, 10);
+    scene.submit(4, 9, 1, 10);
+    // Of equal hosts with enough, the fullest one is first.
+    assert_eq!(scene.step(10), "1 on n1, 2 on n2");
+    let why = |id: &str| scene.desk.cases[id].facts.aside.as_ref().map(|aside| aside.why.as_str());
+    assert_eq!(why("3"), Some("lsf gives each job one node"));
+    assert_eq!(why("4"), Some("it is too large for the nodes in service"));
+}
+
+#[test]
 fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     let mut scene = Scene::new("conservative");
     scene.submit(1, 4, 1, 10);

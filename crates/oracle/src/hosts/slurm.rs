@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Demand, HostId, Resources, Span, Time};
+use miserly_core::{Demand, HostId, Kind, Resources, Span, Time};
 
 use super::fit::{Part, held, times};
 use super::world::{Running, World};
@@ -74,13 +74,22 @@ fn choose(
         let fits = |parts: &u64| usable && amount(host, *parts).is_some();
         (1..=most).rev().find(fits).unwrap_or(0)
     };
+    // The processors that the job could use there, however many it needs.
+    let cpus = |host: usize| {
+        let all = free[host].cpus_count().get();
+        let each = demand.each();
+        let enough =
+            |procs: &u64| Kind::ALL.into_iter().all(|kind| each.get(kind) * procs <= free[host].get(kind));
+        let one_each = demand.parts() == demand.amount().cpus_count().get();
+        if one_each { (0..=all).rev().find(enough).expect("none always fit") } else { all }
+    };
     let mut left = demand.parts();
     let mut hosts: Vec<usize> = (0..free.len()).filter(|host| room(*host) > 0).collect();
     let mut taken = vec![];
     while left > 0 {
         let runs = hosts.chunk_by(|one, next| next - one == 1).map(|run| {
             let parts: u64 = run.iter().map(|host| room(*host)).sum();
-            let cpus: u64 = run.iter().map(|host| free[*host].cpus_count().get()).sum();
+            let cpus: u64 = run.iter().map(|host| cpus(*host)).sum();
             (run.to_vec(), parts, cpus)
         });
         let runs: Vec<(Vec<usize>, u64, u64)> = runs.collect();
@@ -89,7 +98,7 @@ fn choose(
         let largest = || runs.iter().max_by_key(|(run, _, cpus)| (*cpus, std::cmp::Reverse(run[0])));
         let (run, ..) = enough.or_else(largest)?.clone();
         let one = run.iter().filter(|host| room(**host) >= left);
-        let one = one.min_by_key(|host| (free[**host].cpus_count().get(), **host));
+        let one = one.min_by_key(|host| (cpus(**host), **host));
         for host in one.map_or(run.clone(), |one| vec![*one]) {
             let parts = room(host).min(left);
             if parts > 0 {

@@ -2,15 +2,20 @@
 
 use std::ops::Range;
 
-use miserly_core::{Demand, HostId, Machine, PartCounter, Pes, Placement, Resources, Share, Sharing, SlotId};
+use miserly_core::{
+    Demand, HostId, Kind, Machine, PartCounter, Pes, Placement, Resources, Share, Sharing, SlotId,
+};
 
 /// Returns the hosts of a job, as Slurm's `select/cons_tres` chooses them without a topology.
 ///
 /// `free` are the free resources of each host, and `open` are the hosts that the job may use.
 ///
 /// Hosts with room for a part of the job are in runs of consecutive ones. The job gets the smallest run that has enough for
-/// it, or else the largest one and then the next best for the rest. Of a run it gets the host with the fewest free processors
-/// that has enough, or else its first hosts. The size of a run is the number of its free processors; ties go to the first.
+/// it, or else the largest one and then the next best for the rest. Of a run it gets the host with the fewest processors
+/// that has enough, or else its first hosts. The size of a run is the number of its processors; ties go to the first.
+///
+/// These are the free processors for which a host has enough of all that each processor of the job needs, such as memory.
+/// Where the job has another form than one part for each processor, they are all free ones.
 ///
 /// O(h + r^2) for h hosts in r runs.
 ///
@@ -47,7 +52,8 @@ pub fn select_hosts(
     if parts.iter().fold(0, |sum: u64, parts| sum.saturating_add(*parts)) < left {
         return None;
     }
-    let cpus = |host: usize| free[host].cpus_count().get();
+    let each = (demand.parts() == demand.amount().cpus_count().get()).then(|| demand.each());
+    let cpus = |host: usize| usable_cpus(&free[host], each.as_ref());
     let mut runs: Vec<Run> = runs(&parts)
         .map(|hosts| Run {
             parts: parts[hosts.clone()].iter().fold(0, |sum, parts| sum.saturating_add(*parts)),
@@ -81,6 +87,14 @@ pub fn select_hosts(
         }
     }
     Some(Placement::across(SlotId(0), shares))
+}
+
+/// Returns the free processors of a host that a job can use, if each of them needs so much of the other resources.
+fn usable_cpus(room: &Resources, each: Option<&Resources>) -> u64 {
+    let others = each
+        .into_iter()
+        .flat_map(|each| Kind::ALL.into_iter().filter_map(|kind| room.get(kind).checked_div(each.get(kind))));
+    others.fold(room.cpus_count().get(), u64::min)
 }
 
 /// Consecutive hosts with room.
@@ -141,6 +155,25 @@ mod tests {
         check("8 0 8 8 0 4", 20, Form::ANY, Some(&[(2, 8), (3, 8), (5, 4)]));
         check("8 0 (8) 8 0 4", 20, Form::ANY, Some(&[(0, 8), (3, 8), (5, 4)]));
         check("8 0 (8) 8 0 4", 21, Form::ANY, None);
+    }
+
+    #[test]
+    fn memory_limits_the_processors_of_a_host() {
+        let host = |cpus: u64, memory: u64| Host {
+            name: String::new(),
+            capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
+        };
+        // For a job with two units of memory for each processor, the second host has two processors, and the fourth three.
+        let hosts = vec![host(4, 8), host(8, 5), host(0, 9), host(8, 7)];
+        let free: Vec<Resources> = hosts.iter().map(|host| host.capacity).collect();
+        let machine = Machine::new(hosts).with_spread(Spread::Any);
+        let chosen = |cpus: u64| {
+            let demand = Demand::from(Resources::cpus(cpus).with(Kind::Memory, 2 * cpus));
+            let placement = select_hosts(&machine, &free, &[true; 4], &demand)?;
+            Some(placement.shares().iter().map(|share| share.host.0).collect::<Vec<_>>())
+        };
+        assert_eq!([chosen(1), chosen(3), chosen(4)], [Some(vec![3]), Some(vec![3]), Some(vec![0])]);
+        assert_eq!([chosen(6), chosen(9), chosen(10)], [Some(vec![0, 1]), Some(vec![0, 1, 3]), None]);
     }
 
     #[test]
