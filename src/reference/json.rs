@@ -169,6 +169,10 @@ fn kind(schema: &Value) -> String {
 fn named(of: &str, schema: &Value) -> String {
     match of {
         "array" if schema["items"].is_object() => format!("list of {}", kind(&schema["items"])),
+        "array" if schema["prefixItems"].is_array() => {
+            let each: Vec<String> = list(&schema["prefixItems"]).iter().map(kind).collect();
+            format!("({})", each.join("; "))
+        }
         "array" => "list".to_owned(),
         "object" if schema["additionalProperties"].is_object() => {
             format!("map of {}", kind(&schema["additionalProperties"]))

@@ -41,7 +41,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
         }
         for job in over {
-            let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
+            let phase =
+                Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None, cpus: vec![] };
             self.finish(job, phase);
         }
         Ok(DaemonReply::JobIds(JobIds { jobs }))

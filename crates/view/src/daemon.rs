@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_api::model::{Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason};
+use miserly_api::model::{
+    Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
+};
 
 use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
 
@@ -61,8 +63,8 @@ fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
         memory: queue.memory.unwrap_or(0),
         memory_held: queue.memory_held,
         offline: capacity.map_or(0, |pool| pool.cpus.saturating_sub(queue.cpus)),
-        numbers: capacity.map(|pool| ranges(&pool.cpu_numbers)).unwrap_or_default(),
-        numbers_offline: capacity.map(|pool| ranges(&pool.cpus_offline)).unwrap_or_default(),
+        numbers: capacity.map(|pool| number_ranges(&pool.cpu_numbers)).unwrap_or_default(),
+        numbers_offline: capacity.map(|pool| number_ranges(&pool.cpus_offline)).unwrap_or_default(),
         slices: capacity.map(|pool| pool.slices.clone()).unwrap_or_default(),
         ..PoolFacts::default()
     }
@@ -72,7 +74,7 @@ fn pool_of(queue: &QueueStatus, pools: &[Pool]) -> PoolFacts {
 pub fn job_of(job: &JobView, pool: usize) -> Job {
     let promise = job.promise.as_ref();
     let window = promise.and_then(|promise| promise.now);
-    let Course { state, start, end, cpus } = course(&job.phase);
+    let Course { state, start, end } = course(&job.phase);
     #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
     let limit = (job.time * 1000.0) as i64;
     Job {
@@ -98,38 +100,35 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             .forecast
             .filter(|_| state.is_before_start())
             .map(|likely| [likely.median, likely.by_80, likely.by_95].map(Timestamp::as_millisecond)),
-        cpus: ranges(cpus),
+        cpus: job.phase.cpus(),
         hosts: vec![],
         causes: job.reasons.iter().map(cause).collect(),
     }
 }
 
 /// The state of a job and its times.
-struct Course<'a> {
+struct Course {
     state: State,
     start: Option<Timestamp>,
     end: Option<Timestamp>,
-    cpus: &'a [u32],
 }
 
-fn course(phase: &Phase) -> Course<'_> {
-    let course = |state, start, end| Course { state, start, end, cpus: &[] };
+fn course(phase: &Phase) -> Course {
+    let course = |state, start, end| Course { state, start, end };
     match phase {
         Phase::Held => course(State::Held, None, None),
         Phase::Queued => course(State::Waiting, None, None),
         Phase::Opportunistic { start, parked } => {
             course(if *parked { State::Parked } else { State::Opportunistic }, Some(*start), None)
         }
-        Phase::Running(held) => {
-            Course { state: State::Running, start: Some(held.start), end: Some(held.end), cpus: &held.cpus }
-        }
+        Phase::Running(held) => course(State::Running, Some(held.start), Some(held.end)),
         Phase::Suspended(held) => course(State::Suspended, Some(held.start), Some(held.end)),
         Phase::Done { start, end, .. } => course(State::Ended, Some(*start), Some(*end)),
         Phase::Killed { start, end, .. } => course(State::Ended, *start, Some(*end)),
         Phase::Failed { at, .. } | Phase::Lost { at, .. } => course(State::Ended, None, Some(*at)),
-        Phase::Adopted { end, cpus } => Course { state: State::Running, start: None, end: *end, cpus },
+        Phase::Adopted { end, .. } => course(State::Running, None, *end),
         Phase::Unreadable { cpus, .. } if cpus.is_empty() => course(State::Held, None, None),
-        Phase::Unreadable { cpus, .. } => Course { state: State::Running, start: None, end: None, cpus },
+        Phase::Unreadable { .. } => course(State::Running, None, None),
     }
 }
 
@@ -177,31 +176,5 @@ fn cause(reason: &WaitReason) -> Cause {
             Cause::Reservation { name: name.clone(), from: from.as_millisecond(), to: to.as_millisecond() }
         }
         WaitReason::MemoryShort => Cause::MemoryShort,
-    }
-}
-
-/// Returns the numbers of processors as ranges, both ends included.
-pub fn ranges(cpus: &[u32]) -> Vec<(u32, u32)> {
-    let mut sorted = cpus.to_vec();
-    sorted.sort_unstable();
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for cpu in sorted {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    ranges
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_processors() {
-        assert_eq!(ranges(&[]), []);
-        assert_eq!(ranges(&[7, 0, 1, 2, 5, 8]), [(0, 2), (5, 5), (7, 8)]);
-        assert_eq!(ranges(&[u32::MAX]), [(u32::MAX, u32::MAX)]);
     }
 }

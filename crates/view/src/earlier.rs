@@ -9,8 +9,8 @@ impl Facts {
     /// Returns the facts at an earlier instant, as far as they follow from these: jobs with the states that they had then, and the
     /// resources that waiting jobs lacked.
     ///
-    /// Forecasts, other reasons and the free capacity of that time are not known. Promises are the last ones, and pools have their
-    /// present processors.
+    /// Forecasts, other reasons and the free capacity of that time are not known. Promises are the last ones, pools have their
+    /// present processors, and a job has the processors of its end.
     #[must_use]
     pub fn at(&self, now: i64) -> Facts {
         let mut pools: Vec<PoolFacts> = self.pools.iter().map(PoolFacts::without_present).collect();
@@ -97,7 +97,8 @@ impl Job {
         };
         let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
         let (word, start, job) = (word.to_owned(), started, Job::clone(job));
-        Some(Arc::new(Job { state, word, start, end, causes: vec![], likely: None, ..job }))
+        let cpus = if state == State::Running { job.cpus.clone() } else { vec![] };
+        Some(Arc::new(Job { state, word, start, end, cpus, causes: vec![], likely: None, ..job }))
     }
 }
 

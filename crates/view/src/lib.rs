@@ -44,7 +44,7 @@ pub use account::{Account, ForecastAccount};
 pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
 pub use clock::{Clock, span};
-pub use daemon::{DaemonFacts, job_of, ranges, word};
+pub use daemon::{DaemonFacts, job_of, word};
 pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};

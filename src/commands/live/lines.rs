@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use miserly_api::model::{Array, IndexRange};
-use miserly_view::ranges;
+use miserly_api::model::{Array, IndexRange, number_ranges};
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -20,7 +19,7 @@ pub(super) fn array(file: &Path, limit: Option<u32>) -> anyhow::Result<Array> {
     let commands = (1..).zip(text.lines()).filter(|(_, line)| is_command(line));
     let numbers: Vec<u32> = commands.map(|(number, _)| number).collect();
     let range = |&(first, last): &(u32, u32)| IndexRange { first, last, step: 1 };
-    let ranges: Vec<IndexRange> = ranges(&numbers).iter().map(range).collect();
+    let ranges: Vec<IndexRange> = number_ranges(&numbers).iter().map(range).collect();
     let Some((first, more)) = ranges.split_first() else { bail!("--lines {shown}: it has no command line") };
     let array = Array::range(first.first, first.last, 1);
     Ok(Array { more: more.to_vec(), limit, ..array })

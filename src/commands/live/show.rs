@@ -290,7 +290,7 @@ fn share(slots: &Slots) -> String {
 /// Returns a sentence for the outcome of a job that has ended.
 pub(super) fn ended_text(phase: &Phase, instants: Instants) -> String {
     match phase {
-        Phase::Done { start, end, exit } => {
+        Phase::Done { start, end, exit, .. } => {
             format!("{}, ran from {} to {}", exit_text(*exit), instants.text(*start), instants.text(*end))
         }
         Phase::Killed { start, end, by, .. } => {

@@ -4,8 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_api::model::{Exit, JobView, Phase};
-use miserly_view::{Clock, ranges, word};
+use miserly_api::model::{Exit, JobView, Phase, number_ranges};
+use miserly_view::{Clock, word};
 pub(crate) use miserly_view::{counted, plain};
 
 /// Returns an instant in local time, ISO-like, to the second.
@@ -51,7 +51,7 @@ pub(super) fn numbers(cpus: &[u32]) -> String {
     let run = |&(first, last): &(u32, u32)| {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
-    ranges(cpus).iter().map(run).collect::<Vec<_>>().join(",")
+    number_ranges(cpus).iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the state of a job in words. That of a failed one has its exit code or its signal.

@@ -199,6 +199,9 @@ pub enum Phase {
         end: Timestamp,
         /// The exit status.
         exit: Exit,
+        /// The processors that it had at its end: ranges of numbers, each with its first and its last one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cpus: Vec<(u32, u32)>,
     },
     /// Ended by the daemon or a user.
     Killed {
@@ -210,6 +213,9 @@ pub enum Phase {
         by: KilledBy,
         /// The exit status, if it ran.
         exit: Option<Exit>,
+        /// The processors that it had at its end: ranges of numbers, each with its first and its last one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cpus: Vec<(u32, u32)>,
     },
     /// Not run, because it could not be.
     Failed {
@@ -254,6 +260,17 @@ impl Phase {
         }
     }
 
+    /// Returns the processors of a job that runs, or those that it had at its end: ranges of numbers.
+    pub fn cpus(&self) -> Vec<(u32, u32)> {
+        match self {
+            Phase::Running(JobAllocation { cpus, .. })
+            | Phase::Adopted { cpus, .. }
+            | Phase::Unreadable { cpus, .. } => number_ranges(cpus),
+            Phase::Done { cpus, .. } | Phase::Killed { cpus, .. } => cpus.clone(),
+            _ => vec![],
+        }
+    }
+
     /// Returns whether a job ended by itself with exit code 0.
     pub fn succeeded(&self) -> bool {
         matches!(self, Phase::Done { exit: Exit::Code(0), .. })
@@ -273,6 +290,28 @@ impl Phase {
             | Phase::Unreadable { .. } => None,
         }
     }
+}
+
+/// Returns numbers, such as those of processors, as ranges with both ends.
+///
+/// # Example
+/// ```
+/// use miserly_api::model::number_ranges;
+///
+/// assert_eq!(number_ranges(&[7, 0, 1, 2, 5, 8]), [(0, 2), (5, 5), (7, 8)]);
+/// assert_eq!(number_ranges(&[u32::MAX]), [(u32::MAX, u32::MAX)]);
+/// ```
+pub fn number_ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    ranges
 }
 
 /// The resources allocated to a job in its window.

@@ -40,7 +40,7 @@ pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, Ti
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
-    Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
+    Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window, number_ranges,
 };
 pub use limit::{LimitUnit, LimitUse, LimitsReport};
 pub use mail::{Mail, MailEvent, is_address};

@@ -81,6 +81,27 @@ fn with_numbers_the_gaps_are_where_they_are() {
 }
 
 #[test]
+fn a_job_had_its_numbers_at_an_earlier_instant_too() {
+    let ended = |job: Job, start, end| Job {
+        state: State::Ended,
+        start: Some(start),
+        end: Some(end),
+        limit: 1000,
+        ..job
+    };
+    let jobs = vec![ended(running(1, 2, &[(2, 3)]), 0, 100), ended(running(2, 4, &[(0, 3)]), 100, 200)];
+    let known = PoolFacts { cpus: 4, numbers: vec![(0, 3)], ..PoolFacts::default() };
+    let facts = Facts { now: 300, ..pool(known, jobs) };
+    check(&facts.at(50), &["idle*2@0-1 1*2@2-3"]);
+    check(&facts.at(150), &["2*4@0-3"]);
+    check(&facts, &["idle*4@0-3"]);
+    // A job that runs ahead of its start has what is idle, now and then.
+    let ahead = Job { state: State::Parked, start: Some(10), ..running(3, 2, &[(0, 1)]) };
+    let facts = Facts { jobs: vec![ahead.into()], ..facts };
+    check(&facts.at(50), &["idle*2@0-1 opportunistic 3*2@2-3"]);
+}
+
+#[test]
 fn a_pool_has_numbers_of_its_own() {
     let known = PoolFacts {
         cpus: 5,
