@@ -18,6 +18,9 @@ const MOST_TOLD: usize = 20;
 /// The begin of the comment on a job that runs ahead of its start.
 const AHEAD: &str = "runs on idle nodes ahead of its start";
 
+/// The comment on a job that has its start after that.
+const RUNS: &str = "runs";
+
 /// The mark of the part of a comment that is this program's.
 const MARK: &str = "miserly: ";
 
@@ -217,7 +220,7 @@ fn words(case: &Case) -> String {
         return format!("{AHEAD}; if they are needed, it waits again{}", by.unwrap_or_default());
     }
     match (&facts.stage, &facts.aside, facts.promised) {
-        (Stage::Running, ..) => "runs".to_owned(),
+        (Stage::Running, ..) => RUNS.to_owned(),
         (Stage::Placed { nodes, .. }, ..) => format!("starts on {}", nodes.join(",")),
         (_, Some(aside), _) => format!("not planned: {}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
@@ -288,6 +291,12 @@ impl Told {
     pub fn is_opportunistic(&self) -> bool {
         self.why.as_ref().is_some_and(|why| why.starts_with(AHEAD))
     }
+}
+
+/// Returns the last comment on a job of another driver, as far as it matters: it is not known whether it was written. That on a try
+/// has to be replaced when the job has its start.
+pub(super) fn told_before(told: &str) -> Option<String> {
+    (told.contains(AHEAD) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
 }
 
 /// Returns the comment of a user, without the part of this program.

@@ -34,6 +34,8 @@ use miserly_core::{
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job};
 
+use self::asking::told_before;
+
 pub use self::asking::Told;
 
 use self::case::Case;
@@ -174,8 +176,7 @@ impl Desk {
         let mut restored = vec![];
         let mut by_handle = BTreeMap::new();
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
-            // It is not known whether the last comment was written.
-            facts.told = None;
+            facts.told = facts.told.as_deref().and_then(told_before);
             let handle = entry.map(|entry| {
                 restored.push((handle, entry));
                 by_handle.insert(handle, id.clone());

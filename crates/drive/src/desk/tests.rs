@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use miserly_core::{HostId, Placement, Resources, Span, Time};
 use miserly_slurm::{Allocated, Cluster, Detail, Job, JobState, Limit};
 
+use super::asking::told_before;
 use super::case::Stage;
 use super::opportunistic::Opportunistic;
 use super::{Desk, Seen, Step, Stored};
@@ -159,6 +160,35 @@ fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     // It ran ahead of its start and was requeued.
     scene.desk.cases.get_mut("1").unwrap().facts.lost = 5;
     assert_eq!(scene.step(13), "1 ready");
+}
+
+#[test]
+fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
+    let mut scene = Scene::new("conservative");
+    scene.desk.settings.comments = true;
+    scene.submit(1, 4, 1, 10);
+    scene.step(10);
+    scene.start("1", 11, &[("n1", 4)]);
+    let told = |told: &str| told_before(&format!("mine | miserly: {told}"));
+    assert_eq!(told("starts by 2026-11-27T10:00:00"), None);
+    let facts = &mut scene.desk.cases.get_mut("1").unwrap().facts;
+    facts.told = told("runs on idle nodes ahead of its start; if they are needed, it waits again");
+    facts.form.comment = Some("mine".into());
+    // The driver may have been killed before it had written that.
+    assert_eq!(facts.told, told("runs"));
+    let told = |scene: &mut Scene, second| {
+        let Scene { cluster, details, desk } = scene;
+        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
+        let text = |order: &Order| match order {
+            Order::Tell { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        step.orders.iter().filter_map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut scene, 12), ["mine | miserly: runs"]);
+    // One that it has written itself is not read again.
+    assert_eq!(told(&mut scene, 13), [""; 0]);
 }
 
 #[test]
