@@ -65,7 +65,7 @@ impl Seats {
         let by_tasks = cpus.div_ceil(seat.cpus).max(least_nodes);
         // GPUs are by node, so the nodes are parts of their own whatever their number.
         let any_number = (seat.gpus > 0).then_some(site.len() as u64);
-        let most = detail.most_nodes.or(is_exact.then_some(by_tasks)).or(any_number);
+        let most = site.most_nodes(detail).or(is_exact.then_some(by_tasks)).or(any_number);
         Seats {
             cpus,
             is_exact,

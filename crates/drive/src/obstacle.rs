@@ -59,12 +59,8 @@ pub(crate) fn obstacle(
     if form.features.as_deref().is_some_and(|list| list.contains(['|', '[', '*', '(', '!'])) {
         return why("features with alternatives or counts are not supported".to_owned());
     }
-    let one_node = settings.policy.needs().one_host_per_job;
-    if one_node && (form.least_nodes > 1 || form.nodes.len() > 1) {
-        return why(format!("{} gives each job one node", settings.policy));
-    }
-    if one_node && (site.group(job, form).is_some() || !site.is_whole() && site.is_alone(job, form)) {
-        return why(format!("{} gives each job a part of any node", settings.policy));
+    if let Some(cause) = site.is_not_for_one_node(job, form) {
+        return why(format!("{} {cause}", settings.policy));
     }
     let allowed = site.allowed(job, form, cluster.configuration.now);
     if (allowed.len() as u64) < form.least_nodes.max(form.nodes.len() as u64).max(1) {

@@ -98,8 +98,8 @@ pub(crate) fn seats(
         (!is_required(*host), !is_wanted(*host), std::cmp::Reverse(*room), *host)
     });
     let least = usize::try_from(form.least_nodes.max(1)).ok()?.max(required);
-    let most =
-        form.most_nodes.and_then(|most| usize::try_from(most).ok()).unwrap_or(hosts.len()).min(hosts.len());
+    let most = site.most_nodes(form).and_then(|most| usize::try_from(most).ok());
+    let most = most.unwrap_or(hosts.len()).min(hosts.len());
     let need = job.cpus.max(1).next_multiple_of(seat.unit);
     // As many as the policy chose, if that is of the form; else as few as possible.
     let wanted = Some(wanted.shares().len()).filter(|count| (least..=most).contains(count));

@@ -22,6 +22,8 @@ pub(crate) struct Site {
     memory: bool,
     /// The processors of a core, where jobs have whole cores.
     granule: u64,
+    /// Whether each job runs on one node, as its policy demands.
+    one_node: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +104,35 @@ impl Site {
                 .collect(),
             memory,
             granule,
+            one_node: false,
         }
+    }
+
+    /// Returns the same nodes, with at most one for each job or with any number.
+    pub(crate) fn of_one_node(self, one_node: bool) -> Site {
+        Site { one_node, ..self }
+    }
+
+    /// Returns why a job has no place on the site, if each job has a part of one node.
+    pub(crate) fn is_not_for_one_node(&self, job: &Job, form: &Detail) -> Option<&'static str> {
+        if !self.one_node || self.len() == 1 {
+            return None;
+        }
+        let tasks = job.cpus.div_ceil(form.cpus_per_task.max(1));
+        let has_room = form.tasks_per_node == 0 || tasks <= form.tasks_per_node;
+        if form.least_nodes > 1 || !has_room {
+            return Some("gives each job one node");
+        }
+        if !form.nodes.is_empty() || self.group(job, form).is_some() {
+            return Some("cannot keep a job to some of the nodes");
+        }
+        (!self.whole && self.is_alone(job, form))
+            .then_some("gives no job a node to itself; is its memory set (--mem)?")
+    }
+
+    /// Returns the most nodes of a job, if there is a limit.
+    pub(crate) fn most_nodes(&self, form: &Detail) -> Option<u64> {
+        if self.one_node { Some(1) } else { form.most_nodes }
     }
 
     /// Returns the number of processors that jobs get at a time.
@@ -154,11 +184,6 @@ impl Site {
             || job.partitions.iter().any(|partition| self.whole_partitions.contains(partition))
     }
 
-    /// Returns whether each job has its nodes to itself.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.whole
-    }
-
     /// Returns the resources of a host; none if it is out of service.
     pub(crate) fn capacity(&self, host: HostId) -> Resources {
         let host = &self.hosts[host.index()];
@@ -179,7 +204,7 @@ impl Site {
         let sharing = if self.whole { Sharing::Whole } else { Sharing::Shared };
         let hosts: Vec<Host> = (0..).zip(&self.hosts).map(host).collect();
         // On one host no amount is in parts.
-        let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
+        let spread = if self.one_node || hosts.len() == 1 { Spread::One } else { Spread::Any };
         Machine::new(hosts).with_spread(spread).with_sharing(sharing)
     }
 

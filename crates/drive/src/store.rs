@@ -55,6 +55,8 @@ struct Head {
     nodes: Vec<String>,
     #[serde(default)]
     groups: Vec<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
     state: SavedLedgerState,
 }
 
@@ -95,6 +97,7 @@ impl Store {
             last: stored.last.map(Time::ticks),
             nodes: stored.nodes,
             groups: stored.groups,
+            policy: stored.policy,
             state: SavedLedgerState::new(&stored.state),
         };
         {
@@ -185,6 +188,7 @@ fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
         last: head.last.map(Time::from_ticks),
         nodes: head.nodes,
         groups: head.groups,
+        policy: head.policy,
         state: head.state.state(),
         jobs,
     })

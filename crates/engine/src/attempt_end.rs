@@ -191,30 +191,38 @@ impl Record {
     fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
         let wall = |at: Time| now.wall_at(at);
         let start = self.started.map(|at| wall(Time::from_ticks(at)));
-        let cpus = self.run.as_ref().map(|run| number_ranges(&run.cpus)).unwrap_or_default();
+        let cpu_ranges = self.run.as_ref().map(|run| number_ranges(&run.cpus)).unwrap_or_default();
         let is_ending = self.run.as_ref().is_some_and(|run| run.ending.is_some());
         match outcome {
             AttemptOutcome::Ended { at, exit, by: None } if !is_ending => {
-                Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit, cpus }
+                Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit, cpu_ranges }
             }
             AttemptOutcome::Ended { at, exit, by } => {
                 let by = by.unwrap_or(KilledBy::User);
-                Phase::Killed { start, end: wall(*at), by, exit: Some(*exit), cpus }
+                Phase::Killed { start, end: wall(*at), by, exit: Some(*exit), cpu_ranges }
             }
             // Also if it was ended before its command began.
-            AttemptOutcome::Failed { at, .. } if is_ending => {
-                Phase::Killed { start: None, end: wall(*at), by: KilledBy::User, exit: None, cpus: vec![] }
-            }
+            AttemptOutcome::Failed { at, .. } if is_ending => Phase::Killed {
+                start: None,
+                end: wall(*at),
+                by: KilledBy::User,
+                exit: None,
+                cpu_ranges: vec![],
+            },
             AttemptOutcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
             }
             AttemptOutcome::Lost(_) if is_ending => {
-                Phase::Killed { start, end: now.wall, by: KilledBy::User, exit: None, cpus }
+                Phase::Killed { start, end: now.wall, by: KilledBy::User, exit: None, cpu_ranges }
             }
             AttemptOutcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
-            AttemptOutcome::NeverRan => {
-                Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None, cpus: vec![] }
-            }
+            AttemptOutcome::NeverRan => Phase::Killed {
+                start: None,
+                end: now.wall,
+                by: KilledBy::User,
+                exit: None,
+                cpu_ranges: vec![],
+            },
         }
     }
 }

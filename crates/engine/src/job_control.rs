@@ -41,8 +41,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
         }
         for job in over {
-            let phase =
-                Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None, cpus: vec![] };
+            let phase = Phase::Killed {
+                start: None,
+                end: now.wall,
+                by: KilledBy::User,
+                exit: None,
+                cpu_ranges: vec![],
+            };
             self.finish(job, phase);
         }
         Ok(DaemonReply::JobIds(JobIds { jobs }))

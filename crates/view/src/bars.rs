@@ -120,22 +120,25 @@ impl Bars {
             let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
             let procs = known.cpus.max(most.unwrap_or(0));
             let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
-            bars.add_group(known.name.clone(), procs, in_window.collect());
+            let name = known.name.clone();
+            // A daemon moves jobs and has jobs that take turns.
+            bars.add_group(name, procs, in_window.collect(), known.numbers.is_empty());
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
             if !idle.is_empty() {
-                bars.add_group(format!("{}, on idle processors", known.name), procs, idle);
+                bars.add_group(format!("{}, on idle processors", known.name), procs, idle, false);
             }
         }
         bars
     }
 
-    fn add_group(&mut self, name: String, procs: u64, mut found: Vec<(Bar, &Job)>) {
+    /// Adds the bars of a pool. `by_number`: a processor of a job is its row, if it is known of every job.
+    fn add_group(&mut self, name: String, procs: u64, mut found: Vec<(Bar, &Job)>, by_number: bool) {
         found.sort_by_key(|(bar, _)| (bar.from, bar.job));
         keep_first_likely(&mut found, procs);
         let mut lanes = Lanes::new(procs);
-        // A row is a processor only if that is known of every job, and no two share one.
-        let numbered =
-            lanes.unit() == 1 && found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
+        let numbered = by_number
+            && lanes.unit() == 1
+            && found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
         let mut index = Index::default();
         for (mut bar, job) in found {
             bar.rows = if numbered {
@@ -218,12 +221,17 @@ mod tests {
             cpus: vec![(cpu, cpu)],
             ..Job::default()
         };
-        let rows = |cpus| {
-            let bars = Bars::of(&Facts::of_jobs(cpus, [job(1, 6), job(2, 7)]));
+        let rows_of = |facts: &Facts| {
+            let bars = Bars::of(facts);
             let rows = bars.indexes[0].classes.iter().flatten().map(|bar| bar.rows.clone());
             rows.collect::<Vec<_>>()
         };
+        let rows = |cpus| rows_of(&Facts::of_jobs(cpus, [job(1, 6), job(2, 7)]));
         assert_eq!(rows(8), [[(6, 7)], [(7, 8)]]);
         assert_eq!(rows(2048), [[(0, 1)], [(1, 2)]], "the bars do not overlap");
+        // The pool of a daemon has any numbers, and jobs that take turns have the same ones.
+        let mut facts = Facts::of_jobs(8, [job(1, 8), job(2, 8), job(3, 15)]);
+        facts.pools[0].numbers = vec![(8, 15)];
+        assert_eq!(rows_of(&facts), [[(0, 1)], [(1, 2)], [(2, 3)]]);
     }
 }

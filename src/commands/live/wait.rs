@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn codes() {
         let at = Timestamp::UNIX_EPOCH;
-        let done = |exit| Phase::Done { start: at, end: at, exit, cpus: vec![] };
-        let killed = |by, exit| Phase::Killed { start: None, end: at, by, exit, cpus: vec![] };
+        let done = |exit| Phase::Done { start: at, end: at, exit, cpu_ranges: vec![] };
+        let killed = |by, exit| Phase::Killed { start: None, end: at, by, exit, cpu_ranges: vec![] };
         let failed = |why| Phase::Failed { at, why, message: String::new() };
         check(&done(Exit::Code(0)), 0);
         check(&done(Exit::Code(3)), 3);

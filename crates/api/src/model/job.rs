@@ -201,7 +201,7 @@ pub enum Phase {
         exit: Exit,
         /// The processors that it had at its end: ranges of numbers, each with its first and its last one.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        cpus: Vec<(u32, u32)>,
+        cpu_ranges: Vec<(u32, u32)>,
     },
     /// Ended by the daemon or a user.
     Killed {
@@ -215,7 +215,7 @@ pub enum Phase {
         exit: Option<Exit>,
         /// The processors that it had at its end: ranges of numbers, each with its first and its last one.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        cpus: Vec<(u32, u32)>,
+        cpu_ranges: Vec<(u32, u32)>,
     },
     /// Not run, because it could not be.
     Failed {
@@ -266,7 +266,7 @@ impl Phase {
             Phase::Running(JobAllocation { cpus, .. })
             | Phase::Adopted { cpus, .. }
             | Phase::Unreadable { cpus, .. } => number_ranges(cpus),
-            Phase::Done { cpus, .. } | Phase::Killed { cpus, .. } => cpus.clone(),
+            Phase::Done { cpu_ranges, .. } | Phase::Killed { cpu_ranges, .. } => cpu_ranges.clone(),
             _ => vec![],
         }
     }

@@ -70,6 +70,14 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Takes the promise back for good. The next one is another one.
+    pub(super) fn withdraw_promise(&mut self, why: &str) {
+        if let Some((_, latest)) = self.promised.as_mut() {
+            *latest = Time::MAX.ticks();
+            self.broken.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
     /// Returns the record of its start, in seconds since 1970.
     pub(super) fn record(&self, job: &str, start: i64) -> StartRecord {
         let seconds = |ticks: i64| Time::from_ticks(ticks).secs();

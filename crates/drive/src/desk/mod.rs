@@ -28,8 +28,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Driver, Effect, Entry, Expected, Fault, JobId, JobNumber, Ledger, LedgerState, Placement, Request, Round,
-    Span, State, Submission, Time,
+    Driver, Effect, Entry, Expected, Fault, JobId, JobNumber, Ledger, LedgerState, Placement, PolicyState,
+    Request, Round, Span, State, Submission, Time,
 };
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job};
@@ -114,6 +114,8 @@ pub(crate) struct Stored {
     pub(crate) nodes: Vec<String>,
     /// The groups of nodes to which stored requests refer.
     pub(crate) groups: Vec<Vec<String>>,
+    /// The policy; none of an earlier version.
+    pub(crate) policy: Option<String>,
     pub(crate) state: LedgerState,
     /// The jobs, by name.
     pub(crate) jobs: BTreeMap<String, StoredJob>,
@@ -126,6 +128,14 @@ pub(crate) struct StoredJob {
     pub(crate) facts: Facts,
     /// Its entry in the ledger, if it is there.
     pub(crate) entry: Option<Entry>,
+}
+
+/// Removes all that is of another policy from an entry: it could neither keep nor break its promises.
+fn forget_policy(entry: &mut Entry) {
+    entry.policy_state = PolicyState::EMPTY;
+    if entry.state == State::Waiting {
+        (entry.promise, entry.planned, entry.planned_on) = (None, None, None);
+    }
 }
 
 /// The driver of a cluster, between its readings.
@@ -175,9 +185,16 @@ impl Desk {
         let mut cases = BTreeMap::new();
         let mut restored = vec![];
         let mut by_handle = BTreeMap::new();
+        let another = stored.policy.is_some_and(|policy| policy != settings.policy.to_string());
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
             facts.told = facts.told.as_deref().and_then(told_before);
-            let handle = entry.map(|entry| {
+            if another && facts.stage == Stage::Waiting {
+                facts.withdraw_promise("the policy was changed");
+            }
+            let handle = entry.map(|mut entry| {
+                if another {
+                    forget_policy(&mut entry);
+                }
                 restored.push((handle, entry));
                 by_handle.insert(handle, id.clone());
                 handle
@@ -222,6 +239,7 @@ impl Desk {
             last: self.last,
             nodes: self.nodes.clone(),
             groups: self.groups.clone(),
+            policy: Some(self.settings.policy.to_string()),
             state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
             jobs: self.cases.iter().map(job).collect(),
         }
@@ -306,7 +324,8 @@ impl Desk {
         // A wake-up has its own instant.
         let mut at =
             due.filter(|_| !away).unwrap_or(now).max(self.last.map_or(now, |last| last + Span::TICK));
-        let site = Site::new(cluster, &self.settings.partitions(cluster), &self.settings.reservation);
+        let site = Site::new(cluster, &self.settings.partitions(cluster), &self.settings.reservation)
+            .of_one_node(self.settings.policy.needs().one_host_per_job);
         if site.len() == 0 {
             return Err(DriveError::NoNodes);
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_core::{
     Amendment, Change, Driver, Entry, EventOrder, Expected, Fault, HostId, JobId, JobNumber, Kind, Ledger,
-    Machine, Pes, Placement, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId, Span,
-    Spread, State, Time, work,
+    Machine, Pes, Placement, PolicyState, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId,
+    Span, State, Time, work,
 };
 use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 
@@ -28,7 +28,12 @@ impl Desk {
             let shares: Option<Vec<Share>> = placement.shares().iter().map(share).collect();
             shares.map(|shares| Placement::across(SlotId(0), shares))
         };
+        // The policy may know hosts by their numbers.
+        let forgets = self.settings.policy.needs().one_host_per_job;
         let entry = |(job, mut entry): (JobId, Entry)| {
+            if forgets {
+                entry.policy_state = PolicyState::EMPTY;
+            }
             let had = entry.planned_on.is_some();
             entry.planned_on = entry.planned_on.take().and_then(moved);
             if had && entry.planned_on.is_none() {
@@ -130,14 +135,12 @@ impl Desk {
                 case.handle = Some(handle);
             }
         }
-        let needs = self.settings.policy.needs();
         let machine = self.with_groups(self.site.machine(&held));
-        let machine = if needs.one_host_per_job { machine.with_spread(Spread::One) } else { machine };
         for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
             entry.request.submit = entry.request.submit.min(at);
             forget_other_hosts(&machine, entry);
         }
-        if let Some(machine) = needs.unmet(&machine) {
+        if let Some(machine) = self.settings.policy.needs().unmet(&machine) {
             return Err(DriveError::Machine { policy: self.settings.policy.to_string(), machine });
         }
         let policy = self.settings.policy.build(&machine, self.settings.seed)?;

@@ -71,8 +71,9 @@ impl Desk {
                     let why = match why {
                         Refusal::NoWindow => "it has no window within the horizon of the policy",
                         Refusal::Deadline => "it has no window before its deadline",
-                        Refusal::TooLarge | Refusal::BeyondClasses => {
-                            "it is too large for the nodes in service"
+                        Refusal::TooLarge => "it is too large for the nodes in service",
+                        Refusal::BeyondClasses => {
+                            "it is in no class of the policy, or too large for the nodes of its class"
                         }
                     };
                     let why = why.to_owned();

@@ -141,11 +141,81 @@ fn a_policy_of_one_host_for_each_job_plans_the_others_not() {
     scene.submit(2, 4, 1, 10);
     scene.submit(3, 2, 2, 10);
     scene.submit(4, 9, 1, 10);
-    // Of equal hosts with enough, the fullest one is first.
+    // Of the hosts with room, the one with the fewest free processors is first.
     assert_eq!(scene.step(10), "1 on n1, 2 on n2");
     let why = |id: &str| scene.desk.cases[id].facts.aside.as_ref().map(|aside| aside.why.as_str());
     assert_eq!(why("3"), Some("lsf gives each job one node"));
-    assert_eq!(why("4"), Some("it is too large for the nodes in service"));
+    let beyond = "it is in no class of the policy, or too large for the nodes of its class";
+    assert_eq!(why("4"), Some(beyond));
+    // Slurm would take another node beside the named one, or two for these tasks.
+    scene.submit(5, 2, 1, 10);
+    scene.submit(6, 2, 1, 10);
+    scene.details.get_mut("5").unwrap().nodes = vec!["n1".into()];
+    scene.details.get_mut("6").unwrap().tasks_per_node = 1;
+    assert_eq!(scene.step(11), "");
+    let why = |id: &str| scene.desk.cases[id].facts.aside.as_ref().map(|aside| aside.why.as_str());
+    assert_eq!(why("5"), Some("lsf cannot keep a job to some of the nodes"));
+    assert_eq!(why("6"), Some("lsf gives each job one node"));
+}
+
+/// Has the policy keep the second node for a job, and then changes the cluster. The job starts on the first node.
+#[track_caller]
+fn check_kept_node(change: fn(&mut Cluster)) {
+    let mut scene = Scene::new("lsf");
+    for (job, cpus) in [(1, 8), (2, 4), (3, 4)] {
+        scene.submit(job, cpus, 1, 20_000);
+    }
+    assert_eq!(scene.step(10), "1 on n1, 2 on n2, 3 on n2");
+    for (job, node, cpus) in [("1", "n1", 8), ("2", "n2", 4), ("3", "n2", 4)] {
+        scene.start(job, 10, &[(node, cpus)]);
+    }
+    scene.submit(4, 8, 1, 10);
+    assert_eq!(scene.step(11), "");
+    // After three days the second node is kept for it at the end of a job there.
+    scene.cluster.jobs.remove("2");
+    assert_eq!(scene.step(260_000), "");
+    let kept = |scene: &Scene| scene.desk.driver.as_ref().unwrap().kept_hosts();
+    assert_eq!(kept(&scene), [HostId(1)]);
+    change(&mut scene.cluster);
+    scene.cluster.jobs.remove("1");
+    assert_eq!(scene.step(260_001), "4 on n1");
+}
+
+#[test]
+fn a_node_that_is_kept_for_a_job_may_drain_or_go() {
+    check_kept_node(|cluster| cluster.nodes.get_mut("n2").unwrap().states = vec!["drain".into()]);
+    check_kept_node(|cluster| {
+        cluster.jobs.remove("3");
+        cluster.nodes.remove("n2");
+        for partition in cluster.partitions.values_mut() {
+            partition.nodes.retain(|node| node != "n2");
+        }
+    });
+}
+
+#[test]
+fn another_policy_is_not_bound_by_the_promises_of_the_last_one() {
+    let mut scene = Scene::new("conservative");
+    scene.submit(1, 16, 2, 10);
+    assert_eq!(scene.step(10), "1 on n1+n2");
+    scene.start("1", 10, &[("n1", 8), ("n2", 8)]);
+    scene.submit(2, 4, 1, 10);
+    scene.step(11);
+    let stored = scene.desk.stored();
+    let promised = stored.jobs["2"].facts.promised.unwrap();
+    assert_eq!(promised.0, promised.1);
+    for (policy, same) in [("conservative", true), ("fcfs", false), ("lsf", false), ("easy", false)] {
+        let mut next = Scene::new(policy);
+        next.cluster.jobs.clone_from(&scene.cluster.jobs);
+        next.desk = Desk::new(next.desk.settings, stored.clone());
+        // The promise is over when the job ends.
+        next.step(20_000);
+        next.cluster.jobs.remove("1");
+        assert_eq!(next.step(20_001), "2 on n1", "{policy}");
+        let facts = &next.desk.cases["2"].facts;
+        assert_eq!(facts.broken.as_deref() != Some("the policy was changed"), same, "{policy}");
+        assert_eq!(facts.promised.map(|(first, _)| first), Some(promised.0));
+    }
 }
 
 #[test]

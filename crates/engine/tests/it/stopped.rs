@@ -98,8 +98,8 @@ fn a_mistake_stops_its_queue_and_nothing_else() {
         "the journal holds the case"
     );
     // The ends are facts, and the other queue went on.
-    let Phase::Done { cpus, .. } = life.job(9, runs).phase else { panic!("it has ended") };
-    assert_eq!(cpus, [(0, 1)]);
+    let Phase::Done { cpu_ranges, .. } = life.job(9, runs).phase else { panic!("it has ended") };
+    assert_eq!(cpu_ranges, [(0, 1)]);
     assert!(matches!(life.job(9, next).phase, Phase::Running(_)));
     // Nothing starts here, and nobody is promised anything.
     let view = life.job(9, waits);

@@ -41,18 +41,19 @@ pub(crate) fn jobs() -> Vec<JobView> {
 
 fn phases() -> Vec<Phase> {
     let holding = JobAllocation { start: at(10), end: at(20), cpus: vec![0, 3] };
-    let killed = |by, exit| Phase::Killed { start: Some(at(10)), end: at(20), by, exit, cpus: vec![(0, 3)] };
+    let killed =
+        |by, exit| Phase::Killed { start: Some(at(10)), end: at(20), by, exit, cpu_ranges: vec![(0, 3)] };
     vec![
         Phase::Held,
         Phase::Queued,
         Phase::Opportunistic { start: at(1), parked: true },
         Phase::Running(holding.clone()),
         Phase::Suspended(holding),
-        Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3), cpus: vec![(0, 3), (7, 7)] },
-        Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11), cpus: vec![] },
+        Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3), cpu_ranges: vec![(0, 3), (7, 7)] },
+        Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11), cpu_ranges: vec![] },
         killed(KilledBy::Time, Some(Exit::Signal(15))),
         killed(KilledBy::Shutdown, Some(Exit::Code(3))),
-        Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None, cpus: vec![] },
+        Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None, cpu_ranges: vec![] },
         Phase::Failed { at: at(10), why: Failure::Directory, message: "no such folder".to_owned() },
         Phase::Failed { at: at(10), why: Failure::Dependency, message: "job 7 was cancelled".to_owned() },
         Phase::Lost { at: at(10), why: LostBy::Reboot },

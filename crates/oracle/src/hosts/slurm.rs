@@ -80,7 +80,7 @@ fn choose(
         let each = demand.each();
         let enough =
             |procs: &u64| Kind::ALL.into_iter().all(|kind| each.get(kind) * procs <= free[host].get(kind));
-        let one_each = demand.parts() == demand.amount().cpus_count().get();
+        let one_each = !demand.is_apart() && demand.parts() == demand.amount().cpus_count().get();
         if one_each { (0..=all).rev().find(enough).expect("none always fit") } else { all }
     };
     let mut left = demand.parts();

@@ -95,11 +95,16 @@ impl Lsf {
 
     fn enqueue(&mut self, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
-        if let KeptHost(Some(host)) = entry.policy_state.get() {
-            self.kept.push((host, job));
-            return;
+        let waiting = Waiting::new(job, entry, ledger.machine());
+        // The machine or the request may be another one since then.
+        if let (KeptHost(Some(host)), Some(waiting)) = (entry.policy_state.get(), &waiting) {
+            let kept = ledger.machine().hosts().get(host.index());
+            if kept.is_some_and(|host| waiting.demand.fits_in(&host.capacity)) {
+                self.kept.push((host, job));
+                return;
+            }
         }
-        match Waiting::new(job, entry, ledger.machine()) {
+        match waiting {
             Some(waiting) if self.could_run(ledger.machine(), &waiting) => self.queues.insert(waiting),
             _ => self.beyond.push(job),
         }
@@ -254,7 +259,7 @@ impl Policy for Lsf {
         self.kept.clear();
         self.executing.clear();
         self.beyond.clear();
-        self.ended.clear();
+        self.ended.retain(|host| host.index() < ledger.machine().hosts().len());
         for job in ledger.waiting() {
             self.enqueue(job, ledger);
         }

@@ -215,7 +215,7 @@ impl<'a> Play<'a> {
             }
             NaiveChange::Request(job, demand, estimate) => {
                 let job = handle(job);
-                // Not even ahead of its start has it run.
+                // A job that ran ahead of its start keeps its request.
                 if !waits(job) || !self.ledger().entry(job).is_untouched() {
                     return;
                 }

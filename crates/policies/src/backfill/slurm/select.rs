@@ -14,8 +14,8 @@ use miserly_core::{
 /// it, or else the largest one and then the next best for the rest. Of a run it gets the host with the fewest processors
 /// that has enough, or else its first hosts. The size of a run is the number of its processors; ties go to the first.
 ///
-/// These are the free processors for which a host has enough of all that each processor of the job needs, such as memory.
-/// Where the job has another form than one part for each processor, they are all free ones.
+/// The processors of a host are the free ones for which it has enough of all that each processor of the job needs, such as
+/// memory. Where the job has a number of parts, they are all free ones: its memory may be by node.
 ///
 /// O(h + r^2) for h hosts in r runs.
 ///
@@ -52,7 +52,8 @@ pub fn select_hosts(
     if parts.iter().fold(0, |sum: u64, parts| sum.saturating_add(*parts)) < left {
         return None;
     }
-    let each = (demand.parts() == demand.amount().cpus_count().get()).then(|| demand.each());
+    let has_one_each = !demand.is_apart() && demand.parts() == demand.amount().cpus_count().get();
+    let each = has_one_each.then(|| demand.each());
     let cpus = |host: usize| usable_cpus(&free[host], each.as_ref());
     let mut runs: Vec<Run> = runs(&parts)
         .map(|hosts| Run {
