@@ -1,5 +1,7 @@
 //! The accounting of a cluster, as a job log.
 
+use std::hash::{BuildHasher, RandomState};
+
 use jiff::Timestamp;
 use miserly_core::{Request, Resources, Span, Time};
 use miserly_forecast::Forecaster;
@@ -7,7 +9,7 @@ use miserly_import::{ImportedLog, SlurmOptions, columns, slurm};
 use miserly_workload::Trace;
 use miserly_workload::swf::Field;
 
-use crate::{Slurm, SlurmError, hosts};
+use crate::{Slurm, SlurmError, hosts, submit_line};
 
 /// Returns the jobs of the accounting that ran between two instants, with the report of the losses.
 ///
@@ -19,7 +21,7 @@ pub fn log(
     until: Option<Timestamp>,
     options: &SlurmOptions,
 ) -> Result<ImportedLog, SlurmError> {
-    let answer = ask(cluster, since, until, &columns())?;
+    let answer = ask(cluster, since, until, &columns(), "|")?;
     Ok(slurm(&Trace::memory("sacct", answer.into_bytes()), options)?)
 }
 
@@ -36,6 +38,8 @@ pub struct AccountedJob {
     pub cpus: u64,
     /// The least number of nodes that it asked for.
     pub nodes: u64,
+    /// The most nodes, if the line of its submission has a limit. One in a script is not known.
+    pub most_nodes: Option<u64>,
     /// The hosts of the run.
     pub hosts: Vec<String>,
     /// The account.
@@ -55,21 +59,25 @@ pub fn accounted_jobs(
     since: Timestamp,
     until: Option<Timestamp>,
 ) -> Result<Vec<AccountedJob>, SlurmError> {
-    const COLUMNS: &str = "JobIDRaw,Start,End,AllocCPUS,ReqNodes,NodeList,Account,User,Partition";
-    Ok(ask(cluster, since, until, COLUMNS)?.lines().filter_map(AccountedJob::parse).collect())
+    const COLUMNS: &str = "JobIDRaw,Start,End,AllocCPUS,ReqNodes,NodeList,Account,User,Partition,SubmitLine";
+    // A user can write anything into the last column, lines like these too. This mark nobody can foresee.
+    let mark = format!("|{:x}|", RandomState::new().hash_one(0));
+    let answer = ask(cluster, since, until, COLUMNS, &mark)?;
+    Ok(answer.lines().filter_map(|line| AccountedJob::parse(line, &mark)).collect())
 }
 
 impl AccountedJob {
     /// Reads a line. The names of the columns are no job.
-    fn parse(line: &str) -> Option<AccountedJob> {
-        let [number, start, end, cpus, nodes, list, account, user, partition] =
-            line.split('|').collect::<Vec<_>>().try_into().ok()?;
+    fn parse(line: &str, mark: &str) -> Option<AccountedJob> {
+        let [number, start, end, cpus, nodes, list, account, user, partition, submission] =
+            line.split(mark).collect::<Vec<_>>().try_into().ok()?;
         Some(AccountedJob {
             number: number.parse().ok()?,
             start: start.parse().ok(),
             end: end.parse().ok(),
             cpus: cpus.parse().ok()?,
             nodes: nodes.parse().unwrap_or(1),
+            most_nodes: submit_line::nodes(submission).map(|(_, most)| most),
             hosts: hosts(list).unwrap_or_default(),
             account: account.to_owned(),
             user: user.to_owned(),
@@ -78,12 +86,13 @@ impl AccountedJob {
     }
 }
 
-/// Returns these columns of the accounting of the jobs that ran between two instants, with their names.
+/// Returns these columns of the accounting of the jobs that ran between two instants, with their names and this mark between them.
 fn ask(
     cluster: &Slurm,
     since: Timestamp,
     until: Option<Timestamp>,
     columns: &str,
+    mark: &str,
 ) -> Result<String, SlurmError> {
     let local =
         |at: Timestamp| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
@@ -92,7 +101,8 @@ fn ask(
     if let Some(until) = &until {
         arguments.extend(["-E", until]);
     }
-    arguments.extend(["-o", columns]);
+    let delimiter = format!("--delimiter={mark}");
+    arguments.extend([&delimiter, "-o", columns]);
     Ok(cluster.ask("sacct", &arguments)?.text)
 }
 
@@ -121,14 +131,16 @@ mod tests {
 
     #[test]
     fn runs_and_jobs_that_wait() {
-        let lines = "JobIDRaw|Start|End|AllocCPUS|ReqNodes|NodeList|Account|User|Partition\n\
-            7|100|160|4|2|node[1-2]|lab|ann|batch\n8|Unknown|Unknown|0|1|None assigned|lab|ann|batch\n\
-            7|300|Unknown|4|2|node3|lab|ann|batch\n";
-        let read: Vec<AccountedJob> = lines.lines().filter_map(AccountedJob::parse).collect();
+        let lines = "JobIDRaw#Start#End#AllocCPUS#ReqNodes#NodeList#Account#User#Partition#SubmitLine\n\
+            7#100#160#4#2#node[1-2]#lab#ann#batch#sbatch a|b\n9|1|2|4|1|node9|lab|ann|batch|x\n\
+            8#Unknown#Unknown#0#1#None assigned#lab#ann#batch#sbatch -N1 job.sh\n7#300#Unknown#4#2#node3#lab#ann#batch#\n";
+        let read: Vec<AccountedJob> =
+            lines.lines().filter_map(|line| AccountedJob::parse(line, "#")).collect();
         let nodes: Vec<&[String]> = read.iter().map(|job| &job.hosts[..]).collect();
         assert_eq!([nodes[0], nodes[2]], [&["node1", "node2"][..], &["node3"]]);
         let times: Vec<[Option<i64>; 2]> = read.iter().map(|job| [job.start, job.end]).collect();
         assert_eq!(times, [[Some(100), Some(160)], [None, None], [Some(300), None]]);
         assert_eq!((read[0].nodes, read[0].user.as_str()), (2, "ann"));
+        assert_eq!([read[0].most_nodes, read[1].most_nodes], [None, Some(1)]);
     }
 }

@@ -35,6 +35,8 @@ mod places;
 
 mod queues;
 
+mod submit_line;
+
 mod twin;
 
 mod twin_queues;

@@ -188,7 +188,7 @@ impl Site {
             None => number(Field::Group),
         };
         let request = Request { user: number(Field::User), group, queue, ..request };
-        let form = self.forms.form(&request, run.map_or(1, |run| run.nodes));
+        let form = self.forms.form(&request, run);
         let request = Request { form, ..request };
         Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
     }
@@ -228,7 +228,7 @@ impl Site {
         let queue = self.queues.of(job);
         let group = self.associations.as_ref().zip(row).and_then(|(all, row)| all.of(row));
         let request = Request { user: Some(job.user), group, queue, ..request };
-        let form = self.forms.form(&request, row.map_or(1, |row| row.nodes));
+        let form = self.forms.form(&request, row);
         let request = Request { form, ..request };
         Some(RecordedJob { request, start, end: None, placement: None })
     }
@@ -252,12 +252,14 @@ struct Forms {
 
 impl Forms {
     /// Returns the form of a request. A job is on the nodes of its queue. Without an amount of memory, it has all of its nodes. If it
-    /// asked for several nodes, it has an equal part of each, where such nodes can hold it.
-    fn form(&self, request: &Request, nodes: u64) -> Form {
+    /// asked for several nodes, or for no more than one, it has an equal part of each, where such nodes can hold it.
+    fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
+        let nodes = run.map_or(1, |run| run.nodes);
+        let is_one = nodes == 1 && run.and_then(|run| run.most_nodes) == Some(1);
         let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
         let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);
-        let Some(machine) = self.machine.as_ref().filter(|_| parts > 1) else { return any };
+        let Some(machine) = self.machine.as_ref().filter(|_| parts > 1 || is_one) else { return any };
         let apart = Form { group, alone: any.alone, apart: true, ..Form::parts(parts) };
         let fits = machine.could_hold(&Request { form: apart, ..request.clone() });
         if request.procs().get().is_multiple_of(nodes) && fits { apart } else { any }
@@ -324,16 +326,21 @@ mod tests {
         let host = |cpus: u64| Host { name: String::new(), capacity: Resources::cpus(cpus) };
         let machine = Machine::new([16, 16, 8].map(host).into()).with_spread(Spread::Any);
         let forms = Forms { machine: Some(machine), ..Forms::default() };
-        let form = |procs: u64, nodes: u64| {
+        let form_of = |procs: u64, nodes: u64, most_nodes| {
             let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(procs));
-            forms.form(&request, nodes)
+            forms.form(&request, Some(&AccountedJob { nodes, most_nodes, ..AccountedJob::default() }))
         };
+        let form = |procs, nodes| form_of(procs, nodes, None);
         let parts = |parts| Form { apart: true, ..Form::parts(parts) };
         assert_eq!([form(24, 1), form(24, 2), form(24, 3)], [Form::ANY, parts(2), parts(3)]);
         // Slurm gave it 16 and 9, or 16, 16 and 4: it ran in another form.
         assert_eq!([form(25, 2), form(36, 3)], [Form::ANY; 2]);
+        // With a limit it is on one node, if one holds it.
+        assert_eq!([form_of(8, 1, Some(1)), form_of(17, 1, Some(1))], [parts(1), Form::ANY]);
+        assert_eq!(form_of(8, 1, Some(2)), Form::ANY);
         let plain = Forms::default();
         let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(8_u64));
-        assert_eq!(plain.form(&request, 2), Form::ANY);
+        let two = AccountedJob { nodes: 2, ..AccountedJob::default() };
+        assert_eq!(plain.form(&request, Some(&two)), Form::ANY);
     }
 }
