@@ -12,6 +12,8 @@ use crate::world::World;
 pub struct NaiveCycles {
     /// The time between two cycles.
     pub interval: Span,
+    /// The instant of one of them, from time 0.
+    pub first: Span,
     /// The unit to which time limits are rounded up.
     pub resolution: Span,
     /// How far ahead a reservation may begin.
@@ -23,7 +25,7 @@ pub struct NaiveCycles {
 impl NaiveCycles {
     /// Returns whether there is a cycle now, and notes it.
     pub(crate) fn is_due(self, now: Time, last: &mut Option<Time>) -> bool {
-        let is_due = now.ticks() % self.interval.ticks() == 0 && *last != Some(now);
+        let is_due = (now - self.first).ticks() % self.interval.ticks() == 0 && *last != Some(now);
         if is_due {
             *last = Some(now);
         }
@@ -32,8 +34,8 @@ impl NaiveCycles {
 
     /// Returns the instant of the first cycle after this one.
     pub(crate) fn after(self, now: Time) -> Time {
-        let done = now.ticks() / self.interval.ticks();
-        Time::from_ticks((done + 1) * self.interval.ticks())
+        let done = (now - self.first).ticks().div_euclid(self.interval.ticks());
+        Time::from_ticks((done + 1) * self.interval.ticks()) + self.first
     }
 }
 

@@ -200,6 +200,7 @@ impl Given<'_> {
         };
         Some(NaiveCycles {
             interval: span("bf_interval", 30)?,
+            first: span("bf_first", 0)?,
             resolution: span("bf_resolution", 60)?,
             window: span("bf_window", 86_400)?,
             most: self.number("bf_max_job_test", 500)?,

@@ -35,6 +35,8 @@ mod places;
 
 mod queues;
 
+mod statistics;
+
 mod submit_line;
 
 mod twin;
@@ -58,5 +60,6 @@ pub use host_list::{HostListError, hosts};
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queues::Queue;
+pub use statistics::BackfillCycles;
 pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
 pub use twin_queues::{Quality, TwinQueue, TwinQueues, qualities};

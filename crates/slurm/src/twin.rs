@@ -6,7 +6,7 @@ use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Associations, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
+use crate::{Associations, BackfillCycles, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
 
 /// The weight of the fair share.
 const FAIR_SHARE: &str = "PriorityWeightFairShare";
@@ -29,6 +29,26 @@ pub struct Twin {
     pub policy: String,
     /// The parts of the configuration that the twin lacks.
     pub left_out: Vec<String>,
+}
+
+impl Twin {
+    /// Returns the twin with the cycles of a cluster. `begin`: the seconds since 1970 at the instant 0.
+    #[must_use]
+    pub fn with_cycles(self, configuration: &Configuration, cycles: BackfillCycles, begin: i64) -> Twin {
+        if !self.policy.starts_with("slurm") || self.policy.contains("backfill=false") {
+            return self;
+        }
+        let interval = configuration.cycle() + cycles.mean;
+        let first = cycles.last.saturating_sub(begin).saturating_mul(1_000_000).rem_euclid(interval.ticks());
+        let written = format!("bf_interval={}us, bf_first={first}us", interval.ticks());
+        let before = format!("bf_interval={}s", configuration.cycle().secs());
+        let policy = match self.policy.strip_suffix(')') {
+            Some(_) if self.policy.contains(&before) => self.policy.replace(&before, &written),
+            Some(others) => format!("{others}, {written})"),
+            None => format!("{}({written})", self.policy),
+        };
+        Twin { policy, ..self }
+    }
 }
 
 /// The starts of a log beside those of a twin.
@@ -403,6 +423,26 @@ mod tests {
             "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)')",
             &[],
         );
+    }
+
+    #[test]
+    fn the_cycles_are_those_of_the_cluster() {
+        let cycles = BackfillCycles { last: 1_007, mean: Span::from_ticks(150_000) };
+        let written = |scheduler, parameters| {
+            let configuration = configuration(scheduler, parameters, &[]);
+            configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, 1_000).policy
+        };
+        let first = "bf_interval=30150000us, bf_first=7000000us";
+        for (parameters, policy) in [
+            ("", format!("slurm({first})")),
+            ("bf_interval=30", format!("slurm({first})")),
+            ("bf_resolution=1", format!("slurm(bf_resolution=1s, {first})")),
+            ("bf_interval=30,bf_window=60", format!("slurm({first}, bf_window=60min)")),
+        ] {
+            assert_eq!(written("sched/backfill", parameters), policy);
+            policy.parse::<PolicySpec>().expect("a policy");
+        }
+        assert_eq!(written("sched/builtin", ""), "slurm(backfill=false)");
     }
 
     #[test]

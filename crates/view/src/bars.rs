@@ -121,8 +121,8 @@ impl Bars {
             let procs = known.cpus.max(most.unwrap_or(0));
             let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
             let name = known.name.clone();
-            // A daemon moves jobs and has jobs that take turns.
-            bars.add_group(name, procs, in_window.collect(), known.numbers.is_empty());
+            // Only a simulation has no user. A daemon has any numbers, moves jobs, and has jobs that take turns.
+            bars.add_group(name, procs, in_window.collect(), facts.uid.is_none());
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
             if !idle.is_empty() {
                 bars.add_group(format!("{}, on idle processors", known.name), procs, idle, false);
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(rows(2048), [[(0, 1)], [(1, 2)]], "the bars do not overlap");
         // The pool of a daemon has any numbers, and jobs that take turns have the same ones.
         let mut facts = Facts::of_jobs(8, [job(1, 8), job(2, 8), job(3, 15)]);
-        facts.pools[0].numbers = vec![(8, 15)];
+        facts.uid = Some(1000);
         assert_eq!(rows_of(&facts), [[(0, 1)], [(1, 2)], [(2, 3)]]);
     }
 }

@@ -228,7 +228,7 @@ fn words(case: &Case) -> String {
         }
         // Its promise has no end.
         (_, None, Some(_)) => {
-            format!("waits: {}", facts.broken.as_deref().unwrap_or("no start is known"))
+            format!("waits: {}{likely}", facts.broken.as_deref().unwrap_or("no start is known"))
         }
         (_, None, None) => format!("waits{likely}"),
     }

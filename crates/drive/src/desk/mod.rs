@@ -133,8 +133,9 @@ pub(crate) struct StoredJob {
 /// Removes all that is of another policy from an entry: it could neither keep nor break its promises.
 fn forget_policy(entry: &mut Entry) {
     entry.policy_state = PolicyState::EMPTY;
+    entry.promise = None;
     if entry.state == State::Waiting {
-        (entry.promise, entry.planned, entry.planned_on) = (None, None, None);
+        (entry.planned, entry.planned_on) = (None, None);
     }
 }
 
@@ -188,7 +189,7 @@ impl Desk {
         let another = stored.policy.is_some_and(|policy| policy != settings.policy.to_string());
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
             facts.told = facts.told.as_deref().and_then(told_before);
-            if another && facts.stage == Stage::Waiting {
+            if another && facts.stage != Stage::Running {
                 facts.withdraw_promise("the policy was changed");
             }
             let handle = entry.map(|mut entry| {

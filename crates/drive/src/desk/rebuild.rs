@@ -29,7 +29,7 @@ impl Desk {
             shares.map(|shares| Placement::across(SlotId(0), shares))
         };
         // The policy may know hosts by their numbers.
-        let forgets = self.settings.policy.needs().one_host_per_job;
+        let forgets = self.settings.policy.needs().one_host_per_job && before != self.nodes;
         let entry = |(job, mut entry): (JobId, Entry)| {
             if forgets {
                 entry.policy_state = PolicyState::EMPTY;

@@ -219,6 +219,20 @@ fn another_policy_is_not_bound_by_the_promises_of_the_last_one() {
 }
 
 #[test]
+fn another_policy_finds_another_place_for_a_placed_job() {
+    let mut scene = Scene::new("conservative");
+    scene.submit(1, 4, 1, 10);
+    assert_eq!(scene.step(10), "1 on n1");
+    for policy in ["fcfs", "lsf", "easy"] {
+        let mut next = Scene::new(policy);
+        next.cluster.jobs.clone_from(&scene.cluster.jobs);
+        next.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
+        next.desk = Desk::new(next.desk.settings, scene.desk.stored());
+        assert!(next.step(12).ends_with("1 on n2"), "{policy}");
+    }
+}
+
+#[test]
 fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     let mut scene = Scene::new("conservative");
     scene.submit(1, 4, 1, 10);

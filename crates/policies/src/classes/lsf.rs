@@ -99,7 +99,8 @@ impl Lsf {
         // The machine or the request may be another one since then.
         if let (KeptHost(Some(host)), Some(waiting)) = (entry.policy_state.get(), &waiting) {
             let kept = ledger.machine().hosts().get(host.index());
-            if kept.is_some_and(|host| waiting.demand.fits_in(&host.capacity)) {
+            let holds = kept.is_some_and(|host| waiting.demand.fits_in(&host.capacity));
+            if holds && !self.is_kept(host) {
                 self.kept.push((host, job));
                 return;
             }

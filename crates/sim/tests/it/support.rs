@@ -196,9 +196,9 @@ const PREDICTED: [&str; 24] = [
 const IN_CYCLES: [&str; 5] = [
     "slurm",
     "slurm(bf_interval=1s, bf_resolution=1s)",
-    "slurm(bf_interval=2s, bf_resolution=1s, bf_window=3s)",
+    "slurm(bf_interval=2s, bf_first=1s, bf_resolution=1s, bf_window=3s)",
     "slurm(bf_interval=1s, bf_resolution=3s, bf_max_job_test=2, order=shortest)",
-    "slurm(bf_interval=3s, bf_resolution=2s, order=random)",
+    "slurm(bf_interval=3s, bf_first=1000s, bf_resolution=2s, order=random)",
 ];
 
 /// Every policy of the family with every order.

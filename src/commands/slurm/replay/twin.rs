@@ -8,9 +8,9 @@ use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Amount, Associations, Cluster, Comparison, CycleAudit, Job, JobState, PastUsage, Quality,
-    RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs, known_hosts, place_jobs,
-    qualities,
+    AccountedJob, Amount, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Job, JobState,
+    PastUsage, Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs,
+    known_hosts, place_jobs, qualities,
 };
 use miserly_workload::swf::{Field, Record};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let configuration = &site.cluster.configuration;
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
-        None => site.cluster.twin(&site.queues, &site.qualities, site.associations.as_ref(), false),
+        None => site.twin(BackfillCycles::read(&slurm)),
     };
     let policy: PolicySpec = twin.policy.parse()?;
     let cycle = configuration.cycle();
@@ -121,6 +121,15 @@ impl Site {
         let qualities = qualities(slurm)?;
         let queues = TwinQueues::number(log, &cluster, &qualities);
         Ok(Site { cluster, queues, qualities, associations, runs, hosts, begin, forms: Forms::default() })
+    }
+
+    /// Returns the policy that schedules as this cluster does, with these cycles of it, if they are known.
+    fn twin(&self, cycles: Option<BackfillCycles>) -> Twin {
+        let twin = self.cluster.twin(&self.queues, &self.qualities, self.associations.as_ref(), false);
+        match cycles {
+            Some(cycles) => twin.with_cycles(&self.cluster.configuration, cycles, self.begin),
+            None => twin,
+        }
     }
 
     /// Returns the machine on which a policy runs, and notes the forms of its jobs: without its nodes if the policy cannot use them.
@@ -255,7 +264,8 @@ impl Forms {
     /// asked for several nodes, or for no more than one, it has an equal part of each, where such nodes can hold it.
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
-        let is_one = nodes == 1 && run.and_then(|run| run.most_nodes) == Some(1);
+        let is_one = |run: &AccountedJob| run.nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1;
+        let is_one = run.is_some_and(is_one);
         let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
         let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);

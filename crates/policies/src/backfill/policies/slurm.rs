@@ -39,6 +39,8 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let backfill =
         params.flag("backfill", true, "whether there are cycles: sched/backfill, not sched/builtin")?;
     let bf_interval = params.duration("bf_interval", 1, "30s", "the time between two cycles")?;
+    let bf_first =
+        params.duration("bf_first", 0, "0s", "the instant of one of these cycles, in the time of the log")?;
     let bf_resolution = params.duration(
         "bf_resolution",
         1,
@@ -49,7 +51,9 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         params.duration("bf_window", 1, "1d", "how far ahead a reservation of a cycle may begin")?;
     let bf_max_job_test =
         params.integer("bf_max_job_test", 1..=1_000_000, 500, "the number of jobs that a cycle tries")?;
-    Ok(Box::new(SlurmRules { order, backfill, bf_interval, bf_resolution, bf_window, bf_max_job_test }))
+    let rules =
+        SlurmRules { order, backfill, bf_interval, bf_first, bf_resolution, bf_window, bf_max_job_test };
+    Ok(Box::new(rules))
 }
 
 impl Params for SlurmRules {

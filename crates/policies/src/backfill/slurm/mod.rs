@@ -28,6 +28,8 @@ pub struct SlurmRules {
     pub backfill: bool,
     /// The time between two cycles.
     pub bf_interval: Span,
+    /// The instant of one cycle, from time 0.
+    pub bf_first: Span,
     /// The unit of the plan. Time limits are rounded up to it; on nodes, reservations are rounded down.
     pub bf_resolution: Span,
     /// How far ahead a reservation may begin.
@@ -41,7 +43,7 @@ pub struct SlurmRules {
 /// | part | when | rule |
 /// |---|---|---|
 /// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts |
-/// | cycle | at the multiples of [`bf_interval`](SlurmRules::bf_interval) since time 0, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
+/// | cycle | each [`bf_interval`](SlurmRules::bf_interval), from [`bf_first`](SlurmRules::bf_first) on and before it, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
 /// with time, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
@@ -159,8 +161,8 @@ impl<P: CyclePlan> SlurmLike<P> {
             return Ok(());
         }
         let now = context.now();
-        let interval = self.rules.bf_interval;
-        let due = *self.next_cycle.get_or_insert_with(|| round_up(now, interval));
+        let rules = &self.rules;
+        let due = *self.next_cycle.get_or_insert_with(|| rules.cycle_from(now));
         let LastCycle(last) = context.ledger().policy_state();
         if due <= now && last != Some(now) {
             context.set_policy_state(&LastCycle(Some(now)));
@@ -168,15 +170,22 @@ impl<P: CyclePlan> SlurmLike<P> {
             self.cycle(context)?;
         }
         self.next_cycle =
-            self.changed.then(|| if due <= now { round_up(now + Span::TICK, interval) } else { due });
+            self.changed.then(|| if due <= now { self.rules.cycle_from(now + Span::TICK) } else { due });
         self.next_cycle.map_or(Ok(()), |next| context.wake_at(next))
+    }
+}
+
+impl SlurmRules {
+    /// Returns the first cycle that is not before an instant.
+    fn cycle_from(&self, at: Time) -> Time {
+        round_up(at - self.bf_first, self.bf_interval) + self.bf_first
     }
 }
 
 /// Returns the first multiple of a unit that is not before an instant.
 fn round_up(at: Time, unit: Span) -> Time {
     let unit = unit.ticks().max(1);
-    let over = at.ticks() % unit;
+    let over = at.ticks().rem_euclid(unit);
     if over == 0 { at } else { at + Span::from_ticks(unit - over) }
 }
 
