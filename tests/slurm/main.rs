@@ -324,7 +324,9 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     // Other tests may have added accounts.
     let order = format!("slurm(order='{tiers} + max(floor({parts}), 1)', half_life=604800s, shares='1*g1");
     assert!(policy.starts_with(&order), "{said}");
-    assert!(policy.contains("', priority_calc_period=300s") && policy.contains("bf_interval=2s"), "{said}");
+    // The interval has the mean length of a cycle in addition.
+    let cycles = policy.contains("us, bf_first=") && policy.contains("bf_interval=2");
+    assert!(policy.contains("', priority_calc_period=300s") && cycles, "{said}");
     assert!(!said["left_out"].to_string().contains("fair share"), "{said}");
     // From the states of the cluster it starts jobs as Slurm did.
     let [starts, foreseen] = ["starts", "foreseen"].map(|name| said["cycles"][name].as_u64().unwrap());
