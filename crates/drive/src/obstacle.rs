@@ -59,7 +59,7 @@ pub(crate) fn obstacle(
     if form.features.as_deref().is_some_and(|list| list.contains(['|', '[', '*', '(', '!'])) {
         return why("features with alternatives or counts are not supported".to_owned());
     }
-    if let Some(cause) = site.is_not_for_one_node(job, form) {
+    if let Some(cause) = site.unfit_for_one_node(job, form) {
         return why(format!("{} {cause}", settings.policy));
     }
     let allowed = site.allowed(job, form, cluster.configuration.now);

@@ -114,7 +114,7 @@ impl Site {
     }
 
     /// Returns why a job has no place on the site, if each job has a part of one node.
-    pub(crate) fn is_not_for_one_node(&self, job: &Job, form: &Detail) -> Option<&'static str> {
+    pub(crate) fn unfit_for_one_node(&self, job: &Job, form: &Detail) -> Option<&'static str> {
         if !self.one_node || self.len() == 1 {
             return None;
         }

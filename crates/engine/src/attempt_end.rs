@@ -202,13 +202,7 @@ impl Record {
                 Phase::Killed { start, end: wall(*at), by, exit: Some(*exit), cpu_ranges }
             }
             // Also if it was ended before its command began.
-            AttemptOutcome::Failed { at, .. } if is_ending => Phase::Killed {
-                start: None,
-                end: wall(*at),
-                by: KilledBy::User,
-                exit: None,
-                cpu_ranges: vec![],
-            },
+            AttemptOutcome::Failed { at, .. } if is_ending => Phase::cancelled(wall(*at)),
             AttemptOutcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
             }
@@ -216,13 +210,7 @@ impl Record {
                 Phase::Killed { start, end: now.wall, by: KilledBy::User, exit: None, cpu_ranges }
             }
             AttemptOutcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
-            AttemptOutcome::NeverRan => Phase::Killed {
-                start: None,
-                end: now.wall,
-                by: KilledBy::User,
-                exit: None,
-                cpu_ranges: vec![],
-            },
+            AttemptOutcome::NeverRan => Phase::cancelled(now.wall),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
+use miserly_api::model::{JobIds, Phase, Problem, ProblemCode};
 use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time};
 
 use crate::effects::refusal_message;
@@ -41,14 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
         }
         for job in over {
-            let phase = Phase::Killed {
-                start: None,
-                end: now.wall,
-                by: KilledBy::User,
-                exit: None,
-                cpu_ranges: vec![],
-            };
-            self.finish(job, phase);
+            self.finish(job, Phase::cancelled(now.wall));
         }
         Ok(DaemonReply::JobIds(JobIds { jobs }))
     }

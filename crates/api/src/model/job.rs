@@ -260,6 +260,11 @@ impl Phase {
         }
     }
 
+    /// Returns the state of a job that its user cancelled before it ran.
+    pub fn cancelled(end: Timestamp) -> Phase {
+        Phase::Killed { start: None, end, by: KilledBy::User, exit: None, cpu_ranges: vec![] }
+    }
+
     /// Returns the processors of a job that runs, or those that it had at its end: ranges of numbers.
     pub fn cpus(&self) -> Vec<(u32, u32)> {
         match self {

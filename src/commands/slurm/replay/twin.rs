@@ -264,8 +264,7 @@ impl Forms {
     /// asked for several nodes, or for no more than one, it has an equal part of each, where such nodes can hold it.
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
-        let is_one = |run: &AccountedJob| run.nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1;
-        let is_one = run.is_some_and(is_one);
+        let is_one = run.is_some_and(|run| nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1);
         let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
         let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);
