@@ -158,12 +158,13 @@ async fn daemon(
     let ended = Readers::new(&options.configuration.state);
     let folder = &options.configuration.state;
     let (_forecasting, forecasts) =
-        ForecastThread::start(folder, engine.snapshots(), Readers::new(folder), clock)
+        ForecastThread::start(folder, engine.snapshots(), Readers::new(folder), clock.clone())
             .map_err(system("cannot start a thread for forecasts"))?;
     let plan = options.configuration.shadows();
-    let (shadowing, shadows) = ShadowThread::start(folder, plan, engine.snapshots(), clock)
+    let (shadowing, shadows) = ShadowThread::start(folder, plan, engine.snapshots(), clock.clone())
         .map_err(system("cannot start a thread for shadows"))?;
-    let events = Events::new(engine.snapshots(), ended.clone(), clock, forecasts.clone(), notes.clone());
+    let events =
+        Events::new(engine.snapshots(), ended.clone(), clock.clone(), forecasts.clone(), notes.clone());
     let metrics = Metrics::default();
     let starts = metrics.clone();
     engine.observe_starts(Box::new(move |start| starts.start(start)));
@@ -179,7 +180,7 @@ async fn daemon(
             events,
             metrics: metrics.clone(),
             simulating: Arc::new(Semaphore::new(1)),
-            clock,
+            clock: clock.clone(),
             claim: claim.clone(),
             rate: rate.clone(),
             check,
@@ -208,7 +209,7 @@ async fn daemon(
         groups: &groups,
         executor: &executor,
     };
-    let ended = process_inputs(&mut engine, clock, &mut inputs, signals, again, &metrics).await;
+    let ended = process_inputs(&mut engine, &clock, &mut inputs, signals, again, &metrics).await;
     if ended.is_err() {
         // Whether its last requests are on disk is not known. Their connections end without a reply.
         std::mem::forget(engine);
@@ -274,7 +275,7 @@ async fn engine(
     let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let LauncherParts { executor, groups, notes } = launcher;
     let runs_as_users = executor.client().is_some();
-    let mut processes = Processes::new(executor, clock, reports, notes, groups.clone())
+    let mut processes = Processes::new(executor, clock.clone(), reports, notes, groups.clone())
         .map_err(system("cannot start the threads of the launcher"))?;
     let confinement = processes.confinement_start();
     let attempted = recover::bring_up_to_date(&mut store, &options.configuration.state)?;
@@ -304,7 +305,7 @@ async fn engine(
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
-        Engine::open(setup_of(&options.configuration, clock), info, store, processes, clock.read())?;
+        Engine::open(setup_of(&options.configuration, &clock), info, store, processes, clock.read())?;
     if let Some(online) = online_cpus() {
         engine.set_online(&online);
     }
@@ -321,7 +322,7 @@ async fn engine(
 /// Processes batches of inputs, each when an input arrives or a wake-up is due.
 async fn process_inputs(
     engine: &mut Engine<Processes, Store>,
-    clock: BootClock,
+    clock: &BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     again: Rereading<'_, impl Fn() -> Result<Configuration, String>>,
@@ -386,7 +387,7 @@ async fn tick(interval: &mut Option<tokio::time::Interval>) {
 }
 
 /// Returns the setup in ticks. Calendars follow the present wall time.
-pub(crate) fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
+pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setup {
     let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {

@@ -180,7 +180,7 @@ impl ForecastThread {
         let (handle, end) = channel();
         let forecasts = Forecasts::default();
         let (folder, published) = (folder.to_owned(), forecasts.clone());
-        let run = move || Follower::new(&folder, ended, published).run(&end, &snapshots, clock);
+        let run = move || Follower::new(&folder, ended, published).run(&end, &snapshots, &clock);
         thread::Builder::new().name("forecasts".to_owned()).spawn(run)?;
         Ok((ForecastThread(handle), forecasts))
     }
@@ -246,7 +246,7 @@ impl Follower {
         }
     }
 
-    fn run(mut self, end: &Receiver<()>, snapshots: &Snapshots, clock: BootClock) {
+    fn run(mut self, end: &Receiver<()>, snapshots: &Snapshots, clock: &BootClock) {
         let (mut last, mut made_of): (Option<Arc<Snapshot>>, Option<Arc<Snapshot>>) = (None, None);
         let (mut made, mut ended) = (BootTime::now(), BootTime::now());
         let mut pause = Duration::ZERO;

@@ -48,7 +48,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
     pub(crate) fn reload(
         &self,
         engine: &mut Engine<Processes, Store>,
-        clock: BootClock,
+        clock: &BootClock,
     ) -> Result<(), DaemonError> {
         // A running daemon cannot change these options.
         let fixed = |configuration: &Configuration| {

@@ -32,7 +32,7 @@ impl Timer {
     }
 
     /// Waits until an instant, or for ever if it is `None`.
-    pub(crate) async fn wait(&mut self, clock: BootClock, until: Option<Time>) -> io::Result<()> {
+    pub(crate) async fn wait(&mut self, clock: &BootClock, until: Option<Time>) -> io::Result<()> {
         loop {
             self.wait_once(clock, until).await?;
             // A clock that steps in a test has it fire early.
@@ -42,7 +42,7 @@ impl Timer {
         }
     }
 
-    async fn wait_once(&mut self, clock: BootClock, until: Option<Time>) -> io::Result<()> {
+    async fn wait_once(&mut self, clock: &BootClock, until: Option<Time>) -> io::Result<()> {
         // An instant of 0 would disarm the timer.
         let micros = until.map_or(0, |at| BootTime(clock.boot_time(at)).timer().max(1));
         let value = Timespec { tv_sec: micros / 1_000_000, tv_nsec: micros % 1_000_000 * 1000 };

@@ -84,7 +84,7 @@ impl Parts {
         let sources = Sources {
             snapshots: self.engine.snapshots(),
             ended: Readers::new(self.folder.path()),
-            clock: self.clock,
+            clock: self.clock.clone(),
             forecasts: self.forecasts.clone(),
             notes: self.notes.clone(),
         };

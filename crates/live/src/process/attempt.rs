@@ -134,7 +134,7 @@ impl Supervised {
     /// Takes a message, which has its effect with the next [`advance`](Supervised::advance).
     pub(super) fn take(&mut self, context: &Context, message: AttemptMessage) {
         match &mut self.stage {
-            Stage::Running(supervision) => supervision.take(context.home.clock, message),
+            Stage::Running(supervision) => supervision.take(&context.home.clock, message),
             Stage::Queued(_) if ends(&message) => self.report(context, AttemptOutcome::NeverRan),
             Stage::Delayed(..) | Stage::NeverRan(_) if needs_job(&message) => {
                 self.report(context, AttemptOutcome::NeverRan);
@@ -287,7 +287,7 @@ impl Supervised {
                 context.home.guard.wake();
                 self.backoff.reset();
                 for message in mem::take(&mut self.deferred) {
-                    supervision.take(context.home.clock, message);
+                    supervision.take(&context.home.clock, message);
                 }
                 self.stage = Stage::Running(Box::new(supervision));
             }
@@ -316,7 +316,7 @@ impl Supervised {
         if let Ok(Some(end)) = shim.end() {
             self.report_usage(context, convert::usage(&end));
             self.report_epilog(context, queue_programs::note(&context.home, self.attempt, &end));
-            let outcome = convert::outcome(context.home.clock, self.attempt, &end);
+            let outcome = convert::outcome(&context.home.clock, self.attempt, &end);
             let outcome = force.map_or(outcome.clone(), |force| force.outcome(outcome));
             return self.report(context, outcome);
         }

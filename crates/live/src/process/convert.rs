@@ -17,7 +17,7 @@ use crate::clock::BootClock;
 const LAUNCHES: u32 = 10;
 
 /// Returns the request to launch an attempt.
-pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> LaunchRequest {
+pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> LaunchRequest {
     let cpus = launch.cpus.clone();
     LaunchRequest {
         attempt: id(attempt),
@@ -47,7 +47,7 @@ pub(super) fn request(clock: BootClock, attempt: Attempt, launch: &Launch) -> La
 }
 
 /// Returns the shim's command for an action of the engine, if there is one.
-pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
+pub(super) fn command(clock: &BootClock, action: Action) -> Option<ShimCommand> {
     Some(match action {
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
@@ -68,7 +68,7 @@ pub(super) fn command(clock: BootClock, action: Action) -> Option<ShimCommand> {
 }
 
 /// Returns the outcome of an attempt, in the engine's terms.
-pub(super) fn outcome(clock: BootClock, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
+pub(super) fn outcome(clock: &BootClock, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
@@ -153,11 +153,11 @@ fn failure(failure: &StartFailure) -> model::Failure {
     }
 }
 
-fn window(clock: BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> ReservedWindow {
+fn window(clock: &BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> ReservedWindow {
     ReservedWindow { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
 }
 
-fn boot_time(clock: BootClock, at: Time) -> BootTime {
+fn boot_time(clock: &BootClock, at: Time) -> BootTime {
     BootTime(clock.boot_time(at))
 }
 
@@ -192,7 +192,7 @@ mod tests {
         let clock = BootClock::start(jiff::Timestamp::now);
         let outcome = |cause| {
             let exit = Exit::Failed(StartFailure::Prolog(ProgramFailure::Signal(15)));
-            outcome(clock, Attempt { job: 1, nth: 1 }, &AttemptEnd { cause, ..ended(exit) })
+            outcome(&clock, Attempt { job: 1, nth: 1 }, &AttemptEnd { cause, ..ended(exit) })
         };
         let failed = |outcome: AttemptOutcome| match outcome {
             AttemptOutcome::Failed { why, message, .. } => (why, message),
@@ -233,7 +233,7 @@ mod tests {
         let outcome = |cause, nth| {
             let exit = Exit::Failed(StartFailure::Ended);
             let end = AttemptEnd { cause, ..ended(exit) };
-            outcome(clock, Attempt { job: 1, nth }, &end)
+            outcome(&clock, Attempt { job: 1, nth }, &end)
         };
         assert_eq!(outcome(Some(EndCause::Time), 1), AttemptOutcome::NeverRan);
         assert_eq!(outcome(Some(EndCause::Shutdown), LAUNCHES), AttemptOutcome::NeverRan);

@@ -249,7 +249,7 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
 /// Returns the outcome of an attempt that is not alive.
 fn outcome(home: &Home, attempt: Attempt, found: FoundAttempt) -> AttemptOutcome {
     match found {
-        FoundAttempt::Ended(end) => convert::outcome(home.clock, attempt, &end),
+        FoundAttempt::Ended(end) => convert::outcome(&home.clock, attempt, &end),
         FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
         FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
         FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,

@@ -122,7 +122,7 @@ impl Supervision {
     }
 
     /// Adds what a message requests to the desired state.
-    pub(super) fn take(&mut self, clock: BootClock, message: AttemptMessage) {
+    pub(super) fn take(&mut self, clock: &BootClock, message: AttemptMessage) {
         let now = BootTime::now();
         match message {
             AttemptMessage::Do(Action::EndOverdue { by_running_time }) => {

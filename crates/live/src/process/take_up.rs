@@ -92,7 +92,7 @@ impl Processes {
     fn answered(&mut self, mut one: Asked, absence: &mut Absence) -> Option<Asked> {
         match one.shim.receive() {
             Ok(None) => return Some(one),
-            Ok(Some(answer)) => absence.begun.extend(begun(self.home.clock, one.attempt, answer.reply)),
+            Ok(Some(answer)) => absence.begun.extend(begun(&self.home.clock, one.attempt, answer.reply)),
             Err(_) => {}
         }
         self.supervise(one.attempt, Begin::Alive(one.shim));
@@ -101,7 +101,7 @@ impl Processes {
 }
 
 /// Returns the window of an attempt, as its shim has it. Returns `None` if it is in no window.
-fn begun(clock: BootClock, attempt: Attempt, reply: ShimReply) -> Option<BegunWindow> {
+fn begun(clock: &BootClock, attempt: Attempt, reply: ShimReply) -> Option<BegunWindow> {
     let ShimReply::Done(state) = reply else { return None };
     Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }

@@ -115,7 +115,7 @@ fn run_launch(home: &Home, attempt: Attempt, pending: PendingLaunch) -> TaskResu
         // The folder belongs to another attempt: nothing in it is adopted or removed.
         return TaskResult::Taken(format!("{} is there already", path.display()));
     }
-    let request = convert::request(home.clock, attempt, &pending.launch);
+    let request = convert::request(&home.clock, attempt, &pending.launch);
     CrashPoint::BeforeLaunch.pass();
     let launched = home.executor.launch(&request);
     CrashPoint::AfterLaunch.pass();

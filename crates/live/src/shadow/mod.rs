@@ -149,7 +149,7 @@ impl ShadowThread {
         let follower = Follower::new(folder, Arc::clone(&plan));
         let run = move || {
             let _alive: Sender<()> = alive;
-            follower.run(&end, &snapshots, clock);
+            follower.run(&end, &snapshots, &clock);
         };
         thread::Builder::new().name("shadow".to_owned()).spawn(run)?;
         let path = Arc::from(folder.join(FILE));
@@ -199,7 +199,7 @@ impl Follower {
         }
     }
 
-    fn run(mut self, end: &Receiver<()>, snapshots: &Snapshots, clock: BootClock) {
+    fn run(mut self, end: &Receiver<()>, snapshots: &Snapshots, clock: &BootClock) {
         let (mut pause, mut seen): (Duration, Option<Arc<Snapshot>>) = (Duration::ZERO, None);
         while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             let begin = BootTime::now();
