@@ -40,7 +40,7 @@ fn lab() -> (Lab, Store) {
     let lab = Lab::new();
     let mut store = Store::open(&lab.path("state")).expect("a new state");
     let at = |second: u32| format!("2026-03-01T10:00:{second:02}.5Z");
-    let done = |start, end, code: i32| json!({ "state": "done", "start": at(start), "end": at(end), "exit": { "code": code } });
+    let done = |start, end, code: i32| json!({ "state": "done", "start": at(start), "end": at(end), "exit": { "code": code }, "cpu_ranges": if code == 0 { json!([[0, 2], [5, 5]]) } else { json!([]) } });
     let user = json!({ "state": "killed", "start": null, "end": at(30), "by": "user", "exit": null });
     let failed = json!({ "state": "failed", "at": at(40), "why": "program", "message": "none" });
     let rows = vec![
@@ -83,10 +83,10 @@ fn as_a_table() {
     assert_eq!(lines[1], "1,,,\"a");
     assert_eq!(
         lines[2],
-        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,0.0,1,done,0,30.0,10.02,8192,512,,2,processes"
+        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,0.0,1,done,0,30.0,10.02,8192,512,,2,processes,\"0-2,5\""
     );
     assert!(
-        table.contains(",26.0,4.0,1,done,1,,,,,,,\n"),
+        table.contains(",26.0,4.0,1,done,1,,,,,,,,\n"),
         "what a job ran, and for how long it was suspended:\n{table}"
     );
     assert_eq!(table.matches("killed: user,").count(), 1);

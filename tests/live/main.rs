@@ -76,4 +76,6 @@ mod interactive;
 
 mod measured;
 
+mod laptop;
+
 mod ui;

@@ -15,7 +15,7 @@ use crate::support::{Daemon, SOON, miserly, sh, until};
 pub(crate) struct Ui {
     process: Child,
     output: BufReader<ChildStdout>,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Ui {

@@ -42,6 +42,8 @@ pub struct FinishedJob {
     pub attempts: u32,
     /// The resources that all its attempts used; `None` if they are unknown.
     pub usage: Option<Usage>,
+    /// The processors that it had at its end, by number, as rising ranges with both ends; none if they are unknown.
+    pub cpu_ranges: Vec<(u32, u32)>,
     /// The outcome.
     pub outcome: JobOutcome,
 }
@@ -169,6 +171,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         suspended_time: record.suspended_time.unwrap_or(0),
         attempts: record.attempts,
         usage: record.usage.total(),
+        cpu_ranges: phase.cpus(),
         outcome,
     })
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -74,6 +75,8 @@ impl Browser {
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // Its processes sleep together.
+            .process_group(0)
             .spawn()
             .unwrap();
         let mut process = Guard(Some(process));
@@ -92,6 +95,14 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log"] {
             self.call(&format!("{domain}.enable"), &json!({}));
         }
+    }
+
+    /// Stops all its processes, as when the computer goes to sleep, or lets them go on.
+    pub fn sleep(&mut self, sleeps: bool) {
+        let signal = if sleeps { "-STOP" } else { "-CONT" };
+        let group = format!("-{}", self.process.id());
+        let status = Command::new("kill").args([signal, "--", &group]).status().unwrap();
+        assert!(status.success(), "a signal to a process group");
     }
 
     /// Makes the page's window so wide, and the system light or dark.

@@ -17,7 +17,7 @@ use miserly_view::{Facts, Sentences};
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
-use super::text::{Instants, counted, jobs, numbers, plain};
+use super::text::{Instants, counted, jobs, numbers, plain, ranges};
 use super::{client, print_answer};
 use crate::args::{DaemonArgs, JobList, JobsArgs, ShowArgs};
 
@@ -252,7 +252,11 @@ pub(super) fn summary(job: &JobView, instants: Instants) -> String {
         Phase::Unreadable { problem, cpus } => {
             format!("unreadable ({}): its attempt runs on{}", plain(problem), on_cpus(cpus))
         }
-        over => ended_text(over, instants),
+        over => {
+            let cpus = over.cpus();
+            let on = if cpus.is_empty() { String::new() } else { format!(", on cpus {}", ranges(&cpus)) };
+            ended_text(over, instants) + &on
+        }
     }
 }
 

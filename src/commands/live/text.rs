@@ -48,10 +48,15 @@ impl Instants {
 
 /// Returns the numbers of processors, with ranges as FIRST-LAST.
 pub(super) fn numbers(cpus: &[u32]) -> String {
+    ranges(&number_ranges(cpus))
+}
+
+/// Returns ranges with both ends as text, such as `0-3,8`.
+pub(super) fn ranges(cpus: &[(u32, u32)]) -> String {
     let run = |&(first, last): &(u32, u32)| {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
-    number_ranges(cpus).iter().map(run).collect::<Vec<_>>().join(",")
+    cpus.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the state of a job in words. That of a failed one has its exit code or its signal.

@@ -61,6 +61,7 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         submitted: job.submitted / 1000,
         start: job.started.map(|started| started / 1000),
         end: Some(job.ended / 1000),
+        cpus: job.cpu_ranges.clone(),
         ..Job::default()
     })
 }

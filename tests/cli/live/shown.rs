@@ -156,6 +156,10 @@ fn where_a_job_stands() {
         "exited with 0, ran from 2026-03-01 09:00:00 to 2026-03-01 10:00:00",
     );
     check(
+        &json!({"state": "done", "start": start, "end": end, "exit": {"code": 0}, "cpu_ranges": [[0, 2], [5, 5]]}),
+        "exited with 0, ran from 2026-03-01 09:00:00 to 2026-03-01 10:00:00, on cpus 0-2,5",
+    );
+    check(
         &json!({"state": "killed", "start": null, "end": end, "by": "user", "exit": null}),
         "cancelled at 2026-03-01 10:00:00, never ran",
     );

@@ -16,6 +16,12 @@ if (given) {
 
 // The server sends a comment each 15 s, so a longer silence is a broken connection.
 const SILENCE_MOST = 45e3;
+// It answers at once. After a sleep a connection that the browser kept may be broken, and nothing tells it.
+const ANSWER_MOST = 5e3;
+// A part of the chart of a million jobs takes longer than other answers.
+const LOAD_MOST = 15e3;
+// A longer time without a tick, and the computer slept.
+const SLEEP_LEAST = 10e3;
 // The most jobs that have ended and are listed.
 const ENDED_MOST = 50;
 
@@ -32,7 +38,8 @@ async function ask(path, options = {}) {
 }
 
 const chart = new Chart($('chart'), {
-  load: async query => (await ask(`/api/tile?${new URLSearchParams(query)}`)).json(),
+  // A part that does not come is asked for again.
+  load: async query => (await ask(`/api/tile?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(LOAD_MOST) })).json(),
   choose: job => choose(job),
 });
 // For measurements of the frames.
@@ -316,9 +323,17 @@ async function follow() {
 /** Takes states until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
 async function listen(heard) {
   const stop = new AbortController(), silent = new Error('the server is silent');
-  let timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
+  let timer = setTimeout(() => stop.abort(silent), ANSWER_MOST), tick = Date.now();
+  // The clock of timers may stand still in a sleep. A page in the background has few ticks.
+  const ticks = setInterval(() => {
+    const before = tick;
+    tick = Date.now();
+    if (!document.hidden && tick - before > SLEEP_LEAST) stop.abort(new Error('the computer slept'));
+  }, 1000);
   try {
     const response = await ask('/api/events', { signal: stop.signal });
+    clearTimeout(timer);
+    timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = ''; ;) {
       const { value, done } = await reader.read();
@@ -333,8 +348,9 @@ async function listen(heard) {
       if (last) take(JSON.parse(last.slice(5)));
     }
   } catch (error) {
-    throw stop.signal.aborted ? silent : error;
+    throw stop.signal.aborted ? stop.signal.reason : error;
   } finally {
+    clearInterval(ticks);
     clearTimeout(timer);
     stop.abort();
   }

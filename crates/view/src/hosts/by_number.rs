@@ -31,7 +31,7 @@ type Use<'a> = (CpuUse, Option<&'a Share<'a>>);
 /// Returns the processors in the order of their numbers; `None` if jobs share some of them.
 ///
 /// The policy decides at a start which idle processors it takes. The last ones are shown as reserved and opportunistic, and as
-/// offline if it is not known which are.
+/// offline or as those of a job without numbers if it is not known which are.
 pub(super) fn by_number(
     host: &HostNow,
     numbers: &Numbers,
@@ -44,7 +44,9 @@ pub(super) fn by_number(
         first..all.partition_point(|number| *number <= high).max(first)
     };
     let mut uses: Vec<Use<'_>> = vec![(CpuUse::Idle, None); all.len()];
-    for share in held {
+    let (named, unknown): (Vec<&Share<'_>>, Vec<&Share<'_>>) =
+        held.iter().partition(|share| !share.job.cpus.is_empty());
+    for share in named {
         for range in &share.job.cpus {
             for place in &mut uses[places(range)] {
                 if place.1.is_some_and(|other| other.job.number != share.job.number) {
@@ -61,16 +63,17 @@ pub(super) fn by_number(
             offline -= 1;
         }
     }
-    let amount = |cpus: u64| usize::try_from(cpus).unwrap_or(usize::MAX);
-    let unnamed = [(CpuUse::Offline, offline), (CpuUse::Reserved, host.reserved)];
-    let mut wanted =
-        unnamed.into_iter().flat_map(|(cpu_use, cpus)| std::iter::repeat_n((cpu_use, None), amount(cpus)));
-    let mut opportunistic = opportunistic
-        .iter()
-        .flat_map(|share| std::iter::repeat_n((CpuUse::Opportunistic, Some(share)), amount(share.cpus)));
-    for cpu_use in uses.iter_mut().rev().filter(|(cpu_use, _)| *cpu_use == CpuUse::Idle) {
-        let Some(taken) = wanted.next().or_else(|| opportunistic.next()) else { break };
-        *cpu_use = taken;
+    let unknown: Vec<Share<'_>> =
+        unknown.into_iter().map(|share| Share { estimated: true, ..*share }).collect();
+    let mut wanted = vec![(CpuUse::Offline, None, offline), (CpuUse::Reserved, None, host.reserved)];
+    wanted.extend(unknown.iter().map(|share| (CpuUse::Held, Some(share), share.cpus)));
+    wanted.extend(opportunistic.iter().map(|share| (CpuUse::Opportunistic, Some(share), share.cpus)));
+    let wanted = wanted.into_iter().flat_map(|(cpu_use, share, cpus)| {
+        std::iter::repeat_n((cpu_use, share), usize::try_from(cpus).unwrap_or(usize::MAX))
+    });
+    let idle = uses.iter_mut().rev().filter(|(cpu_use, _)| *cpu_use == CpuUse::Idle);
+    for (place, taken) in idle.zip(wanted) {
+        *place = taken;
     }
     Some(runs(&all, &uses))
 }

@@ -61,7 +61,8 @@ pub struct HostPart {
     /// The number of the job, with the index in an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether the job is known to be there, and its processors are taken as divided evenly among its hosts.
+    /// Whether the job is known to be there, and its processors are not: they are taken as divided evenly among its hosts, or as the
+    /// last ones that no other job has.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }

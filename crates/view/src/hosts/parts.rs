@@ -9,7 +9,7 @@ use crate::{Job, State};
 pub(super) struct Share<'a> {
     pub(super) job: &'a Job,
     pub(super) cpus: u64,
-    /// Whether the number follows from an even division.
+    /// Whether it is not known which processors these are, or how many of the host.
     pub(super) estimated: bool,
 }
 
@@ -57,9 +57,9 @@ impl<'a> Share<'a> {
 pub(super) fn parts(host: &HostNow, shares: &[Share<'_>], numbers: &Numbers) -> Vec<HostPart> {
     let (mut held, opportunistic): (Vec<Share<'_>>, Vec<Share<'_>>) =
         shares.iter().partition(|share| share.holds());
-    let has_numbers = |share: &Share<'_>| !share.job.cpus.is_empty();
-    let known = numbers.count() == host.cpus && held.iter().all(has_numbers);
-    if let Some(parts) = known.then(|| by_number(host, numbers, &held, &opportunistic)).flatten() {
+    if numbers.count() == host.cpus
+        && let Some(parts) = by_number(host, numbers, &held, &opportunistic)
+    {
         return parts;
     }
     // Jobs with known processors are first, in the order of these.

@@ -75,7 +75,7 @@ fn with_numbers_the_gaps_are_where_they_are() {
     );
     // One job without numbers, or a number that the pool does not have.
     let unknown = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[])];
-    check(&pool(known.clone(), unknown), &["1*3@0-1,4-4 2*2 idle*5"]);
+    check(&pool(known.clone(), unknown), &["1*2@0-1 idle*2@2-3 1*1@4-4 idle*3@5-7 2*~2@8-9"]);
     let beyond = vec![running(1, 5, &[(8, u32::MAX), (3, 2)])];
     check(&pool(known, beyond), &["idle*8@0-7 1*2@8-9"]);
 }

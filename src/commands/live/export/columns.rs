@@ -5,8 +5,10 @@ use miserly_experiments::Table;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
 
+use crate::commands::live::text::ranges;
+
 /// The columns. Instants are in seconds since 1970, durations in seconds, memory in kilobytes, input and output in bytes.
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "job",
     "array",
     "index",
@@ -32,6 +34,7 @@ const COLUMNS: [&str; 25] = [
     "io_written",
     "stops",
     "usage_of",
+    "cpu_numbers",
 ];
 
 /// Returns the table, with one row for each job.
@@ -67,6 +70,7 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
         job.usage.and_then(|usage| Some(usage.io_written?.into())),
         job.usage.map(|usage| usage.stops.into()),
         job.usage.map(|usage| if usage.of_processes { "processes" } else { "group" }.into()),
+        (!job.cpu_ranges.is_empty()).then(|| ranges(&job.cpu_ranges).into()),
     ]
 }
 

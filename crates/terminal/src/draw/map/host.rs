@@ -44,7 +44,9 @@ pub(super) fn on_host(host: &HostNow) -> Vec<OnHost<'_>> {
                 opportunistic: part.cpu_use == CpuUse::Opportunistic,
             });
         }
-        jobs[place].numbers.extend(&part.numbers);
+        if !part.estimated {
+            jobs[place].numbers.extend(&part.numbers);
+        }
         jobs[place].cpus += part.cpus;
     }
     jobs
