@@ -78,4 +78,6 @@ mod measured;
 
 mod laptop;
 
+mod read_aloud;
+
 mod ui;

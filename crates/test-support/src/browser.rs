@@ -169,7 +169,7 @@ impl Browser {
 
     /// Presses and releases a key, such as `ArrowLeft` or `+`.
     pub fn key(&mut self, key: &str) {
-        let text = (key.len() == 1).then_some(key);
+        let text = if key == "Enter" { Some("\r") } else { (key.len() == 1).then_some(key) };
         for kind in ["keyDown", "keyUp"] {
             let mut arguments = json!({ "type": kind, "key": key });
             if let Some(text) = text.filter(|_| kind == "keyDown") {
@@ -228,6 +228,14 @@ impl Browser {
         let loud = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
         let shown = self.events.iter().filter(|event| loud.iter().any(|name| event["method"] == *name));
         shown.map(|event| event["params"].to_string()).collect()
+    }
+
+    /// Returns what a screen reader gets of the page: the role, the name and the description of each node that it does not skip.
+    pub fn read_aloud(&mut self) -> Vec<[String; 3]> {
+        let tree = self.call("Accessibility.getFullAXTree", &json!({}));
+        let nodes = tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] == false);
+        let text = |value: &Value| value["value"].as_str().map_or_else(String::new, str::to_owned);
+        nodes.map(|node| [text(&node["role"]), text(&node["name"]), text(&node["description"])]).collect()
     }
 
     /// Saves a screenshot of the whole page in the folder `MISERLY_SCREENSHOTS`, if it is set.

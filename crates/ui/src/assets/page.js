@@ -169,9 +169,9 @@ function changesOf({ number, label, state: now }) {
 /** Tells the effect of a change before it is made. */
 function confirm(number, effect, body, opener) {
   const result = $('result');
-  const yes = element('button', { type: 'button', id: 'confirm', onclick: () => change(number, body) }, 'Do it');
+  const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect', onclick: () => change(number, body) }, 'Do it');
   const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); opener.focus(); } }, 'No');
-  result.replaceChildren(element('p', {}, effect), element('div', { class: 'tools' }, yes, no));
+  result.replaceChildren(element('p', { id: 'effect' }, effect), element('div', { class: 'tools' }, yes, no));
   yes.focus();
 }
 

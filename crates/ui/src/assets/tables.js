@@ -74,7 +74,7 @@ function bar(pool, words) {
     svg('rect', { width: 2.4, height: 6, fill: 'var(--reserved)' }));
   const part = (from, size, fill) => svg('rect', { x: `${100 * from / whole}%`, width: `${100 * size / whole}%`, height: '100%', fill });
   return element('div', { class: 'bar', role: 'img', 'aria-label': words },
-    svg('svg', {}, svg('defs', {}, hatch), part(0, pool.held, 'var(--held)'), part(pool.held, pool.reserved, `url(#${id})`)));
+    svg('svg', { 'aria-hidden': true }, svg('defs', {}, hatch), part(0, pool.held, 'var(--held)'), part(pool.held, pool.reserved, `url(#${id})`)));
 }
 
 /** Draws the use of the last day. */
@@ -82,7 +82,7 @@ function day(used) {
   const mean = Math.round(used.reduce((sum, part) => sum + part, 0) / Math.max(used.length, 1));
   const points = used.map((part, place) => `${place},${100 - part} ${place + 1},${100 - part}`).join(' ');
   return element('div', { class: 'day', role: 'img', 'aria-label': `${mean} percent used in the last 24 hours` },
-    svg('svg', { viewBox: `0 0 ${used.length} 100`, preserveAspectRatio: 'none' },
+    svg('svg', { 'aria-hidden': true, viewBox: `0 0 ${used.length} 100`, preserveAspectRatio: 'none' },
       svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })),
     element('span', {}, `last 24 h: ${mean} %`));
 }
@@ -100,6 +100,8 @@ export function jobs(table, lines, shown, chosen, choose) {
         ...text.map((_, place) => element('td', { class: place === 2 ? 'number' : place === 7 ? 'sentence' : null })));
     }
     row.className = line.own ? 'own' : '';
+    // Among all buttons of the page, a number says little.
+    row.querySelector('button').ariaLabel = `${line.label} ${line.name}`;
     // The empty value, which a toggle would set, means false.
     if (line.number === chosen) row.setAttribute('aria-current', 'true');
     else row.removeAttribute('aria-current');

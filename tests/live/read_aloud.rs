@@ -1,0 +1,78 @@
+//! The live page as a screen reader has it.
+
+use miserly_api::model::Submission;
+use miserly_test_support::browser::Browser;
+
+use crate::support::{Daemon, sh};
+use crate::ui::Ui;
+
+/// The roles of what a person acts on or jumps to. Each needs a name.
+const NAMED: [&str; 13] = [
+    "RootWebArea",
+    "application",
+    "button",
+    "checkbox",
+    "columnheader",
+    "combobox",
+    "heading",
+    "image",
+    "region",
+    "searchbox",
+    "slider",
+    "spinbutton",
+    "table",
+];
+
+/// Returns the names of the nodes with this role.
+fn names(browser: &mut Browser, role: &str) -> Vec<String> {
+    let all = browser.read_aloud();
+    all.into_iter().filter(|[found, ..]| found == role).map(|[_, name, _]| name).collect()
+}
+
+#[test]
+fn a_screen_reader_has_a_name_for_everything() {
+    let Some(mut browser) = Browser::start() else { return };
+    let daemon = Daemon::of_policy("conservative");
+    let cpus = daemon.client().status().expect("a status").cpus;
+    let wide = |name: &str, script| {
+        let name = Some(name.to_owned());
+        daemon.submit(&Submission { name, cpus, no_opportunistic: true, ..sh(script, 900.0) })
+    };
+    let (holder, waiter) = (wide("holder", "sleep 600"), wide("waiter", "true"));
+    let mut ui = Ui::of(&daemon, &[]);
+    browser.open(&ui.link());
+    browser.wait_until("document.querySelectorAll('#map .holders button').length === 1");
+    let unnamed: Vec<[String; 3]> = browser
+        .read_aloud()
+        .into_iter()
+        .filter(|[role, name, _]| NAMED.contains(&&**role) && name.trim().is_empty())
+        .collect();
+    assert_eq!(unnamed, Vec::<[String; 3]>::new());
+    let tables = names(&mut browser, "table");
+    assert_eq!(tables, ["Waiting, in the order of their starts (1)", "Running (1)"]);
+    let buttons = names(&mut browser, "button");
+    for name in [format!("{holder} holder"), format!("{waiter} waiter")] {
+        assert!(buttons.contains(&name), "{buttons:?}");
+    }
+    let own = names(&mut browser, "rowheader");
+    assert!(own.iter().all(|name| name.starts_with("your job ")), "{own:?}");
+    let held = format!("{cpus} of {cpus} processors held, 0 idle but reserved, 0 free");
+    assert!(names(&mut browser, "image").contains(&held));
+
+    // By the keyboard alone: why not now, and a job withdrawn with its effect told first.
+    browser.evaluate("document.querySelector('#waiting tbody button').focus()");
+    browser.key("Enter");
+    browser.wait_until("document.querySelector('#sentence').textContent.startsWith('starts by ')");
+    assert_eq!(browser.evaluate("document.querySelector('#sentence').ariaLive"), "polite");
+    browser.evaluate(
+        "[...document.querySelectorAll('#detail-tools button')].find(button => button.textContent === 'Cancel').focus()",
+    );
+    browser.key("Enter");
+    browser.wait_until("document.activeElement.id === 'confirm'");
+    let told = browser.read_aloud();
+    let told = told.iter().find(|[_, name, _]| name == "Do it").expect("a button");
+    assert!(told[2].starts_with(&format!("Job {waiter} is withdrawn; it loses its promise")), "{told:?}");
+    browser.key("Enter");
+    browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 1");
+    assert_eq!(browser.evaluate("document.activeElement.textContent"), "Done.", "where the focus was");
+}
