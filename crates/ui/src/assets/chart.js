@@ -244,7 +244,7 @@ export class Chart {
     tile.loading = true;
     const version = this.version, column = 2 ** level;
     const bands = Math.min(BANDS, Math.max(1, this.groups[group].rows));
-    this.load({ group, from: index * COLUMNS * column, column, columns: COLUMNS, bands })
+    this.load({ group, from: index * COLUMNS * column, column, columns: COLUMNS, bands }, tile.pause)
       .then(data => Object.assign(tile, { data: prepared(data), version, pause: 0, next: 0 }))
       .catch(() => this.later(tile))
       .finally(() => { tile.loading = false; this.draw(); });

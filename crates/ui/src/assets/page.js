@@ -18,8 +18,6 @@ if (given) {
 const SILENCE_MOST = 45e3;
 // It answers at once. After a sleep a connection that the browser kept may be broken, and nothing tells it.
 const ANSWER_MOST = 5e3;
-// A part of the chart of a million jobs takes longer than other answers.
-const LOAD_MOST = 15e3;
 // A longer time without a tick, and the computer slept.
 const SLEEP_LEAST = 10e3;
 // The most jobs that have ended and are listed.
@@ -38,8 +36,8 @@ async function ask(path, options = {}) {
 }
 
 const chart = new Chart($('chart'), {
-  // A part that does not come is asked for again.
-  load: async query => (await ask(`/api/tile?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(LOAD_MOST) })).json(),
+  // A part that does not come is asked for again, with more time.
+  load: async (query, pause) => (await ask(`/api/tile?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(ANSWER_MOST + 10 * pause) })).json(),
   choose: job => choose(job),
 });
 // For measurements of the frames.
