@@ -4,7 +4,7 @@
 //! nodes by name, an uneven spread. The placement of the policy is taken if it has all this. Otherwise other nodes are sought.
 
 use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId};
-use miserly_slurm::{Amount, Detail, Job};
+use miserly_slurm::{Amount, Detail, Job, gpus};
 
 use crate::site::Site;
 
@@ -41,7 +41,7 @@ impl Seat {
             unit,
             memory,
             memory_per_cpu,
-            gpus: crate::site::gpus(form.gres_per_node.as_deref()),
+            gpus: form.gres_per_node.as_deref().map_or(0, gpus),
         }
     }
 

@@ -53,7 +53,7 @@ impl Site {
             name: name.clone(),
             capacity: Resources::cpus(node.cpus)
                 .with(Kind::Memory, node.memory.saturating_mul(1024))
-                .with(Kind::Gpus, gpus(node.gres.as_deref())),
+                .with(Kind::Gpus, node.gpus()),
             usable: node.is_usable() && !elsewhere.contains(name),
             taken_from: others
                 .clone()
@@ -272,18 +272,6 @@ fn natural(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// Returns the number of GPUs in a list such as `gpu:a100:4(S:0),nvme:1` or `gres:gpu:2`.
-pub(crate) fn gpus(list: Option<&str>) -> u64 {
-    let of_item = |item: &str| {
-        let item = item.split('(').next().unwrap_or_default();
-        let item = item.strip_prefix("gres:").or_else(|| item.strip_prefix("gres/")).unwrap_or(item);
-        let rest = item.strip_prefix("gpu")?;
-        let count = rest.rsplit([':', '=']).next().unwrap_or_default();
-        Some(count.parse::<u64>().unwrap_or(1))
-    };
-    list.unwrap_or_default().split(',').filter_map(|item| of_item(item.trim())).sum()
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -340,12 +328,5 @@ pub(crate) mod tests {
         let mut names = ["n10", "n9", "gpu", "n2b1", "n2a7", "n2"];
         names.sort_by_key(|name| natural(name));
         assert_eq!(names, ["gpu", "n2", "n2a7", "n2b1", "n9", "n10"]);
-    }
-
-    #[test]
-    fn gpus_are_counted() {
-        let counts = ["gpu:a100:4(S:0-1),nvme:1", "gres:gpu:2", "gres/gpu=3", "gpu", "nvme:7", ""];
-        assert_eq!(counts.map(|list| gpus(Some(list))), [4, 2, 3, 1, 0, 0]);
-        assert_eq!(gpus(None), 0);
     }
 }

@@ -9,7 +9,7 @@ use miserly_import::{ImportedLog, SlurmOptions, columns, slurm};
 use miserly_workload::Trace;
 use miserly_workload::swf::Field;
 
-use crate::{Slurm, SlurmError, hosts, submit_line};
+use crate::{Slurm, SlurmError, gpus, hosts, submit_line};
 
 /// Returns the jobs of the accounting that ran between two instants, with the report of the losses.
 ///
@@ -36,6 +36,8 @@ pub struct AccountedJob {
     pub end: Option<i64>,
     /// Its processors.
     pub cpus: u64,
+    /// Its GPUs, on all nodes together, if the accounting has them (`AccountingStorageTRES`).
+    pub gpus: u64,
     /// The least number of nodes that it asked for.
     pub nodes: u64,
     /// The most nodes, if the line of its submission has a limit. One in a script is not known.
@@ -59,7 +61,8 @@ pub fn accounted_jobs(
     since: Timestamp,
     until: Option<Timestamp>,
 ) -> Result<Vec<AccountedJob>, SlurmError> {
-    const COLUMNS: &str = "JobIDRaw,Start,End,AllocCPUS,ReqNodes,NodeList,Account,User,Partition,SubmitLine";
+    const COLUMNS: &str =
+        "JobIDRaw,Start,End,AllocCPUS,ReqTRES,ReqNodes,NodeList,Account,User,Partition,SubmitLine";
     // A user can write anything into the last column, lines like these too. This mark nobody can foresee.
     let mark = format!("|{:x}|", RandomState::new().hash_one(0));
     let answer = ask(cluster, since, until, COLUMNS, &mark)?;
@@ -69,13 +72,14 @@ pub fn accounted_jobs(
 impl AccountedJob {
     /// Reads a line. The names of the columns are no job.
     fn parse(line: &str, mark: &str) -> Option<AccountedJob> {
-        let [number, start, end, cpus, nodes, list, account, user, partition, submission] =
+        let [number, start, end, cpus, resources, nodes, list, account, user, partition, submission] =
             line.split(mark).collect::<Vec<_>>().try_into().ok()?;
         Some(AccountedJob {
             number: number.parse().ok()?,
             start: start.parse().ok(),
             end: end.parse().ok(),
             cpus: cpus.parse().ok()?,
+            gpus: gpus(resources),
             nodes: nodes.parse().unwrap_or(1),
             most_nodes: submit_line::nodes(submission).map(|(_, most)| most),
             hosts: hosts(list).unwrap_or_default(),
@@ -131,16 +135,16 @@ mod tests {
 
     #[test]
     fn runs_and_jobs_that_wait() {
-        let lines = "JobIDRaw#Start#End#AllocCPUS#ReqNodes#NodeList#Account#User#Partition#SubmitLine\n\
-            7#100#160#4#2#node[1-2]#lab#ann#batch#sbatch a|b\n9|1|2|4|1|node9|lab|ann|batch|x\n\
-            8#Unknown#Unknown#0#1#None assigned#lab#ann#batch#sbatch -N1 job.sh\n7#300#Unknown#4#2#node3#lab#ann#batch#\n";
+        let lines = "JobIDRaw#Start#End#AllocCPUS#ReqTRES#ReqNodes#NodeList#Account#User#Partition#SubmitLine\n\
+            7#100#160#4#cpu=4,gres/gpu=2#2#node[1-2]#lab#ann#batch#sbatch a|b\n9|1|2|4||1|node9|lab|ann|batch|x\n\
+            8#Unknown#Unknown#0##1#None assigned#lab#ann#batch#sbatch -N1 job.sh\n7#300#Unknown#4##2#node3#lab#ann#batch#\n";
         let read: Vec<AccountedJob> =
             lines.lines().filter_map(|line| AccountedJob::parse(line, "#")).collect();
         let nodes: Vec<&[String]> = read.iter().map(|job| &job.hosts[..]).collect();
         assert_eq!([nodes[0], nodes[2]], [&["node1", "node2"][..], &["node3"]]);
         let times: Vec<[Option<i64>; 2]> = read.iter().map(|job| [job.start, job.end]).collect();
         assert_eq!(times, [[Some(100), Some(160)], [None, None], [Some(300), None]]);
-        assert_eq!((read[0].nodes, read[0].user.as_str()), (2, "ann"));
+        assert_eq!((read[0].nodes, read[0].gpus, read[0].user.as_str()), (2, 2, "ann"));
         assert_eq!([read[0].most_nodes, read[1].most_nodes], [None, Some(1)]);
     }
 }

@@ -7,7 +7,7 @@ use miserly_forecast::{Forecaster, Given};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Cluster, Job, JobState};
+use crate::{Cluster, Job, JobState, Observed};
 
 /// A forecast of a waiting job. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,9 +40,10 @@ pub fn forecasts(
     cluster: &Cluster,
     forecaster: &Forecaster,
     policy: Option<&PolicySpec>,
+    observed: &Observed,
     draws: u64,
 ) -> Forecasts {
-    given(cluster, forecaster, policy, draws).0
+    given(cluster, forecaster, policy, observed, draws).0
 }
 
 /// Returns the forecasts, and those of the simulations behind them.
@@ -50,11 +51,12 @@ fn given(
     cluster: &Cluster,
     forecaster: &Forecaster,
     policy: Option<&PolicySpec>,
+    observed: &Observed,
     draws: u64,
 ) -> (Forecasts, Vec<(String, Given)>) {
     let (mut forecasts, mut all) = (Forecasts::default(), vec![]);
     let made = cluster.configuration.now;
-    for queue in cluster.queues(policy) {
+    for queue in cluster.queues(policy, observed) {
         forecasts.left_out.extend(queue.left_out.clone());
         let mut given: BTreeMap<JobNumber, Given> = forecaster
             .forecasts(&queue.live, draws, &|_| true)
@@ -123,11 +125,12 @@ impl Audit {
 
     /// Takes in a state of the cluster. Returns the forecasts of jobs that have started since the last one.
     ///
-    /// `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
+    /// `observe` tells more of it, and `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
     pub fn follow(
         &mut self,
         cluster: &Cluster,
         policy: Option<&PolicySpec>,
+        observe: &dyn Fn() -> Observed,
         draws: u64,
         starts: &dyn Fn(&[String]) -> BTreeMap<String, i64>,
     ) -> Vec<Audited> {
@@ -148,7 +151,7 @@ impl Audit {
         self.settled.extend(audited.iter().cloned());
         let new = |job: &Job| job.waits_for_processors() && !self.open.contains_key(&job.id);
         if cluster.jobs.values().any(new) {
-            let (forecasts, given) = given(cluster, &self.forecaster, policy, draws);
+            let (forecasts, given) = given(cluster, &self.forecaster, policy, &observe(), draws);
             let mut given: BTreeMap<String, Given> = given.into_iter().collect();
             for forecast in forecasts.jobs {
                 if let Some(given) = given.remove(&forecast.job) {
@@ -230,10 +233,13 @@ mod tests {
         let mut audit = Audit::default();
         let waiting = |slurm| vec![job(1, Some(1000), JobState::Running), job(2, slurm, JobState::Pending)];
         let cluster = at(1010, waiting(Some(1200)));
-        assert_eq!(forecasts(&cluster, &Forecaster::default(), None, 5).jobs[0].median, 1100);
+        assert_eq!(
+            forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 5).jobs[0].median,
+            1100
+        );
         let gone =
             |jobs: &[String]| jobs.iter().filter(|job| *job == "4").map(|job| (job.clone(), 1105)).collect();
-        let mut follow = |cluster: &Cluster| audit.follow(cluster, None, 5, &gone);
+        let mut follow = |cluster: &Cluster| audit.follow(cluster, None, &Observed::default, 5, &gone);
         assert_eq!(follow(&cluster), []);
         // Later forecasts of the same job do not count.
         assert_eq!(follow(&at(1050, waiting(None))), []);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::command::Answer;
 use crate::fields::Fields;
-use crate::{Slurm, SlurmError, hosts};
+use crate::{Slurm, SlurmError, gpus, hosts};
 
 /// The separator of the columns of `squeue`. The name of a job may contain it, and is last.
 const SEPARATOR: char = '|';
@@ -443,6 +443,11 @@ impl Node {
             partitions: parts(fields.get("Partitions")),
         };
         Ok((fields.required("NodeName")?.to_owned(), node))
+    }
+
+    /// Returns its GPUs.
+    pub fn gpus(&self) -> u64 {
+        self.gres.as_deref().map_or(0, gpus)
     }
 
     /// Returns whether jobs can start there.

@@ -27,11 +27,15 @@ mod error;
 
 mod fields;
 
+mod gres;
+
 mod host_list;
 
 mod poller;
 
 mod places;
+
+mod queue_nodes;
 
 mod queues;
 
@@ -56,9 +60,11 @@ pub use cluster::{
 pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};
 pub use error::SlurmError;
+pub use gres::gpus;
 pub use host_list::{HostListError, hosts};
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
+pub use queue_nodes::Observed;
 pub use queues::Queue;
 pub use statistics::BackfillCycles;
 pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};

@@ -10,17 +10,24 @@ use miserly_policies::backfill::select_hosts;
 use crate::{Cluster, RecordedJob, Slurm, SlurmError, hosts};
 
 impl Cluster {
-    /// Returns the nodes as a machine of hosts, over which jobs may span. They have memory where jobs have a part of it.
+    /// Returns the nodes as a machine of hosts, over which jobs may span. They have memory where jobs have a part of it, and GPUs.
     ///
     /// They are in the order of their names, with numbers in names by value. That is Slurm's order of nodes, unless its
     /// configuration lists them in another one.
     pub fn machine(&self) -> Machine {
-        let mut names: Vec<&String> = self.nodes.keys().collect();
+        self.machine_of(|_| true)
+    }
+
+    /// Returns some of the nodes as a machine.
+    pub(crate) fn machine_of(&self, is_there: impl Fn(&str) -> bool) -> Machine {
+        let mut names: Vec<&String> = self.nodes.keys().filter(|name| is_there(name)).collect();
         names.sort_by_key(|name| words(name));
         let host = |name: &String| {
             let node = &self.nodes[name];
             let memory = if self.configuration.counts_memory() { node.memory } else { 0 };
-            let capacity = Resources::cpus(node.cpus).with(Kind::Memory, memory.saturating_mul(1024));
+            let capacity = Resources::cpus(node.cpus)
+                .with(Kind::Memory, memory.saturating_mul(1024))
+                .with(Kind::Gpus, node.gpus());
             Host { name: name.clone(), capacity }
         };
         Machine::new(names.into_iter().map(host).collect()).with_spread(Spread::Any)

@@ -72,25 +72,34 @@ impl TwinQueues {
 
     /// Returns the machine with a group of hosts for each partition that has some of the nodes, and the group of each queue.
     pub fn groups(&self, cluster: &Cluster, machine: Machine) -> (Machine, BTreeMap<u32, HostGroup>) {
-        let hosts = |partition: &Partition| -> Vec<HostId> {
-            let has = |(_, host): &(HostId, &miserly_core::Host)| partition.nodes.contains(&host.name);
-            (0..).map(HostId).zip(machine.hosts()).filter(has).map(|(host, _)| host).collect()
-        };
-        let mut members: Vec<Vec<HostId>> = vec![];
-        let mut groups = BTreeMap::new();
-        for (number, queue) in self.iter() {
-            let Some(hosts) = cluster.partitions.get(&queue.partition).map(hosts) else { continue };
-            if hosts.len() == machine.hosts().len() {
-                continue;
-            }
-            let place = members.iter().position(|group| *group == hosts).unwrap_or_else(|| {
-                members.push(hosts);
-                members.len() - 1
-            });
-            groups.extend(u16::try_from(place).ok().map(|place| (number, HostGroup(place))));
-        }
-        (machine.with_groups(&members), groups)
+        groups_of(cluster, machine, self.iter().map(|(number, queue)| (number, queue.partition.as_str())))
     }
+}
+
+/// Returns a machine with a group of hosts for each of these partitions that has some of the nodes, and the groups.
+pub(crate) fn groups_of<'a, K: Ord>(
+    cluster: &Cluster,
+    machine: Machine,
+    partitions: impl Iterator<Item = (K, &'a str)>,
+) -> (Machine, BTreeMap<K, HostGroup>) {
+    let hosts = |partition: &Partition| -> Vec<HostId> {
+        let has = |(_, host): &(HostId, &miserly_core::Host)| partition.nodes.contains(&host.name);
+        (0..).map(HostId).zip(machine.hosts()).filter(has).map(|(host, _)| host).collect()
+    };
+    let mut members: Vec<Vec<HostId>> = vec![];
+    let mut groups = BTreeMap::new();
+    for (key, partition) in partitions {
+        let Some(hosts) = cluster.partitions.get(partition).map(hosts) else { continue };
+        if hosts.len() == machine.hosts().len() {
+            continue;
+        }
+        let place = members.iter().position(|group| *group == hosts).unwrap_or_else(|| {
+            members.push(hosts);
+            members.len() - 1
+        });
+        groups.extend(u16::try_from(place).ok().map(|place| (key, HostGroup(place))));
+    }
+    (machine.with_groups(&members), groups)
 }
 
 fn queue_of(job: &Job) -> Option<TwinQueue> {

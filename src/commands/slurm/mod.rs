@@ -23,8 +23,8 @@ use miserly_import::SlurmOptions;
 use miserly_report::AtomicFile;
 use miserly_run::Stopwatch;
 use miserly_slurm::{
-    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Poller, Slurm, SlurmError,
-    forecasts, learn, log,
+    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Observed, Poller, Slurm,
+    SlurmError, forecasts, learn, log,
 };
 use miserly_units::duration;
 use serde::Serialize;
@@ -235,7 +235,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
         // The accounting may have taken a while.
         cluster = Cluster::read(&slurm)?;
     }
-    let mut forecasts = forecasts(&cluster, &forecaster, policy.as_ref(), *draws);
+    let mut forecasts = forecasts(&cluster, &forecaster, policy.as_ref(), &Observed::read(&slurm), *draws);
     if let Some(job) = &args.job {
         if let Some(why) = forecasts.left_out.get(job) {
             bail!("job {job} has no forecast: {why}");
@@ -273,6 +273,7 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let mut audit = Audit::new(learned(&slurm, *history).unwrap_or_default());
     let mut poller = Poller::new(slurm.clone());
     let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);
+    let observe = || Observed::read(&slurm);
     let clock = Stopwatch::start();
     let shown = std::io::stderr().is_terminal();
     let mut all: Vec<Audited> = vec![];
@@ -280,7 +281,7 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     poller.cluster().into_iter().for_each(warn_of_version);
     loop {
         if let Some(cluster) = poller.cluster() {
-            all.extend(audit.follow(cluster, policy.as_ref(), *draws, &starts));
+            all.extend(audit.follow(cluster, policy.as_ref(), &observe, *draws, &starts));
         }
         if shown {
             eprint!("\r{} audited, {} left ", all.len(), seconds(left(args.period, &clock)));

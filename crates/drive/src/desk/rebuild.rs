@@ -12,7 +12,7 @@ use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
 use super::Desk;
 use super::case::{Case, Stage};
 use crate::DriveError;
-use crate::site::{Site, gpus};
+use crate::site::Site;
 
 impl Desk {
     /// Moves the stored placements to the hosts of another site.
@@ -232,7 +232,7 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
         let (cpus, memory) =
             form.on.get(node).map_or_else(evenly, |on| (on.cpus, on.memory.saturating_mul(1024)));
         let memory = if site.hosts_account(Kind::Memory) { memory } else { 0 };
-        let gpus = gpus(form.gres_per_node.as_deref());
+        let gpus = form.gres_per_node.as_deref().map_or(0, miserly_slurm::gpus);
         let amount = Resources::cpus(cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         Some((host, amount))
     };

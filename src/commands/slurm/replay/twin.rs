@@ -8,9 +8,9 @@ use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Amount, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Job, JobState,
-    PastUsage, Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs,
-    known_hosts, place_jobs, qualities,
+    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Job, JobState, PastUsage,
+    Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs, known_hosts,
+    place_jobs, qualities,
 };
 use miserly_workload::swf::{Field, Record};
 use serde::Serialize;
@@ -189,7 +189,8 @@ impl Site {
         // The log has whole kB for each processor, rounded up; Slurm has whole MiB.
         let memory = known(Field::RequestedMemory).unwrap_or(0).unsigned_abs().saturating_mul(procs);
         let memory = whole_parts(memory - memory % 1024, procs);
-        let demand = Resources::cpus(procs).with(Kind::Memory, memory);
+        let gpus = run.map_or(0, |run| run.gpus);
+        let demand = Resources::cpus(procs).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         let request = Request::new(record.get(Field::Job), submit, estimate, demand);
         let queue = number(Field::Queue);
         let group = match &self.associations {
@@ -224,14 +225,9 @@ impl Site {
     ) -> Option<RecordedJob> {
         let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(self.begin));
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
-        let kilobytes = |memory: u64, of: u64| memory.saturating_mul(1024).saturating_mul(of.max(1));
-        let memory = match job.memory {
-            Some(Amount::PerCpu(memory)) => kilobytes(memory, job.cpus),
-            Some(Amount::PerNode(memory)) => kilobytes(memory, job.nodes),
-            None => 0,
-        };
-        let memory = whole_parts(memory, job.cpus);
-        let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory);
+        let memory = whole_parts(job.memory_kilobytes(), job.cpus);
+        let gpus = row.map_or(0, |row| row.gpus).max(job.gpus());
+        let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         let request = Request::new(number, at(job.submitted)?, estimate, demand);
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
         let queue = self.queues.of(job);
@@ -261,14 +257,15 @@ struct Forms {
 
 impl Forms {
     /// Returns the form of a request. A job is on the nodes of its queue. Without an amount of memory, it has all of its nodes. If it
-    /// asked for several nodes, or for no more than one, it has an equal part of each, where such nodes can hold it.
+    /// asked for several nodes, for no more than one or for GPUs, it has an equal part of each, where such nodes can hold it.
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
         let is_one = run.is_some_and(|run| nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1);
         let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
         let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);
-        let Some(machine) = self.machine.as_ref().filter(|_| parts > 1 || is_one) else { return any };
+        let by_node = parts > 1 || is_one || request.demand.get(Kind::Gpus) > 0;
+        let Some(machine) = self.machine.as_ref().filter(|_| by_node) else { return any };
         let apart = Form { group, alone: any.alone, apart: true, ..Form::parts(parts) };
         let fits = machine.could_hold(&Request { form: apart, ..request.clone() });
         if request.procs().get().is_multiple_of(nodes) && fits { apart } else { any }

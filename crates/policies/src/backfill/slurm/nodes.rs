@@ -1,5 +1,6 @@
 //! The plan of a cycle on nodes: reservations hold whole nodes.
 
+use fixedbitset::FixedBitSet;
 use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
@@ -22,6 +23,8 @@ use crate::shared::Waiting;
 /// With n jobs on h hosts and r reservations, the plan of a job is O(r (n + h log n)) at most.
 #[derive(Debug)]
 pub struct NodePlan {
+    /// The number of hosts.
+    hosts: usize,
     /// The machine and its jobs in this cycle.
     ends: Ends,
     /// The time of this cycle between changes of reservations.
@@ -34,25 +37,29 @@ struct Stretch {
     from: Time,
     to: Time,
     /// The hosts without a reservation.
-    open: Vec<bool>,
+    open: FixedBitSet,
 }
 
 impl NodePlan {
     /// Returns the hosts without a reservation that overlaps a time. `next` is the end of the first stretch of it, unless that
     /// is the last one.
-    fn open(&self, from: Time, to: Time) -> (Vec<bool>, Option<Time>) {
-        let mut open = self.stretches.first().map_or_else(Vec::new, |stretch| vec![true; stretch.open.len()]);
-        let during = self.stretches.iter().filter(|stretch| stretch.to > from);
-        for stretch in during.take_while(|stretch| stretch.from <= to) {
-            open.iter_mut().zip(&stretch.open).for_each(|(all, one)| *all &= one);
+    fn open(&self, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
+        let first = self.stretches.partition_point(|stretch| stretch.to <= from);
+        let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from <= to);
+        let mut open = all(self.hosts);
+        while !open.is_clear()
+            && let Some(stretch) = during.next()
+        {
+            open.intersect_with(&stretch.open);
         }
-        let all_but_last = self.stretches.split_last().map_or(&[][..], |(_, rest)| rest);
-        (open, all_but_last.iter().map(|stretch| stretch.to).find(|to| *to > from))
+        let next = self.stretches.get(first).filter(|_| first + 1 < self.stretches.len());
+        (open, next.map(|stretch| stretch.to))
     }
 
     /// Returns whether a host of a placement is reserved during a time.
     fn is_reserved(&self, from: Time, to: Time, placement: &Placement) -> bool {
-        let mut during = self.stretches.iter().filter(|stretch| stretch.to > from && stretch.from < to);
+        let first = self.stretches.partition_point(|stretch| stretch.to <= from);
+        let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from < to);
         during.any(|stretch| placement.shares().iter().any(|share| !stretch.open[share.host.index()]))
     }
 
@@ -61,7 +68,7 @@ impl NodePlan {
         self.split(from);
         self.split(to);
         for stretch in self.stretches.iter_mut().filter(|stretch| stretch.from >= from && stretch.to <= to) {
-            placement.shares().iter().for_each(|share| stretch.open[share.host.index()] = false);
+            placement.shares().iter().for_each(|share| stretch.open.set(share.host.index(), false));
         }
     }
 
@@ -77,6 +84,13 @@ impl NodePlan {
     }
 }
 
+/// Returns the set of so many hosts.
+fn all(hosts: usize) -> FixedBitSet {
+    let mut all = FixedBitSet::with_capacity(hosts);
+    all.insert_range(..);
+    all
+}
+
 /// Returns the last multiple of a unit that is not after an instant.
 fn round_down(at: Time, unit: Span) -> Time {
     let up = round_up(at, unit);
@@ -89,12 +103,12 @@ impl CyclePlan for NodePlan {
     // Reservations are rounded to the clock.
     const VARIES_WITH_TIME: bool = true;
 
-    fn idle(_machine: &Machine) -> NodePlan {
-        NodePlan { ends: Ends::default(), stretches: vec![] }
+    fn idle(machine: &Machine) -> NodePlan {
+        NodePlan { hosts: machine.hosts().len(), ends: Ends::default(), stretches: vec![] }
     }
 
-    fn rebuild(_now: Time, _ledger: &Ledger) -> NodePlan {
-        NodePlan { ends: Ends::default(), stretches: vec![] }
+    fn rebuild(_now: Time, ledger: &Ledger) -> NodePlan {
+        NodePlan::idle(ledger.machine())
     }
 
     fn event(&mut self, _now: Time, _event: &Event, _ledger: &Ledger) {}
@@ -127,8 +141,7 @@ impl CyclePlan for NodePlan {
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
         self.ends = Ends::new(now, ledger);
-        let open = vec![true; ledger.machine().hosts().len()];
-        self.stretches = vec![Stretch { from: now, to: now + rules.bf_window, open }];
+        self.stretches = vec![Stretch { from: now, to: now + rules.bf_window, open: all(self.hosts) }];
     }
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
@@ -136,11 +149,16 @@ impl CyclePlan for NodePlan {
         let demand = machine.demand(context.ledger().request(job.job));
         let mut from = now;
         // Many stretches have the same open hosts.
-        let (mut searched, mut first): (Option<Vec<bool>>, Option<(Time, Placement)>) = (None, None);
+        let (mut searched, mut first): (Option<FixedBitSet>, Option<(Time, Placement)>) = (None, None);
         loop {
             let (open, next) = self.open(from, from + job.span);
             if searched.as_ref() != Some(&open) {
-                first = self.ends.first_start(now, machine, &open, &demand);
+                first = if open.is_clear() {
+                    None
+                } else {
+                    let hosts: Vec<bool> = (0..open.len()).map(|host| open.contains(host)).collect();
+                    self.ends.first_start(now, machine, &hosts, &demand)
+                };
                 searched = Some(open);
             }
             // The other hosts may be free in the next stretch.
@@ -167,7 +185,7 @@ impl CyclePlan for NodePlan {
     }
 
     fn end_cycle(&mut self) {
-        *self = NodePlan { ends: Ends::default(), stretches: vec![] };
+        *self = NodePlan { ends: Ends::default(), stretches: vec![], ..*self };
     }
 
     fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
