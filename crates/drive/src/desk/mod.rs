@@ -58,6 +58,9 @@ const MOST_ASKED: u32 = 3;
 /// A wake-up that is later than this was missed.
 const LATE: Span = Span::from_ticks(10 * 1_000_000);
 
+/// Why a promise of another policy is withdrawn.
+const WITHDRAWN: &str = "the policy was changed";
+
 /// A driver with an older state than this was away.
 const AWAY: Span = Span::from_ticks(60 * 1_000_000);
 
@@ -159,6 +162,8 @@ pub(crate) struct Desk {
     groups: Vec<Vec<String>>,
     /// The placements of jobs that start elsewhere than the policy wanted, until the ledger has them.
     moved: BTreeMap<JobId, Placement>,
+    /// The events of jobs before the first step.
+    notes: Vec<(String, Note)>,
     /// The handle at which the search for an unused one begins.
     cursor: u32,
     /// The job that got a comment last.
@@ -184,13 +189,17 @@ struct Events {
 impl Desk {
     pub(crate) fn new(settings: Settings, stored: Stored) -> Desk {
         let mut cases = BTreeMap::new();
-        let mut restored = vec![];
+        let (mut restored, mut notes) = (vec![], vec![]);
         let mut by_handle = BTreeMap::new();
         let another = stored.policy.is_some_and(|policy| policy != settings.policy.to_string());
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
             facts.told = facts.told.as_deref().and_then(told_before);
             if another && facts.stage != Stage::Running {
-                facts.withdraw_promise("the policy was changed");
+                if facts.promised.is_some() && facts.broken.is_none() {
+                    let why = WITHDRAWN.to_owned();
+                    notes.push((id.clone(), Note::PromiseBroken { latest: None, why }));
+                }
+                facts.withdraw_promise(WITHDRAWN);
             }
             let handle = entry.map(|mut entry| {
                 if another {
@@ -216,6 +225,7 @@ impl Desk {
             nodes: stored.nodes,
             groups: stored.groups,
             moved: BTreeMap::new(),
+            notes,
             cursor: 0,
             told_last: String::new(),
             attention: None,
@@ -317,7 +327,7 @@ impl Desk {
     pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
         let cluster = seen.cluster;
         self.now = now;
-        let mut step = Step::default();
+        let mut step = Step { notes: std::mem::take(&mut self.notes), ..Step::default() };
         let due = self.wake().filter(|wake| *wake <= now);
         let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
         let planned = self.driver.as_ref().and_then(Driver::wake);

@@ -209,7 +209,8 @@ fn another_policy_is_not_bound_by_the_promises_of_the_last_one() {
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
         next.desk = Desk::new(next.desk.settings, stored.clone());
         // The promise is over when the job ends.
-        next.step(20_000);
+        // After this time without a driver, the promise may be broken in any case.
+        assert!(next.step(20_000).contains("2 broken") || same, "{policy}");
         next.cluster.jobs.remove("1");
         assert_eq!(next.step(20_001), "2 on n1", "{policy}");
         let facts = &next.desk.cases["2"].facts;
@@ -228,7 +229,7 @@ fn another_policy_finds_another_place_for_a_placed_job() {
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
         next.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
         next.desk = Desk::new(next.desk.settings, scene.desk.stored());
-        assert!(next.step(12).ends_with("1 on n2"), "{policy}");
+        assert!(next.step(12).contains("1 on n2"), "{policy}");
     }
 }
 
