@@ -28,7 +28,7 @@ impl Seat {
         let least = form.least_cpus.max(1);
         let unit = site.unit(form);
         let accounted = site.hosts_account(Kind::Memory);
-        let [memory, memory_per_cpu] = match job.memory {
+        let [memory, memory_per_cpu] = match form.memory_of(job) {
             _ if !accounted => [0, 0],
             Some(Amount::PerNode(memory)) => [memory.saturating_mul(1024), 0],
             Some(Amount::PerCpu(memory)) => [0, memory.saturating_mul(1024)],

@@ -130,7 +130,7 @@ impl Audit {
         &mut self,
         cluster: &Cluster,
         policy: Option<&PolicySpec>,
-        observe: &dyn Fn() -> Observed,
+        observe: &dyn Fn(&Cluster) -> Observed,
         draws: u64,
         starts: &dyn Fn(&[String]) -> BTreeMap<String, i64>,
     ) -> Vec<Audited> {
@@ -151,7 +151,7 @@ impl Audit {
         self.settled.extend(audited.iter().cloned());
         let new = |job: &Job| job.waits_for_processors() && !self.open.contains_key(&job.id);
         if cluster.jobs.values().any(new) {
-            let (forecasts, given) = given(cluster, &self.forecaster, policy, &observe(), draws);
+            let (forecasts, given) = given(cluster, &self.forecaster, policy, &observe(cluster), draws);
             let mut given: BTreeMap<String, Given> = given.into_iter().collect();
             for forecast in forecasts.jobs {
                 if let Some(given) = given.remove(&forecast.job) {
@@ -239,7 +239,7 @@ mod tests {
         );
         let gone =
             |jobs: &[String]| jobs.iter().filter(|job| *job == "4").map(|job| (job.clone(), 1105)).collect();
-        let mut follow = |cluster: &Cluster| audit.follow(cluster, None, &Observed::default, 5, &gone);
+        let mut follow = |cluster: &Cluster| audit.follow(cluster, None, &|_| Observed::default(), 5, &gone);
         assert_eq!(follow(&cluster), []);
         // Later forecasts of the same job do not count.
         assert_eq!(follow(&at(1050, waiting(None))), []);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use miserly_core::{Span, Time};
 use miserly_policies::shared::Computations;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::command::Answer;
 use crate::fields::Fields;
@@ -147,7 +147,7 @@ impl Limit {
 }
 
 /// An amount of memory, MiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
     /// On each node.

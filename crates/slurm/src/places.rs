@@ -65,6 +65,8 @@ fn parse_hosts(description: &str) -> Option<((i64, i64), Vec<RecordedHost>)> {
     let value = |key: &str| description.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
     let key = (value("JobId")?.parse().ok()?, value("StartTime")?.parse().ok()?);
     let mut all = vec![];
+    // Free texts follow after these fields.
+    let description = description.find(" MinCPUsNode=").map_or(description, |at| &description[..at]);
     let words: Vec<&str> = description.split(' ').collect();
     for pair in words.windows(2) {
         let lists = pair[0].strip_prefix("Nodes=").zip(pair[1].strip_prefix("CPU_IDs="));
@@ -81,7 +83,7 @@ fn count(numbers: &str) -> Option<u64> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
     };
-    numbers.split(',').map(range).sum()
+    numbers.split(',').map(range).try_fold(0, |sum: u64, count| sum.checked_add(count?))
 }
 
 /// Places recorded jobs on the hosts of a machine, by the hosts on which each one ran.

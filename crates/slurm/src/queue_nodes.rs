@@ -2,153 +2,204 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Entry, Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
+use miserly_core::{
+    Entry, Form, Host, HostGroup, HostId, Kind, Machine, Pes, Placement, Request, Resources, Share, SlotId,
+    Span, Spread, Time,
+};
 
 use crate::twin_queues::groups_of;
-use crate::{Amount, BackfillCycles, Cluster, Job, RecordedHost, RecordedJob, Slurm, cycles};
-use crate::{known_hosts, place_jobs};
+use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Slurm, cycles, gpus};
 
 /// What the controller tells beside the state of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// The processors of jobs on each of their nodes, by the number and the start of the job.
-    pub hosts: BTreeMap<(i64, i64), Vec<RecordedHost>>,
+    /// The forms of the jobs, by name.
+    pub details: BTreeMap<String, Detail>,
     /// The cycles of backfilling.
     pub cycles: Option<BackfillCycles>,
 }
 
 impl Observed {
     /// Reads what there is: without an answer, nothing is known.
-    pub fn read(slurm: &Slurm) -> Observed {
-        Observed { hosts: known_hosts(slurm).unwrap_or_default(), cycles: BackfillCycles::read(slurm) }
+    pub fn read(slurm: &Slurm, cluster: &Cluster) -> Observed {
+        let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
+        Observed {
+            details: Detail::read(slurm, cluster, &jobs).unwrap_or_default(),
+            cycles: BackfillCycles::read(slurm),
+        }
+    }
+}
+
+impl Amount {
+    /// Returns all memory of a job with so many processors and nodes, kB.
+    pub fn kilobytes(self, cpus: u64, nodes: u64) -> u64 {
+        let (memory, parts) = match self {
+            Amount::PerCpu(memory) => (memory, cpus),
+            Amount::PerNode(memory) => (memory, nodes),
+        };
+        memory.saturating_mul(1024).saturating_mul(parts.max(1))
     }
 }
 
 impl Job {
-    /// Returns all of its memory, kB; 0 if it has no amount.
-    pub fn memory_kilobytes(&self) -> u64 {
-        let of = |memory: u64, parts: u64| memory.saturating_mul(1024).saturating_mul(parts.max(1));
-        match self.memory {
-            Some(Amount::PerCpu(memory)) => of(memory, self.cpus),
-            Some(Amount::PerNode(memory)) => of(memory, self.nodes),
-            None => 0,
-        }
-    }
-
-    /// Returns all of its GPUs.
+    /// Returns its GPUs, as far as they are by node.
     pub fn gpus(&self) -> u64 {
-        self.gres.as_deref().map_or(0, crate::gpus).saturating_mul(self.nodes.max(1))
+        self.gres.as_deref().map_or(0, gpus).saturating_mul(self.nodes.max(1))
     }
 }
 
 /// The nodes of a queue on which jobs can start.
 pub(crate) struct QueueNodes<'a> {
     cluster: &'a Cluster,
+    observed: &'a Observed,
+    counts_memory: bool,
     machine: Machine,
+    /// What is free beside the jobs that hold nodes.
+    free: Vec<Resources>,
     /// The nodes of each partition that has some of them.
     groups: BTreeMap<&'a str, HostGroup>,
 }
 
 impl<'a> QueueNodes<'a> {
+    /// Returns the nodes of these partitions, without what suspended jobs keep of them; `None` if there are none.
     pub(crate) fn new(
         cluster: &'a Cluster,
+        observed: &'a Observed,
         partitions: &BTreeSet<&'a str>,
         nodes: &BTreeSet<&str>,
-    ) -> QueueNodes<'a> {
+    ) -> Option<QueueNodes<'a>> {
         let machine = cluster.machine_of(|name| nodes.contains(name));
-        let (machine, groups) = groups_of(cluster, machine, partitions.iter().map(|name| (*name, *name)));
-        QueueNodes { cluster, machine, groups }
+        let mut hosts: Vec<Host> = machine.hosts().to_vec();
+        let counts_memory = cluster.configuration.counts_memory();
+        let mut queue =
+            QueueNodes { cluster, observed, counts_memory, machine, free: vec![], groups: BTreeMap::new() };
+        // The processors of a suspended job are free, and nothing else is.
+        for job in cluster.jobs.values().filter(|job| job.state == JobState::Suspended) {
+            for (host, amount) in queue.on_hosts(job) {
+                let capacity = &mut hosts[host.index()].capacity;
+                *capacity = capacity.less(&amount.without_cpus());
+            }
+        }
+        let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
+        queue.free = hosts.iter().map(|host| host.capacity).collect();
+        let machine = Machine::new(hosts).with_spread(spread);
+        let names = partitions.iter().map(|name| (*name, *name));
+        (queue.machine, queue.groups) = groups_of(cluster, machine, names);
+        (!queue.free.is_empty()).then_some(queue)
     }
 
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }
 
+    fn detail(&self, job: &Job) -> Option<&'a Detail> {
+        self.observed.details.get(&job.id).filter(|detail| !detail.is_unreadable)
+    }
+
+    fn memory(&self, job: &Job) -> Option<Amount> {
+        self.detail(job).map_or(job.memory, |detail| detail.memory_of(job))
+    }
+
+    /// Returns whether a job has its nodes to itself. So has one without an amount of memory, where Slurm counts memory.
+    fn is_alone(&self, job: &Job) -> bool {
+        let needs_none = || self.memory(job).is_none();
+        self.detail(job).is_some_and(|detail| detail.exclusive) || self.counts_memory && needs_none()
+    }
+
+    /// Returns what a job holds of each of these nodes.
+    fn on_hosts(&self, job: &Job) -> Vec<(HostId, Resources)> {
+        let nodes = (job.on.len() as u64).max(1);
+        let each = |name: &String| {
+            let place = self.machine.hosts().iter().position(|host| host.name == *name)?;
+            let host = HostId(u32::try_from(place).ok()?);
+            let capacity = self.machine.hosts()[place].capacity;
+            if self.is_alone(job) {
+                return Some((host, capacity));
+            }
+            let known = self.detail(job).and_then(|detail| detail.on.get(name));
+            // On each of its nodes it has as many as on the others, as far as is known.
+            let cpus = known.map_or_else(|| job.cpus.div_ceil(nodes), |on| on.cpus);
+            let memory = match known {
+                Some(on) => on.memory.saturating_mul(1024),
+                None => self.memory(job).map_or(0, |memory| memory.kilobytes(cpus, 1)),
+            };
+            let memory = if self.counts_memory { memory } else { 0 };
+            let gpus = self.gpus(job, nodes).div_ceil(nodes);
+            Some((host, Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus)))
+        };
+        job.on.iter().filter_map(each).collect()
+    }
+
+    /// Returns all GPUs of a job on this number of nodes.
+    fn gpus(&self, job: &Job, nodes: u64) -> u64 {
+        let by_node = job.gres.as_deref().map_or(0, gpus).saturating_mul(nodes);
+        let otherwise = self.detail(job).and_then(|detail| detail.gres_otherwise.as_deref());
+        // Those by task are as many as the tasks, and Slurm has the sum if it accounts them.
+        let counted = self.detail(job).map_or(0, |detail| detail.gpus);
+        otherwise.map_or(by_node, |list| by_node.max(gpus(list)).max(counted))
+    }
+
     /// Returns a waiting job on these nodes; `None` if they cannot hold it.
     ///
-    /// A job with memory or GPUs by node has an equal part of each of its nodes, where the nodes can hold it so. Without an amount of
-    /// memory, it has its nodes alone.
+    /// A job with memory or GPUs by node, with a least number of nodes or with its nodes to itself has an equal part of each of its
+    /// nodes: of the fewest that can hold it so.
     pub(crate) fn waiting(&self, request: &Request, job: &Job) -> Option<Request> {
-        let by_node = job.gpus() > 0 || matches!(job.memory, Some(Amount::PerNode(_)));
-        let parts = u32::try_from(job.nodes.max(1)).ok().filter(|_| by_node);
-        let apart = parts.filter(|parts| job.cpus.is_multiple_of(u64::from(*parts)));
-        let forms =
-            apart.map(|parts| Form { apart: true, ..Form::parts(parts) }).into_iter().chain([Form::ANY]);
-        let mut requests = forms.map(|form| self.request(request, job, form));
+        let hosts = self.machine.hosts();
+        if self.gpus(job, 1) > self.machine.capacity().get(Kind::Gpus) {
+            return None;
+        }
+        let alone = self.is_alone(job);
+        let least = self.detail(job).map_or(1, |detail| detail.least_nodes).max(1);
+        let memory = self.memory(job).filter(|_| self.counts_memory);
+        let by_node =
+            self.gpus(job, 1) > 0 || matches!(memory, Some(Amount::PerNode(_))) || least > 1 || alone;
+        let group = self.cluster.partition_of(job).and_then(|name| self.groups.get(name)).copied();
+        let on = |nodes: u64| {
+            let memory = memory.map_or(0, |memory| memory.kilobytes(job.cpus, nodes));
+            let demand = Resources::cpus(job.cpus.max(1))
+                .with(Kind::Memory, memory)
+                .with(Kind::Gpus, self.gpus(job, nodes));
+            // On one host the form does not count.
+            let demand = if alone && hosts.len() == 1 { hosts[0].capacity } else { demand };
+            let form = match u32::try_from(nodes) {
+                Ok(parts) if by_node => Form { apart: true, ..Form::parts(parts) },
+                _ => Form::ANY,
+            };
+            Request { demand, form: Form { group, alone, ..form }, ..request.clone() }
+        };
+        let most = if by_node { (hosts.len() as u64).min(job.cpus) } else { 1 };
+        let mut requests = (least..=most.max(least)).map(on);
         requests.find(|request| self.machine.could_hold(request))
     }
 
-    fn request(&self, request: &Request, job: &Job, form: Form) -> Request {
-        let counts_memory = self.cluster.configuration.counts_memory();
-        let memory = if counts_memory { job.memory_kilobytes() } else { 0 };
-        // Each processor has the same part.
-        let memory = memory - memory % job.cpus.max(1);
-        let demand = request.demand.with(Kind::Memory, memory).with(Kind::Gpus, job.gpus());
-        let group = job.partitions.first().and_then(|name| self.groups.get(name.as_str())).copied();
-        Request {
-            demand,
-            form: Form { group, alone: counts_memory && memory == 0, ..form },
-            ..request.clone()
+    /// Returns the entry of a job that holds nodes; `None` if it holds none of these, or its start is not known.
+    ///
+    /// Where jobs share processors, it has what the others leave.
+    pub(crate) fn running(&mut self, request: &Request, job: &Job, now: Time) -> Option<Entry> {
+        let start = Time::from_secs(job.start?)?.min(now);
+        let mut shares = vec![];
+        for (host, amount) in self.on_hosts(job) {
+            let room = &mut self.free[host.index()];
+            let amount = amount.least(room);
+            *room = room.less(&amount);
+            if !amount.cpus_count().is_zero() {
+                shares.push(Share { host, amount, pes: Pes::Count });
+            }
         }
-    }
-
-    /// Returns the jobs that hold these nodes. `None`: they hold more than there is, or some are on other nodes than Slurm would take.
-    pub(crate) fn running(
-        &self,
-        jobs: &[(&'a Job, Request)],
-        hosts: &BTreeMap<(i64, i64), Vec<RecordedHost>>,
-        now: Time,
-    ) -> Option<Vec<(&'a Job, Entry)>> {
-        let here: BTreeSet<&str> = self.machine.hosts().iter().map(|host| host.name.as_str()).collect();
-        let (mut recorded, mut on, mut all) = (vec![], BTreeMap::new(), vec![]);
-        for (number, (job, request)) in (1..).zip(jobs) {
-            let key = i64::try_from(job.number).ok().zip(job.start);
-            let known = key.and_then(|key| hosts.get(&key)).cloned();
-            let mut names = known.unwrap_or_else(|| job.on.iter().map(|name| (name.clone(), None)).collect());
-            let nodes = names.len() as u64;
-            names.retain(|(name, _)| here.contains(name.as_str()));
-            let Some(request) = self.held(number, job, request, &names, nodes) else { continue };
-            let start = Some(Time::from_secs(job.start?)?.min(now));
-            recorded.push(RecordedJob { request, start, end: None, placement: None });
-            on.insert(number, names);
-            all.push(*job);
-        }
-        place_jobs(&self.machine, &mut recorded, &on);
-        let entry = |(job, recorded): (&'a Job, RecordedJob)| {
-            let entry = Entry::waiting(recorded.request, 0);
-            Some((job, cycles::running(entry, recorded.placement?, recorded.start?, now)))
-        };
-        all.into_iter().zip(recorded).map(entry).collect()
-    }
-
-    /// Returns the part of a job that is on these nodes, of its `nodes`; `None` if it has none of them.
-    fn held(
-        &self,
-        number: JobNumber,
-        job: &Job,
-        request: &Request,
-        names: &[RecordedHost],
-        nodes: u64,
-    ) -> Option<Request> {
-        let part = |amount: u64| (amount * names.len() as u64).div_ceil(nodes.max(1));
-        let known: Option<u64> = names.iter().map(|(_, cpus)| *cpus).sum();
-        let cpus = known.unwrap_or_else(|| part(job.cpus));
-        if names.is_empty() || cpus == 0 {
+        if shares.is_empty() {
             return None;
         }
-        let all = self.request(request, job, Form::ANY);
-        let other = |kind| {
-            if names.len() as u64 == nodes { all.demand.get(kind) } else { part(all.demand.get(kind)) }
-        };
-        let demand =
-            Resources::cpus(cpus).with(Kind::Memory, other(Kind::Memory)).with(Kind::Gpus, other(Kind::Gpus));
-        // Its place may be another one than a group has now.
-        let form = Form { group: None, ..all.form };
-        Some(Request { number, demand, form, ..all })
+        shares.sort_by_key(|share| share.host);
+        let placement = Placement::across(SlotId(0), shares);
+        // It gives its nodes back when its epilog ends.
+        let is_ending = matches!(&job.state, JobState::Other(state) if state == "completing");
+        let estimate = if is_ending { Span::TICK } else { request.estimate };
+        let request = Request { demand: placement.total(), estimate, ..request.clone() };
+        Some(cycles::running(Entry::waiting(request, 0), placement, start, now))
     }
 }
 
-/// Returns an estimate of a job, at least a tick.
+/// Returns the estimate of a job, at least a tick.
 pub(crate) fn estimate(job: &Job) -> Span {
     Span::from_secs(job.limit.seconds()).unwrap_or(Span::MAX).max(Span::TICK)
 }

@@ -235,7 +235,8 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
         // The accounting may have taken a while.
         cluster = Cluster::read(&slurm)?;
     }
-    let mut forecasts = forecasts(&cluster, &forecaster, policy.as_ref(), &Observed::read(&slurm), *draws);
+    let mut forecasts =
+        forecasts(&cluster, &forecaster, policy.as_ref(), &Observed::read(&slurm, &cluster), *draws);
     if let Some(job) = &args.job {
         if let Some(why) = forecasts.left_out.get(job) {
             bail!("job {job} has no forecast: {why}");
@@ -273,7 +274,7 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let mut audit = Audit::new(learned(&slurm, *history).unwrap_or_default());
     let mut poller = Poller::new(slurm.clone());
     let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);
-    let observe = || Observed::read(&slurm);
+    let observe = |cluster: &Cluster| Observed::read(&slurm, cluster);
     let clock = Stopwatch::start();
     let shown = std::io::stderr().is_terminal();
     let mut all: Vec<Audited> = vec![];

@@ -222,7 +222,7 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
         }
         let evenly = || {
             let cpus = job.cpus.div_ceil(nodes);
-            let memory = match job.memory {
+            let memory = match form.memory_of(job) {
                 Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
                 Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
                 None => 0,

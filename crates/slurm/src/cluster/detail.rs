@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, hosts};
+use super::{Amount, Job, amount, hosts};
 use crate::fields::Fields;
-use crate::{Cluster, Slurm, SlurmError};
+use crate::{Cluster, Slurm, SlurmError, gpus};
 
 /// The most jobs that are asked for one by one; for more, all are read.
 const FEW: usize = 50;
@@ -24,6 +24,12 @@ pub struct Detail {
     /// The processors of a task.
     #[serde(default)]
     pub cpus_per_task: u64,
+    /// The memory that it needs. `squeue` does not tell memory by processor from memory by node.
+    #[serde(default)]
+    pub memory: Option<Amount>,
+    /// Its GPUs on all nodes together, if Slurm accounts them (`AccountingStorageTRES`).
+    #[serde(default)]
+    pub gpus: u64,
     /// The least processors on each node.
     pub least_cpus: u64,
     /// The tasks on each node; 0 if that is free.
@@ -66,6 +72,11 @@ pub struct Allocated {
 }
 
 impl Detail {
+    /// Returns the memory that the job of this description needs.
+    pub fn memory_of(&self, job: &Job) -> Option<Amount> {
+        self.memory.or(job.memory)
+    }
+
     /// Returns the details of these jobs of a cluster, by name. Jobs that are gone have none.
     ///
     /// # Errors
@@ -129,6 +140,13 @@ impl Detail {
             cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
+            memory: match fields.get("MinMemoryCPU") {
+                Some(text) => amount(text).map(|amount| match amount {
+                    Amount::PerNode(memory) | Amount::PerCpu(memory) => Amount::PerCpu(memory),
+                }),
+                None => fields.get("MinMemoryNode").and_then(amount),
+            },
+            gpus: ["ReqTRES", "TRES"].into_iter().find_map(|key| fields.get(key)).map_or(0, gpus),
             least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
             tasks_per_node: fields
                 .get("NtasksPerN:B:S:C")
@@ -230,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_form_of_a_job_is_read() {
-        let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryNode=0 Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null TresPerNode=gres:gpu:2 ";
+        let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryCPU=1.50G Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null TresPerNode=gres:gpu:2 ";
         let detail = Detail::parse(line, "x NumNodes=9").unwrap();
         assert_eq!((detail.least_nodes, detail.most_nodes), (2, Some(3)));
         assert_eq!((detail.least_cpus, detail.tasks_per_node, detail.exclusive), (2, 2, false));
@@ -238,6 +256,7 @@ mod tests {
         assert_eq!((detail.features.as_deref(), detail.licences), (Some("big"), None));
         assert_eq!((detail.eligible, detail.comment.as_deref()), (Some(1_795_639_196), Some("a | b")));
         assert_eq!(detail.gres_per_node.as_deref(), Some("gres:gpu:2"));
+        assert_eq!(detail.memory, Some(Amount::PerCpu(1536)));
         let open = Detail::parse(
             "JobId=7 JobName=y Requeue=1 BatchFlag=1 NumNodes=1 OverSubscribe=NO EligibleTime=Unknown Comment=free text StdErr=x",
             "y",

@@ -323,10 +323,11 @@ async function listen(heard) {
   const stop = new AbortController(), silent = new Error('the server is silent');
   let timer = setTimeout(() => stop.abort(silent), ANSWER_MOST), tick = Date.now();
   // The clock of timers may stand still in a sleep. A page in the background has few ticks.
+  let seen = !document.hidden;
   const ticks = setInterval(() => {
-    const before = tick;
-    tick = Date.now();
-    if (!document.hidden && tick - before > SLEEP_LEAST) stop.abort(new Error('the computer slept'));
+    const [before, was] = [tick, seen];
+    [tick, seen] = [Date.now(), !document.hidden];
+    if (was && seen && tick - before > SLEEP_LEAST) stop.abort(new Error('the computer slept'));
   }, 1000);
   try {
     const response = await ask('/api/events', { signal: stop.signal });

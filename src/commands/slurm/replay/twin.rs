@@ -8,9 +8,9 @@ use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Job, JobState, PastUsage,
-    Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs, known_hosts,
-    place_jobs, qualities,
+    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Detail, Job, JobState,
+    Observed, PastUsage, Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues,
+    accounted_jobs, known_hosts, place_jobs, qualities,
 };
 use miserly_workload::swf::{Field, Record};
 use serde::Serialize;
@@ -100,6 +100,8 @@ struct Site {
     runs: Vec<AccountedJob>,
     /// The hosts of runs, by the number and the start of the job.
     hosts: BTreeMap<(i64, i64), Vec<RecordedHost>>,
+    /// The forms of the jobs that have not ended, by name.
+    details: BTreeMap<String, Detail>,
     /// The seconds since 1970 at the instant 0.
     begin: i64,
     forms: Forms,
@@ -120,7 +122,9 @@ impl Site {
         hosts.extend(known_hosts(slurm)?);
         let qualities = qualities(slurm)?;
         let queues = TwinQueues::number(log, &cluster, &qualities);
-        Ok(Site { cluster, queues, qualities, associations, runs, hosts, begin, forms: Forms::default() })
+        let Observed { details, .. } = Observed::read(slurm, &cluster);
+        let forms = Forms::default();
+        Ok(Site { cluster, queues, qualities, associations, runs, hosts, details, begin, forms })
     }
 
     /// Returns the policy that schedules as this cluster does, with these cycles of it, if they are known.
@@ -225,7 +229,9 @@ impl Site {
     ) -> Option<RecordedJob> {
         let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(self.begin));
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
-        let memory = whole_parts(job.memory_kilobytes(), job.cpus);
+        let known = self.details.get(&job.id).map_or(job.memory, |detail| detail.memory_of(job));
+        let memory = known.map_or(0, |memory| memory.kilobytes(job.cpus, job.nodes));
+        let memory = whole_parts(memory, job.cpus);
         let gpus = row.map_or(0, |row| row.gpus).max(job.gpus());
         let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         let request = Request::new(number, at(job.submitted)?, estimate, demand);
