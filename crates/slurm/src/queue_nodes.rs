@@ -149,7 +149,7 @@ impl<'a> QueueNodes<'a> {
             return None;
         }
         let alone = self.is_alone(job);
-        let least = self.detail(job).map_or(1, |detail| detail.least_nodes).max(1);
+        let least = self.detail(job).map_or(job.nodes, |detail| detail.least_nodes).max(1);
         let memory = self.memory(job).filter(|_| self.counts_memory);
         let by_node =
             self.gpus(job, 1) > 0 || matches!(memory, Some(Amount::PerNode(_))) || least > 1 || alone;
