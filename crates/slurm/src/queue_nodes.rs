@@ -141,8 +141,8 @@ impl<'a> QueueNodes<'a> {
 
     /// Returns a waiting job on these nodes; `None` if they cannot hold it.
     ///
-    /// A job with memory or GPUs by node, with a least number of nodes or with its nodes to itself has an equal part of each of its
-    /// nodes: of the fewest that can hold it so.
+    /// Some jobs have an equal part of each of their nodes, of the fewest nodes that can hold them so: those with memory or GPUs by
+    /// node, with a least number of nodes, or with their nodes to themselves.
     pub(crate) fn waiting(&self, request: &Request, job: &Job) -> Option<Request> {
         let hosts = self.machine.hosts();
         if self.gpus(job, 1) > self.machine.capacity().get(Kind::Gpus) {
