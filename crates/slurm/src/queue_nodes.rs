@@ -102,8 +102,11 @@ impl<'a> QueueNodes<'a> {
 
     /// Returns whether a job has its nodes to itself. So has one without an amount of memory, where Slurm counts memory.
     fn is_alone(&self, job: &Job) -> bool {
-        let needs_none = || self.memory(job).is_none();
-        self.detail(job).is_some_and(|detail| detail.exclusive) || self.counts_memory && needs_none()
+        self.is_exclusive(job) || self.counts_memory && self.memory(job).is_none()
+    }
+
+    fn is_exclusive(&self, job: &Job) -> bool {
+        self.detail(job).is_some_and(|detail| detail.exclusive)
     }
 
     /// Returns what a job holds of each of these nodes.
@@ -113,10 +116,11 @@ impl<'a> QueueNodes<'a> {
             let place = self.machine.hosts().iter().position(|host| host.name == *name)?;
             let host = HostId(u32::try_from(place).ok()?);
             let capacity = self.machine.hosts()[place].capacity;
-            if self.is_alone(job) {
+            let known = self.detail(job).and_then(|detail| detail.on.get(name));
+            // With memory for each GPU it has no other amount, and not all of its nodes.
+            if self.is_alone(job) && (known.is_none() || self.is_exclusive(job)) {
                 return Some((host, capacity));
             }
-            let known = self.detail(job).and_then(|detail| detail.on.get(name));
             // On each of its nodes it has as many as on the others, as far as is known.
             let cpus = known.map_or_else(|| job.cpus.div_ceil(nodes), |on| on.cpus);
             let memory = match known {
@@ -142,34 +146,41 @@ impl<'a> QueueNodes<'a> {
     /// Returns a waiting job on these nodes; `None` if they cannot hold it.
     ///
     /// Some jobs have an equal part of each of their nodes, of the fewest nodes that can hold them so: those with memory or GPUs by
-    /// node, with a least number of nodes, or with their nodes to themselves.
+    /// node, with a least or a most number of nodes, or with their nodes to themselves. Where no equal nodes can hold a job, it has
+    /// any nodes.
     pub(crate) fn waiting(&self, request: &Request, job: &Job) -> Option<Request> {
         let hosts = self.machine.hosts();
-        if self.gpus(job, 1) > self.machine.capacity().get(Kind::Gpus) {
+        let here = hosts.len() as u64;
+        let (least, limit) = match self.detail(job) {
+            Some(detail) => (detail.least_nodes, detail.most_nodes.filter(|most| *most < here)),
+            None => (job.nodes, None),
+        };
+        let least = least.max(1);
+        let group = self.cluster.partition_of(job).and_then(|name| self.groups.get(name)).copied();
+        // On one host, neither the form nor the group counts.
+        let is_elsewhere = here == 1 && group.is_some();
+        if least > here || is_elsewhere || self.gpus(job, 1) > self.machine.capacity().get(Kind::Gpus) {
             return None;
         }
         let alone = self.is_alone(job);
-        let least = self.detail(job).map_or(job.nodes, |detail| detail.least_nodes).max(1);
         let memory = self.memory(job).filter(|_| self.counts_memory);
-        let by_node =
-            self.gpus(job, 1) > 0 || matches!(memory, Some(Amount::PerNode(_))) || least > 1 || alone;
-        let group = self.cluster.partition_of(job).and_then(|name| self.groups.get(name)).copied();
-        let on = |nodes: u64| {
+        let has_parts = matches!(memory, Some(Amount::PerNode(_))) || self.gpus(job, 1) > 0;
+        let by_node = has_parts || least > 1 || limit.is_some() || alone;
+        let on = |nodes: u64, form: Form| {
             let memory = memory.map_or(0, |memory| memory.kilobytes(job.cpus, nodes));
             let demand = Resources::cpus(job.cpus.max(1))
                 .with(Kind::Memory, memory)
                 .with(Kind::Gpus, self.gpus(job, nodes));
-            // On one host the form does not count.
-            let demand = if alone && hosts.len() == 1 { hosts[0].capacity } else { demand };
-            let form = match u32::try_from(nodes) {
-                Ok(parts) if by_node => Form { apart: true, ..Form::parts(parts) },
-                _ => Form::ANY,
-            };
+            let demand = if alone && here == 1 { hosts[0].capacity } else { demand };
             Request { demand, form: Form { group, alone, ..form }, ..request.clone() }
         };
-        let most = if by_node { (hosts.len() as u64).min(job.cpus) } else { 1 };
-        let mut requests = (least..=most.max(least)).map(on);
-        requests.find(|request| self.machine.could_hold(request))
+        let most = limit.unwrap_or(here).min(job.cpus.max(1)).max(least);
+        let parts = |nodes: u64| {
+            u32::try_from(nodes).map_or(Form::ANY, |nodes| Form { apart: true, ..Form::parts(nodes) })
+        };
+        let apart = (least..=most).filter(|_| by_node).map(|nodes| on(nodes, parts(nodes)));
+        let anywhere = limit.is_none().then(|| on(least, Form::ANY));
+        apart.chain(anywhere).find(|request| self.machine.could_hold(request))
     }
 
     /// Returns the entry of a job that holds nodes; `None` if it holds none of these, or its start is not known.
@@ -194,7 +205,8 @@ impl<'a> QueueNodes<'a> {
         // It gives its nodes back when its epilog ends.
         let is_ending = matches!(&job.state, JobState::Other(state) if state == "completing");
         let estimate = if is_ending { Span::TICK } else { request.estimate };
-        let request = Request { demand: placement.total(), estimate, ..request.clone() };
+        let submit = request.submit.min(start);
+        let request = Request { demand: placement.total(), estimate, submit, ..request.clone() };
         Some(cycles::running(Entry::waiting(request, 0), placement, start, now))
     }
 }

@@ -37,8 +37,7 @@ impl Cluster {
     /// Without a policy, a queue has the [twin](Cluster::twin) of the cluster's scheduler, or `easy` if that would take long.
     ///
     /// Its machine are the nodes on which jobs can start, with their memory where Slurm counts it, and their GPUs. Where the policy does
-    /// not run on nodes, or jobs hold more than the nodes have, the machine has processors only. Licences, features and required nodes
-    /// are left out of account.
+    /// not run on nodes, the machine has processors only. Licences, features and required nodes are left out of account.
     pub fn queues(&self, policy: Option<&PolicySpec>, observed: &Observed) -> Vec<Queue> {
         let groups = self.partitions_by_nodes();
         groups.into_iter().filter_map(|partitions| self.queue(partitions, policy, observed)).collect()
@@ -108,7 +107,7 @@ impl Cluster {
         let waiting: Vec<(&Job, Request)> = (0_i64..).zip(waiting).map(arrival).collect();
         let policy = match policy {
             Some(policy) => policy.clone(),
-            None if self.twin_takes_long(&waiting, &running, nodes.len()) => "easy".parse().ok()?,
+            None if self.twin_takes_long(&waiting, &running, nodes.len(), cpus) => "easy".parse().ok()?,
             None => self.live_twin(observed).policy.parse().ok()?,
         };
         let on_nodes = QueueNodes::new(self, observed, &partitions, &nodes)
@@ -162,11 +161,11 @@ impl Cluster {
         waiting: &[(&Job, Request)],
         running: &[(&Job, Request)],
         nodes: usize,
+        cpus: u64,
     ) -> bool {
         let seconds = |request: &Request| request.estimate.secs().unsigned_abs();
         let work = |(job, request): &(&Job, Request)| seconds(request).saturating_mul(job.cpus);
-        let all = self.nodes.values().map(|node| node.cpus).sum::<u64>().max(1);
-        let work = waiting.iter().map(work).fold(0, u64::saturating_add) / all;
+        let work = waiting.iter().map(work).fold(0, u64::saturating_add) / cpus.max(1);
         let longest = running.iter().map(|(_, request)| seconds(request)).max().unwrap_or(0);
         let cycles = longest.saturating_add(work) / self.configuration.cycle().secs().unsigned_abs().max(1);
         let beside = (running.len() + nodes) as u64;
@@ -437,6 +436,25 @@ mod tests {
         let pairs = Detail { least_nodes: 2, ..Detail::default() };
         let both = after(&mut cluster, vec![two(1), two(2)], &[("1", pairs.clone()), ("2", pairs)]);
         assert_eq!(both.1, ["1"]);
+        // With a limit of one node it waits for that, though the processors are there.
+        let wide = || memory(Amount::PerNode(10), job(2, "batch", 4, 1));
+        let half = |number, node| runs(memory(Amount::PerNode(10), job(number, "batch", 2, 1)), &[node]);
+        let by_cpu = |most| Detail {
+            memory: Some(Amount::PerCpu(10)),
+            least_nodes: 1,
+            most_nodes: most,
+            ..Detail::default()
+        };
+        let halves = || vec![half(1, "a"), half(3, "b"), wide()];
+        assert_eq!(after(&mut cluster, halves(), &[("2", by_cpu(None))]).1, ["2"]);
+        assert_eq!(after(&mut cluster, halves(), &[("2", by_cpu(Some(1)))]).1, Vec::<String>::new());
+        // No two nodes have equal parts of seven processors and 900 MiB, and it is not left out.
+        cluster.nodes.get_mut("a").unwrap().cpus = 3;
+        let uneven = Job { nodes: 2, ..memory(Amount::PerNode(900), job(2, "batch", 7, 1)) };
+        assert_eq!(after(&mut cluster, vec![uneven], &[]).1, Vec::<String>::new());
+        let uneven = memory(Amount::PerNode(10), job(2, "batch", 7, 1));
+        assert_eq!(after(&mut cluster, vec![uneven], &[]).1, ["2"]);
+        cluster.nodes.get_mut("a").unwrap().cpus = 4;
         // A suspended job keeps its memory, and a job that ends keeps its nodes for a moment.
         let state = |state, job| Job { state, ..job };
         let kept =

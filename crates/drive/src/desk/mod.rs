@@ -327,7 +327,8 @@ impl Desk {
     pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
         let cluster = seen.cluster;
         self.now = now;
-        let mut step = Step { notes: std::mem::take(&mut self.notes), ..Step::default() };
+        let notes = std::mem::take(&mut self.notes);
+        let mut step = Step { changed: !notes.is_empty(), notes, ..Step::default() };
         let due = self.wake().filter(|wake| *wake <= now);
         let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
         let planned = self.driver.as_ref().and_then(Driver::wake);

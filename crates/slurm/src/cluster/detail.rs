@@ -126,6 +126,8 @@ impl Detail {
     fn parse(line: &str, name: &str) -> Result<Detail, SlurmError> {
         let line = line.replacen(&format!(" JobName={name} "), " ", 1);
         let fields = Fields::new("scontrol", &line);
+        // Free texts follow after these fields, and may look like fields that are not there.
+        let resources = Fields::new("scontrol", line.find(" Features=").map_or(&*line, |at| &line[..at]));
         let nodes = fields.required("NumNodes")?;
         let (least, most) = nodes.split_once('-').map_or((nodes, None), |(least, most)| (least, Some(most)));
         let natural = |text: &str| {
@@ -140,13 +142,13 @@ impl Detail {
             cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
-            memory: match fields.get("MinMemoryCPU") {
+            memory: match resources.get("MinMemoryCPU") {
                 Some(text) => amount(text).map(|amount| match amount {
                     Amount::PerNode(memory) | Amount::PerCpu(memory) => Amount::PerCpu(memory),
                 }),
-                None => fields.get("MinMemoryNode").and_then(amount),
+                None => resources.get("MinMemoryNode").and_then(amount),
             },
-            gpus: ["ReqTRES", "TRES"].into_iter().find_map(|key| fields.get(key)).map_or(0, gpus),
+            gpus: ["ReqTRES", "TRES"].into_iter().find_map(|key| resources.get(key)).map_or(0, gpus),
             least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
             tasks_per_node: fields
                 .get("NtasksPerN:B:S:C")
