@@ -1,0 +1,240 @@
+use super::*;
+use crate::{Allocated, Amount, Configuration, Detail, Limit, Node, Partition};
+use miserly_forecast::Forecaster;
+
+fn cluster() -> Cluster {
+    let node = |state: &str| Node { states: vec![state.to_owned()], cpus: 4, ..Node::default() };
+    let partition = |nodes: &[&str], tier| Partition {
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        state: "up".to_owned(),
+        tier,
+        ..Partition::default()
+    };
+    let scheduler = "sched/backfill".to_owned();
+    Cluster {
+        configuration: Configuration { now: 1000, scheduler, ..Configuration::default() },
+        nodes: [("a", "idle"), ("b", "mixed"), ("c", "idle"), ("d", "down")]
+            .map(|(name, state)| (name.to_owned(), node(state)))
+            .into(),
+        partitions: [
+            ("batch".to_owned(), partition(&["a", "b", "d"], 1)),
+            ("fast".to_owned(), partition(&["b"], 2)),
+            ("other".to_owned(), partition(&["c"], 1)),
+        ]
+        .into(),
+        ..Cluster::default()
+    }
+}
+
+fn job(number: u64, partition: &str, cpus: u64, priority: u64) -> Job {
+    let limit = Limit::Seconds(600);
+    Job {
+        id: number.to_string(),
+        number,
+        partitions: vec![partition.to_owned()],
+        cpus,
+        priority,
+        limit,
+        ..Job::default()
+    }
+}
+
+#[test]
+fn partitions_that_share_nodes_are_one_queue() {
+    let mut cluster = cluster();
+    let runs = Job {
+        state: JobState::Running,
+        start: Some(900),
+        on: vec!["a".to_owned(), "d".to_owned()],
+        ..job(1, "batch", 6, 1)
+    };
+    let jobs = [
+        runs,
+        job(2, "batch", 2, 50),
+        job(3, "fast", 2, 10),
+        job(4, "batch", 2, 90),
+        job(5, "batch", 2, 0),
+        job(6, "batch", 9, 20),
+        Job { reason: Some("Dependency".to_owned()), ..job(7, "batch", 1, 7) },
+        job(8, "other", 1, 1),
+    ];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let queues = cluster.queues(None, &Observed::default());
+    assert_eq!(queues.len(), 2);
+    let queue = &queues[0];
+    assert_eq!((queue.partitions.join(" "), queue.cpus), ("batch fast".to_owned(), 8));
+    let ledger = &queue.live.copy.ledger;
+    // Of its six processors, three are on the node that is in service.
+    assert_eq!(ledger.free().cpus_count(), Procs::new(5));
+    let waiting: Vec<&str> =
+        ledger.waiting().map(|job| queue.ids[&ledger.request(job).number].as_str()).collect();
+    assert_eq!(waiting, ["3", "4", "2"]);
+    let left_out: Vec<&str> = queue.left_out.keys().map(String::as_str).collect();
+    assert_eq!(left_out, ["5", "6", "7"]);
+    assert_eq!(queue.left_out["7"], "Slurm's reason: Dependency");
+    assert_eq!(queue.live.policy.to_string(), "slurm");
+    assert_eq!(queues[1].live.copy.ledger.waiting_count(), 1);
+}
+
+/// Returns the jobs of the first queue that start by 60 s in a simulation, by name, and whether it has nodes.
+fn soon(cluster: &Cluster) -> (Vec<String>, bool) {
+    let forecasts = crate::forecasts(cluster, &Forecaster::default(), None, &Observed::default(), 1).jobs;
+    let soon = forecasts.iter().filter(|one| one.median <= one.made + 60);
+    let on_nodes =
+        !cluster.queues(None, &Observed::default())[0].live.copy.ledger.machine().hosts().is_empty();
+    (soon.map(|one| one.job.clone()).collect(), on_nodes)
+}
+
+fn runs(job: Job, on: &[&str]) -> Job {
+    let on: Vec<String> = on.iter().map(|node| (*node).to_owned()).collect();
+    Job { state: JobState::Running, start: Some(900), nodes: on.len() as u64, on, ..job }
+}
+
+#[test]
+fn jobs_wait_for_memory_gpus_and_the_nodes_of_their_partition() {
+    let mut cluster = cluster();
+    cluster.configuration.select_parameters = Some("CR_CPU_MEMORY".to_owned());
+    cluster.configuration.scheduler_parameters = Some("bf_interval=10".to_owned());
+    cluster.partitions.values_mut().for_each(|partition| partition.tier = 1);
+    for node in cluster.nodes.values_mut() {
+        (node.memory, node.gres) = (1000, Some("gpu:2".to_owned()));
+    }
+    let with = |memory, job| Job { memory: Some(Amount::PerNode(memory)), nodes: 1, ..job };
+    let gpus = |gpus: u32, job| Job { gres: Some(format!("gres:gpu:{gpus}")), ..with(100, job) };
+    let jobs = [
+        runs(with(700, job(1, "batch", 1, 1)), &["a"]),
+        runs(gpus(2, job(2, "batch", 1, 1)), &["b"]),
+        // Node b has the memory, and node a the GPUs.
+        with(400, job(3, "batch", 1, 90)),
+        gpus(1, job(4, "batch", 1, 80)),
+        // Neither has both.
+        Job { gres: Some("gres:gpu:1".to_owned()), ..with(400, job(5, "batch", 1, 70)) },
+        // Their partition has node b only. They end before job 5 starts there, and there is room for one of them.
+        Job { limit: Limit::Seconds(300), ..with(400, job(6, "fast", 1, 60)) },
+        Job { limit: Limit::Seconds(300), ..with(400, job(7, "fast", 1, 50)) },
+        with(2000, job(8, "batch", 1, 40)),
+    ];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    assert_eq!(soon(&cluster), (["3", "4", "6"].map(str::to_owned).into(), true));
+    let queue = &cluster.queues(None, &Observed::default())[0];
+    assert_eq!(queue.left_out["8"], "the nodes in service cannot hold it");
+    // Without memory in Slurm's count, only GPUs matter.
+    cluster.configuration.select_parameters = None;
+    assert_eq!(soon(&cluster).0, ["3", "4", "5", "6", "7", "8"].map(str::to_owned));
+}
+
+#[test]
+fn the_processors_on_each_node_are_those_of_the_controller() {
+    let mut cluster = cluster();
+    let jobs = [runs(job(1, "batch", 6, 1), &["a", "b"]), job(2, "fast", 1, 1)];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let free = |observed: &Observed| {
+        let queue = &cluster.queues(None, observed)[0];
+        let ledger = &queue.live.copy.ledger;
+        ledger.free_hosts().each().iter().map(|room| room.cpus_count().get()).collect::<Vec<_>>()
+    };
+    assert_eq!(free(&Observed::default()), [1, 1]);
+    let on = [("a", 2), ("b", 4)].map(|(node, cpus)| (node.to_owned(), Allocated { cpus, memory: 0 }));
+    let detail = Detail { on: on.into(), ..Detail::default() };
+    let observed = Observed { details: [("1".to_owned(), detail)].into(), cycles: None };
+    assert_eq!(free(&observed), [2, 0]);
+}
+
+/// Returns the free processors of each node, and the waiting jobs that start soon.
+fn after(cluster: &mut Cluster, jobs: Vec<Job>, details: &[(&str, Detail)]) -> (Vec<u64>, Vec<String>) {
+    cluster.jobs = jobs.into_iter().map(|job| (job.id.clone(), job)).collect();
+    let details = details.iter().map(|(id, detail)| ((*id).to_owned(), detail.clone())).collect();
+    let observed = Observed { details, cycles: None };
+    let queue = &cluster.queues(None, &observed)[0];
+    let rooms = queue.live.copy.ledger.free_hosts();
+    let free = rooms.each().iter().map(|room| room.cpus_count().get()).collect();
+    let forecasts = crate::forecasts(cluster, &Forecaster::default(), None, &observed, 1).jobs;
+    let soon = forecasts.iter().filter(|one| one.median <= one.made + 60);
+    (free, soon.map(|one| one.job.clone()).collect())
+}
+
+#[test]
+fn jobs_hold_what_the_controller_says() {
+    let mut cluster = cluster();
+    cluster.configuration.select_parameters = Some("CR_CPU_MEMORY".to_owned());
+    for node in cluster.nodes.values_mut() {
+        (node.memory, node.gres) = (1000, Some("gpu:2".to_owned()));
+    }
+    let memory = |amount, job| Job { memory: Some(amount), nodes: 1, ..job };
+    let wants = || memory(Amount::PerNode(300), job(9, "batch", 1, 1));
+    // Two jobs share the processors of a node. Neither is more than there is.
+    let shares = |number| runs(memory(Amount::PerNode(10), job(number, "batch", 4, 1)), &["a"]);
+    assert_eq!(after(&mut cluster, vec![shares(1), shares(2), wants()], &[]).0, [0, 4]);
+    // Four processors have one GPU of two, so another job has the other one.
+    let one_gpu = |job| Job { gres: Some("gres:gpu:1".to_owned()), ..memory(Amount::PerNode(10), job) };
+    let jobs = || vec![runs(one_gpu(job(1, "batch", 3, 1)), &["b"]), one_gpu(job(2, "fast", 1, 1))];
+    assert_eq!(after(&mut cluster, jobs(), &[]), (vec![4, 1], vec!["2".to_owned()]));
+    // By job, they are in the sum.
+    let sum =
+        Detail { gres_otherwise: Some("gres:gpu:1".into()), gpus: 2, least_nodes: 1, ..Detail::default() };
+    let by_job = Job { gres: None, ..jobs()[1].clone() };
+    assert_eq!(after(&mut cluster, vec![jobs()[0].clone(), by_job], &[("2", sum)]).1, Vec::<String>::new());
+    // What `squeue` shows is memory for each of four processors.
+    let by_cpu = Detail { memory: Some(Amount::PerCpu(200)), least_nodes: 1, ..Detail::default() };
+    let four = || runs(memory(Amount::PerNode(200), job(1, "batch", 4, 1)), &["b"]);
+    let idle = || memory(Amount::PerNode(300), job(2, "fast", 0, 1));
+    assert_eq!(after(&mut cluster, vec![four(), idle()], &[("1", by_cpu)]).1, Vec::<String>::new());
+    // Without an amount a job has its nodes.
+    let alone = runs(job(1, "batch", 2, 1), &["a", "b"]);
+    assert_eq!(after(&mut cluster, vec![alone, wants()], &[]), (vec![0, 0], vec![]));
+    let two = |number| job(number, "batch", 2, 100 - number);
+    let pairs = Detail { least_nodes: 2, ..Detail::default() };
+    let both = after(&mut cluster, vec![two(1), two(2)], &[("1", pairs.clone()), ("2", pairs)]);
+    assert_eq!(both.1, ["1"]);
+    // With a limit of one node it waits for that, though the processors are there.
+    let wide = || memory(Amount::PerNode(10), job(2, "batch", 4, 1));
+    let half = |number, node| runs(memory(Amount::PerNode(10), job(number, "batch", 2, 1)), &[node]);
+    let by_cpu = |most| Detail {
+        memory: Some(Amount::PerCpu(10)),
+        least_nodes: 1,
+        most_nodes: most,
+        ..Detail::default()
+    };
+    let halves = || vec![half(1, "a"), half(3, "b"), wide()];
+    assert_eq!(after(&mut cluster, halves(), &[("2", by_cpu(None))]).1, ["2"]);
+    assert_eq!(after(&mut cluster, halves(), &[("2", by_cpu(Some(1)))]).1, Vec::<String>::new());
+    // No two nodes have equal parts of seven processors and 900 MiB, and it is not left out.
+    cluster.nodes.get_mut("a").unwrap().cpus = 3;
+    let uneven = Job { nodes: 2, ..memory(Amount::PerNode(900), job(2, "batch", 7, 1)) };
+    assert_eq!(after(&mut cluster, vec![uneven], &[]).1, Vec::<String>::new());
+    let uneven = memory(Amount::PerNode(10), job(2, "batch", 7, 1));
+    assert_eq!(after(&mut cluster, vec![uneven], &[]).1, ["2"]);
+    cluster.nodes.get_mut("a").unwrap().cpus = 4;
+    // A suspended job keeps its memory, and a job that ends keeps its nodes for a moment.
+    let state = |state, job| Job { state, ..job };
+    let kept = state(JobState::Suspended, runs(memory(Amount::PerNode(900), job(1, "batch", 4, 1)), &["b"]));
+    let small = || memory(Amount::PerNode(300), job(2, "fast", 1, 1));
+    assert_eq!(after(&mut cluster, vec![kept, small()], &[]), (vec![4, 4], vec![]));
+    let ends = JobState::Other("completing".to_owned());
+    let ends = state(ends, runs(memory(Amount::PerNode(900), job(1, "batch", 4, 1)), &["b"]));
+    assert_eq!(after(&mut cluster, vec![ends, small()], &[]), (vec![4, 0], vec!["2".to_owned()]));
+    // A partition that is down does not count.
+    cluster.partitions.get_mut("fast").unwrap().state = "down".to_owned();
+    let either = Job { partitions: vec!["fast".to_owned(), "batch".to_owned()], ..small() };
+    let full = runs(memory(Amount::PerNode(900), job(1, "batch", 4, 1)), &["b"]);
+    assert_eq!(after(&mut cluster, vec![full, either], &[]).1, ["2"]);
+}
+
+#[test]
+fn on_one_node_jobs_have_what_they_asked_for() {
+    let mut cluster = cluster();
+    cluster.nodes.get_mut("c").unwrap().gres = Some("gpu:2".to_owned());
+    let one =
+        |number| Job { gres: Some("gres:gpu:1".into()), nodes: 1, ..job(number, "other", 2, 100 - number) };
+    cluster.jobs = [one(1), one(2), one(3)].map(|job| (job.id.clone(), job)).into();
+    let forecasts = crate::forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 1);
+    let soon: Vec<bool> = forecasts.jobs.iter().map(|one| one.median <= one.made + 60).collect();
+    assert_eq!((soon, forecasts.left_out.len()), (vec![true, true, false], 0));
+}
+
+#[test]
+fn a_cluster_without_nodes_has_no_room() {
+    let cluster = Cluster { nodes: BTreeMap::new(), ..cluster() };
+    assert!(cluster.queues(None, &Observed::default()).iter().all(|queue| queue.cpus == 0));
+    crate::forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 1);
+}
