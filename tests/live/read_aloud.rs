@@ -6,7 +6,7 @@ use miserly_test_support::browser::Browser;
 use crate::support::{Daemon, sh};
 use crate::ui::Ui;
 
-/// The roles of what a person acts on or jumps to. Each needs a name.
+/// The roles of nodes that a person uses or jumps to. Each needs a name.
 const NAMED: [&str; 13] = [
     "RootWebArea",
     "application",

@@ -175,7 +175,7 @@ fn a_proxy_with_the_secret_is_admitted() {
     assert_eq!((of_page("https://jobs.example"), of_page("https://evil.example")), (200, 403));
 }
 
-/// Returns the state of a page that is not that of a daemon, and what this path has.
+/// Returns the state of a page without a daemon, and the answer of this path.
 fn state_of(options: &[&str], path: &str) -> [serde_json::Value; 2] {
     let mut ui = Ui::start(Command::new(env!("CARGO_BIN_EXE_miserly")).arg("ui").args(options));
     let link = ui.link();
@@ -267,7 +267,7 @@ fn nobody_else_answers_for_localhost() {
     assert!(refused.status.code() == Some(2) && told.contains(&format!("[::1]:{port}")), "{told}");
 }
 
-/// Requires what a user sees when everything is well.
+/// Requires a page without errors that fits its window.
 fn is_clean(browser: &mut Browser) {
     assert_eq!(browser.console(), Vec::<String>::new());
     let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";

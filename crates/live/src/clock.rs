@@ -26,7 +26,7 @@ pub fn time_of_day() -> Timestamp {
     Timestamp::now().checked_add(step).unwrap_or(Timestamp::MAX)
 }
 
-/// The machine's clocks. Copies share what they know of the wall clock.
+/// The machine's clocks. Copies share the last difference of the clocks.
 #[derive(Clone, Debug)]
 pub struct BootClock {
     /// The ticks at the boot of the machine.

@@ -1,7 +1,7 @@
-//! Forecasts of starts: a thread simulates ahead on snapshots, and keeps what it said.
+//! Forecasts of starts: a thread simulates ahead on snapshots, and keeps its forecasts.
 //!
-//! The thread reads snapshots and finished jobs, and changes nothing that the engine sees. What it said and what came of it
-//! is in a database of its own, `forecasts.db`. If that fails, forecasts go on in memory.
+//! The thread reads snapshots and finished jobs, and changes nothing that the engine sees. Its forecasts and their outcomes
+//! are in a database of its own, `forecasts.db`. If that fails, forecasts go on in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -34,7 +34,7 @@ use crate::store::Readers;
 /// The time between two looks at the state.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The longest time for the forecasts of all queues. What is not known by then has no forecast.
+/// The longest time for the forecasts of all queues. Jobs that are left then have no forecast.
 const BUDGET: Duration = Duration::from_secs(2);
 
 /// The longest time for the forecast of one job, on request.
@@ -138,7 +138,7 @@ impl Forecasts {
         })
     }
 
-    /// Returns what became of earlier forecasts, if any was audited.
+    /// Returns the audit of earlier forecasts, if any was audited.
     pub(crate) fn record(&self) -> Option<ForecastRecord> {
         self.read(|published| published.record)
     }
@@ -151,13 +151,13 @@ impl Forecasts {
         change(&mut self.published.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Uses what is known now.
+    /// Uses the present knowledge.
     fn knowing<T>(&self, get: impl FnOnce(&Forecaster) -> T) -> T {
         let known = Arc::clone(&self.forecaster.read().unwrap_or_else(PoisonError::into_inner));
         get(&known)
     }
 
-    /// Adds to what is known.
+    /// Adds to the knowledge.
     fn learn(&self, learn: impl FnOnce(&mut Forecaster)) {
         learn(Arc::make_mut(&mut self.forecaster.write().unwrap_or_else(PoisonError::into_inner)));
     }
@@ -197,7 +197,7 @@ struct Follower {
     highest: Option<i64>,
     /// The first forecast of each job that waits.
     open: BTreeMap<i64, (Timestamp, Given)>,
-    /// The unfinished jobs whose forecast has an outcome. A job that waits again is not audited again.
+    /// The unfinished jobs with a forecast that has an outcome. A job that waits again is not audited again.
     settled: BTreeSet<i64>,
 }
 
@@ -273,7 +273,7 @@ impl Follower {
         }
     }
 
-    /// Takes in what happened since the last snapshot: starts and ends.
+    /// Takes in the starts and ends since the last snapshot.
     fn follow(&mut self, snapshot: &Snapshot, now: Now) -> Result<(), JournalError> {
         let jobs: BTreeMap<i64, bool> = snapshot.unfinished().collect();
         let gone: Vec<i64> = self.jobs.keys().filter(|job| !jobs.contains_key(job)).copied().collect();
@@ -313,7 +313,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes in what became of a job: its runtime if it ended, and its start if it has a forecast.
+    /// Takes in the outcome of a job: its runtime if it ended, and its start if it has a forecast.
     fn look_at(&mut self, snapshot: &Snapshot, now: Now, job: i64) {
         let (root, request) = (Caller { uid: 0, account: None, credential: None }, DaemonRequest::Job(job));
         let answer = snapshot.answer(now, &root, &request, &self.ended, &process::check);

@@ -29,7 +29,7 @@ pub(crate) fn log_shared(claim: &Claim) {
     }
 }
 
-/// What a new reading of the configuration changes.
+/// The parts of a daemon that a new reading of the configuration changes.
 pub(crate) struct Rereading<'a, F> {
     /// Reads the configuration.
     pub(crate) reread: F,

@@ -125,7 +125,7 @@ impl Audit {
 
     /// Takes in a state of the cluster. Returns the forecasts of jobs that have started since the last one.
     ///
-    /// `observe` tells more of it, and `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
+    /// `observe` reads more of it, and `starts` returns the starts of jobs that are gone already, as [`Cluster::starts`] does.
     pub fn follow(
         &mut self,
         cluster: &Cluster,

@@ -756,6 +756,7 @@ pub fn changes(before: &Cluster, after: &Cluster) -> Vec<Change> {
 
 mod detail;
 
+pub(crate) use detail::allocated;
 pub use detail::{Allocated, Detail};
 
 #[cfg(test)]

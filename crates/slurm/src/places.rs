@@ -7,7 +7,8 @@ use miserly_core::{
 };
 use miserly_policies::backfill::select_hosts;
 
-use crate::{Cluster, RecordedJob, Slurm, SlurmError, hosts};
+use crate::cluster::allocated;
+use crate::{Cluster, RecordedJob, Slurm, SlurmError};
 
 impl Cluster {
     /// Returns the nodes as a machine of hosts, over which jobs may span. They have memory where jobs have a part of it, and GPUs.
@@ -64,26 +65,9 @@ pub fn known_hosts(cluster: &Slurm) -> Result<BTreeMap<(i64, i64), Vec<RecordedH
 fn parse_hosts(description: &str) -> Option<((i64, i64), Vec<RecordedHost>)> {
     let value = |key: &str| description.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
     let key = (value("JobId")?.parse().ok()?, value("StartTime")?.parse().ok()?);
-    let mut all = vec![];
-    // Free texts follow after these fields.
-    let description = description.find(" MinCPUsNode=").map_or(description, |at| &description[..at]);
-    let words: Vec<&str> = description.split(' ').collect();
-    for pair in words.windows(2) {
-        let lists = pair[0].strip_prefix("Nodes=").zip(pair[1].strip_prefix("CPU_IDs="));
-        let Some((names, numbers)) = lists else { continue };
-        let each = count(numbers)?;
-        all.extend(hosts(names).ok()?.into_iter().map(|name| (name, Some(each))));
-    }
+    let all: Vec<RecordedHost> =
+        allocated(description).into_iter().map(|(name, on)| (name, Some(on.cpus))).collect();
     (!all.is_empty()).then_some((key, all))
-}
-
-/// Returns how many numbers a list such as `0-3,7` has.
-fn count(numbers: &str) -> Option<u64> {
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
-    };
-    numbers.split(',').map(range).try_fold(0, |sum: u64, count| sum.checked_add(count?))
 }
 
 /// Places recorded jobs on the hosts of a machine, by the hosts on which each one ran.

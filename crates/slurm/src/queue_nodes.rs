@@ -10,7 +10,7 @@ use miserly_core::{
 use crate::twin_queues::groups_of;
 use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Slurm, cycles, gpus};
 
-/// What the controller tells beside the state of a cluster.
+/// Answers of the controller beside the state of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The forms of the jobs, by name.
@@ -20,7 +20,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Reads what there is: without an answer, nothing is known.
+    /// Reads the answers. A failure leaves its part empty.
     pub fn read(slurm: &Slurm, cluster: &Cluster) -> Observed {
         let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
         Observed {
@@ -31,7 +31,7 @@ impl Observed {
 }
 
 impl Amount {
-    /// Returns all memory of a job with so many processors and nodes, kB.
+    /// Returns all memory of a job with this number of processors and nodes, kB.
     pub fn kilobytes(self, cpus: u64, nodes: u64) -> u64 {
         let (memory, parts) = match self {
             Amount::PerCpu(memory) => (memory, cpus),
@@ -42,9 +42,9 @@ impl Amount {
 }
 
 impl Job {
-    /// Returns its GPUs, as far as they are by node.
-    pub fn gpus(&self) -> u64 {
-        self.gres.as_deref().map_or(0, gpus).saturating_mul(self.nodes.max(1))
+    /// Returns its GPUs on this number of nodes, as far as they are by node.
+    pub fn gpus_on(&self, nodes: u64) -> u64 {
+        self.gres.as_deref().map_or(0, gpus).saturating_mul(nodes)
     }
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct QueueNodes<'a> {
     observed: &'a Observed,
     counts_memory: bool,
     machine: Machine,
-    /// What is free beside the jobs that hold nodes.
+    /// The free resources of each node beside the jobs that hold nodes.
     free: Vec<Resources>,
     /// The nodes of each partition that has some of them.
     groups: BTreeMap<&'a str, HostGroup>,
 }
 
 impl<'a> QueueNodes<'a> {
-    /// Returns the nodes of these partitions, without what suspended jobs keep of them; `None` if there are none.
+    /// Returns the nodes of these partitions, without the resources that suspended jobs keep; `None` if there are none.
     pub(crate) fn new(
         cluster: &'a Cluster,
         observed: &'a Observed,
@@ -109,9 +109,9 @@ impl<'a> QueueNodes<'a> {
         self.detail(job).is_some_and(|detail| detail.exclusive)
     }
 
-    /// Returns what a job holds of each of these nodes.
+    /// Returns the resources of a job on each of these nodes.
     fn on_hosts(&self, job: &Job) -> Vec<(HostId, Resources)> {
-        let nodes = (job.on.len() as u64).max(1);
+        let (nodes, unknown) = ((job.on.len() as u64).max(1), Detail::default());
         let each = |name: &String| {
             let place = self.machine.hosts().iter().position(|host| host.name == *name)?;
             let host = HostId(u32::try_from(place).ok()?);
@@ -121,22 +121,18 @@ impl<'a> QueueNodes<'a> {
             if self.is_alone(job) && (known.is_none() || self.is_exclusive(job)) {
                 return Some((host, capacity));
             }
-            // On each of its nodes it has as many as on the others, as far as is known.
-            let cpus = known.map_or_else(|| job.cpus.div_ceil(nodes), |on| on.cpus);
-            let memory = match known {
-                Some(on) => on.memory.saturating_mul(1024),
-                None => self.memory(job).map_or(0, |memory| memory.kilobytes(cpus, 1)),
-            };
-            let memory = if self.counts_memory { memory } else { 0 };
+            let held =
+                self.detail(job).map_or_else(|| unknown.part_on(job, name), |one| one.part_on(job, name));
+            let memory = if self.counts_memory { held.get(Kind::Memory) } else { 0 };
             let gpus = self.gpus(job, nodes).div_ceil(nodes);
-            Some((host, Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus)))
+            Some((host, held.with(Kind::Memory, memory).with(Kind::Gpus, gpus)))
         };
         job.on.iter().filter_map(each).collect()
     }
 
     /// Returns all GPUs of a job on this number of nodes.
     fn gpus(&self, job: &Job, nodes: u64) -> u64 {
-        let by_node = job.gres.as_deref().map_or(0, gpus).saturating_mul(nodes);
+        let by_node = job.gpus_on(nodes);
         let otherwise = self.detail(job).and_then(|detail| detail.gres_otherwise.as_deref());
         // Those by task are as many as the tasks, and Slurm has the sum if it accounts them.
         let counted = self.detail(job).map_or(0, |detail| detail.gpus);
@@ -185,7 +181,7 @@ impl<'a> QueueNodes<'a> {
 
     /// Returns the entry of a job that holds nodes; `None` if it holds none of these, or its start is not known.
     ///
-    /// Where jobs share processors, it has what the others leave.
+    /// Where jobs share processors, it has the rest.
     pub(crate) fn running(&mut self, request: &Request, job: &Job, now: Time) -> Option<Entry> {
         let start = Time::from_secs(job.start?)?.min(now);
         let mut shares = vec![];

@@ -210,7 +210,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &arguments);
     }
 
-    /// Turns the wheel by so many pixels; a positive number is down.
+    /// Turns the wheel by a number of pixels; a positive number is down.
     pub fn wheel(&mut self, x: f64, y: f64, down: f64) {
         let arguments = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down });
         self.call("Input.dispatchMouseEvent", &arguments);
@@ -230,7 +230,7 @@ impl Browser {
         shown.map(|event| event["params"].to_string()).collect()
     }
 
-    /// Returns what a screen reader gets of the page: the role, the name and the description of each node that it does not skip.
+    /// Returns the page as a screen reader has it: the role, the name and the description of each node that it reads.
     pub fn read_aloud(&mut self) -> Vec<[String; 3]> {
         let tree = self.call("Accessibility.getFullAXTree", &json!({}));
         let nodes = tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] == false);

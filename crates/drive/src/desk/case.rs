@@ -70,12 +70,22 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Takes the promise back for good. The next one is another one.
-    pub(super) fn withdraw_promise(&mut self, why: &str) {
+    /// Takes the promise back for good. The next one is another one. Returns the event, if the promise was not broken before.
+    pub(super) fn withdraw_promise(&mut self, why: &str) -> Option<Note> {
+        let broken = self.break_promise(why);
         if let Some((_, latest)) = self.promised.as_mut() {
             *latest = Time::MAX.ticks();
-            self.broken.get_or_insert_with(|| why.to_owned());
         }
+        broken
+    }
+
+    /// Breaks the promise. Returns the event, if there is one that was not broken before.
+    fn break_promise(&mut self, why: &str) -> Option<Note> {
+        if self.promised.is_none() || self.broken.is_some() {
+            return None;
+        }
+        self.broken = Some(why.to_owned());
+        Some(Note::PromiseBroken { latest: None, why: why.to_owned() })
     }
 
     /// Returns the record of its start, in seconds since 1970.
@@ -140,10 +150,7 @@ impl Case {
         let Aside { why, .. } = &aside;
         step.changed = true;
         step.notes.push((id.to_owned(), Note::SetAside { why: why.clone() }));
-        if self.facts.promised.is_some() && self.facts.broken.is_none() {
-            self.facts.broken = Some(why.clone());
-            step.notes.push((id.to_owned(), Note::PromiseBroken { latest: None, why: why.clone() }));
-        }
+        step.notes.extend(self.facts.break_promise(why).map(|note| (id.to_owned(), note)));
         self.facts.aside = Some(aside);
     }
 

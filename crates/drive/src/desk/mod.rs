@@ -58,9 +58,6 @@ const MOST_ASKED: u32 = 3;
 /// A wake-up that is later than this was missed.
 const LATE: Span = Span::from_ticks(10 * 1_000_000);
 
-/// Why a promise of another policy is withdrawn.
-const WITHDRAWN: &str = "the policy was changed";
-
 /// A driver with an older state than this was away.
 const AWAY: Span = Span::from_ticks(60 * 1_000_000);
 
@@ -195,11 +192,8 @@ impl Desk {
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
             facts.told = facts.told.as_deref().and_then(told_before);
             if another && facts.stage != Stage::Running {
-                if facts.promised.is_some() && facts.broken.is_none() {
-                    let why = WITHDRAWN.to_owned();
-                    notes.push((id.clone(), Note::PromiseBroken { latest: None, why }));
-                }
-                facts.withdraw_promise(WITHDRAWN);
+                let broken = facts.withdraw_promise("the policy was changed");
+                notes.extend(broken.map(|note| (id.clone(), note)));
             }
             let handle = entry.map(|mut entry| {
                 if another {

@@ -7,7 +7,7 @@ use miserly_core::{
     Machine, Pes, Placement, PolicyState, Procs, Progress, Request, Resources, Round, Share, Sharing, SlotId,
     Span, State, Time, work,
 };
-use miserly_slurm::{Amount, Cluster, Detail, Job, JobState};
+use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::Desk;
 use super::case::{Case, Stage};
@@ -214,26 +214,16 @@ pub(super) fn holds_nodes(job: &Job) -> bool {
 /// Returns the amounts of a job on the hosts in service: on others no job follows it. Without an answer from Slurm, each of its
 /// nodes has the same.
 pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
-    let nodes = (job.on.len() as u64).max(1);
     let each = |node: &String| {
         let host = site.find(node).filter(|_| site.is_usable(node))?;
         if site.is_alone(job, form) {
             return Some((host, site.equipment(host)));
         }
-        let evenly = || {
-            let cpus = job.cpus.div_ceil(nodes);
-            let memory = match form.memory_of(job) {
-                Some(Amount::PerNode(memory)) => memory.saturating_mul(1024),
-                Some(Amount::PerCpu(memory)) => memory.saturating_mul(1024).saturating_mul(cpus),
-                None => 0,
-            };
-            (cpus, memory)
-        };
-        let (cpus, memory) =
-            form.on.get(node).map_or_else(evenly, |on| (on.cpus, on.memory.saturating_mul(1024)));
-        let memory = if site.hosts_account(Kind::Memory) { memory } else { 0 };
+        let held = form.part_on(job, node);
+        let memory = if site.hosts_account(Kind::Memory) { held.get(Kind::Memory) } else { 0 };
         let gpus = form.gres_per_node.as_deref().map_or(0, miserly_slurm::gpus);
-        let amount = Resources::cpus(cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
+        let cpus = held.get(Kind::Cpus).max(1);
+        let amount = Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         Some((host, amount))
     };
     let mut on: Vec<_> = job.on.iter().filter_map(each).collect();

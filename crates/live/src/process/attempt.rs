@@ -309,7 +309,7 @@ impl Supervised {
         }
     }
 
-    /// Reports the end of an attempt whose shim is gone.
+    /// Reports the end of an attempt without a shim.
     fn exited(&mut self, context: &Context, supervision: Supervision) {
         supervision.remove_from(&context.poller);
         let Supervision { shim, force, .. } = supervision;
@@ -324,7 +324,7 @@ impl Supervised {
         self.find(context, FindReason::Exit(force));
     }
 
-    /// Reports what the attempt used, before its end.
+    /// Reports the usage of the attempt, before its end.
     fn report_usage(&self, context: &Context, usage: Option<Usage>) {
         if let Some(usage) = usage.filter(|_| self.is_known) {
             context.report(Input::Used(self.attempt, usage));

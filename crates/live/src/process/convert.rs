@@ -13,7 +13,7 @@ use miserly_launch::{
 use super::executor::id;
 use crate::clock::BootClock;
 
-/// The most attempts of a job whose windows end before its command begins.
+/// The most attempts of a job with windows that end before its command begins.
 const LAUNCHES: u32 = 10;
 
 /// Returns the request to launch an attempt.
@@ -96,7 +96,7 @@ pub(super) fn outcome(clock: &BootClock, attempt: Attempt, end: &AttemptEnd) -> 
     }
 }
 
-/// Returns what an attempt used. An attempt whose command never ran used nothing.
+/// Returns the usage of an attempt. Without a run of its command there is none.
 pub(super) fn usage(end: &AttemptEnd) -> Option<Usage> {
     if matches!(end.exit, Exit::Failed(_)) {
         return None;
@@ -116,7 +116,7 @@ pub(super) fn usage(end: &AttemptEnd) -> Option<Usage> {
     of_group.or_else(of_processes)
 }
 
-/// Returns what the processes of a control group used.
+/// Returns the usage of the processes of a control group.
 pub(super) fn group_usage(used: &miserly_cgroup::Usage) -> Usage {
     Usage {
         user: micros(used.user),

@@ -256,7 +256,7 @@ fn outcome(home: &Home, attempt: Attempt, found: FoundAttempt) -> AttemptOutcome
     }
 }
 
-/// Returns what an attempt used that is not alive, as far as that is known. A lost one left its control group.
+/// Returns the usage of an attempt that is not alive, as far as it is known. A lost one left its control group.
 fn used(home: &Home, attempt: Attempt, found: &FoundAttempt) -> Option<Usage> {
     match found {
         FoundAttempt::Ended(end) => convert::usage(end),

@@ -27,7 +27,7 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The time after which a shim that does not answer is examined.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The connection to a shim, and what is still to be sent over it.
+/// The connection to a shim, and the messages that wait for it.
 #[derive(Debug)]
 pub(super) struct Supervision {
     pub(super) attempt: Attempt,
@@ -121,7 +121,7 @@ impl Supervision {
         })
     }
 
-    /// Adds what a message requests to the desired state.
+    /// Adds the request of a message to the desired state.
     pub(super) fn take(&mut self, clock: &BootClock, message: AttemptMessage) {
         let now = BootTime::now();
         match message {
@@ -157,7 +157,7 @@ impl Supervision {
         });
     }
 
-    /// Connects if necessary, sends what is due, and takes the replies.
+    /// Connects if necessary, sends the messages that are due, and takes the replies.
     pub(super) fn exchange(&mut self, context: &Context, now: BootTime) {
         if !self.is_connected && self.again <= now {
             self.connect(&context.poller);

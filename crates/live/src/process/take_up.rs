@@ -13,10 +13,10 @@ use crate::clock::BootClock;
 
 /// The time for all attempts together. An attempt that needs longer is taken over later.
 const LONGEST: Duration = Duration::from_secs(5);
-/// The pause between looks at attempts whose state is not known yet.
+/// The pause between looks at attempts of unknown state.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A shim whose state was requested.
+/// A shim that was asked for its state.
 struct Asked {
     attempt: Attempt,
     shim: Box<Shim>,

@@ -180,7 +180,7 @@ struct Follower {
     shadows: BTreeMap<String, QueueShadow>,
     /// Whether the journal may have lines that the shadows do not know.
     unread: bool,
-    /// What was stored last.
+    /// The last stored state.
     progress: BTreeMap<String, Progress>,
     stored: BootTime,
 }
@@ -216,7 +216,7 @@ impl Follower {
         self.put(true);
     }
 
-    /// Begins, changes and drops shadows as the configuration says.
+    /// Begins, changes and drops shadows by the configuration.
     fn follow_plan(&mut self, now: i64) {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if plan == self.planned {
@@ -295,7 +295,7 @@ impl Follower {
         Ok(all)
     }
 
-    /// Stores what is new; with `state`, so that shadows can go on from here.
+    /// Stores the news; with `state`, so that shadows can go on from here.
     fn put(&mut self, state: bool) {
         let mut changed = vec![];
         for (queue, shadow) in &mut self.shadows {

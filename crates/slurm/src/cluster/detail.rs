@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::{Kind, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::{Amount, Job, amount, hosts};
@@ -24,7 +25,7 @@ pub struct Detail {
     /// The processors of a task.
     #[serde(default)]
     pub cpus_per_task: u64,
-    /// The memory that it needs. `squeue` does not tell memory by processor from memory by node.
+    /// The memory that it needs. `squeue` shows memory by processor as memory by node.
     #[serde(default)]
     pub memory: Option<Amount>,
     /// Its GPUs on all nodes together, if Slurm accounts them (`AccountingStorageTRES`).
@@ -75,6 +76,18 @@ impl Detail {
     /// Returns the memory that the job of this description needs.
     pub fn memory_of(&self, job: &Job) -> Option<Amount> {
         self.memory.or(job.memory)
+    }
+
+    /// Returns the processors and the memory (kB) that the job of this description has on a node that it holds. Where they are
+    /// unknown, it has as many there as on its other nodes.
+    pub fn part_on(&self, job: &Job, node: &str) -> Resources {
+        let evenly = || {
+            let cpus = job.cpus.div_ceil((job.on.len() as u64).max(1));
+            (cpus, self.memory_of(job).map_or(0, |memory| memory.kilobytes(cpus, 1)))
+        };
+        let (cpus, memory) =
+            self.on.get(node).map_or_else(evenly, |on| (on.cpus, on.memory.saturating_mul(1024)));
+        Resources::cpus(cpus).with(Kind::Memory, memory)
     }
 
     /// Returns the details of these jobs of a cluster, by name. Jobs that are gone have none.
@@ -225,7 +238,7 @@ fn quoted(line: &str, key: &str) -> Option<String> {
 }
 
 /// Returns the allocation on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
-fn allocated(line: &str) -> BTreeMap<String, Allocated> {
+pub(crate) fn allocated(line: &str) -> BTreeMap<String, Allocated> {
     let mut on = BTreeMap::new();
     // Free texts follow after these fields.
     let line = line.find(" MinCPUsNode=").map_or(line, |at| &line[..at]);

@@ -9,8 +9,8 @@ use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
     AccountedJob, Associations, BackfillCycles, Cluster, Comparison, CycleAudit, Detail, Job, JobState,
-    Observed, PastUsage, Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues,
-    accounted_jobs, known_hosts, place_jobs, qualities,
+    PastUsage, Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinAudit, TwinQueues, accounted_jobs,
+    known_hosts, place_jobs, qualities,
 };
 use miserly_workload::swf::{Field, Record};
 use serde::Serialize;
@@ -122,7 +122,8 @@ impl Site {
         hosts.extend(known_hosts(slurm)?);
         let qualities = qualities(slurm)?;
         let queues = TwinQueues::number(log, &cluster, &qualities);
-        let Observed { details, .. } = Observed::read(slurm, &cluster);
+        let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
+        let details = Detail::read(slurm, &cluster, &jobs)?;
         let forms = Forms::default();
         Ok(Site { cluster, queues, qualities, associations, runs, hosts, details, begin, forms })
     }
@@ -232,7 +233,7 @@ impl Site {
         let known = self.details.get(&job.id).map_or(job.memory, |detail| detail.memory_of(job));
         let memory = known.map_or(0, |memory| memory.kilobytes(job.cpus, job.nodes));
         let memory = whole_parts(memory, job.cpus);
-        let gpus = row.map_or(0, |row| row.gpus).max(job.gpus());
+        let gpus = row.map_or(0, |row| row.gpus).max(job.gpus_on(job.nodes.max(1)));
         let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         let request = Request::new(number, at(job.submitted)?, estimate, demand);
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);

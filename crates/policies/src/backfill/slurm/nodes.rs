@@ -23,8 +23,6 @@ use crate::shared::Waiting;
 /// With n jobs on h hosts and r reservations, the plan of a job is O(r (n + h log n)) at most.
 #[derive(Debug)]
 pub struct NodePlan {
-    /// The number of hosts.
-    hosts: usize,
     /// The machine and its jobs in this cycle.
     ends: Ends,
     /// The time of this cycle between changes of reservations.
@@ -43,10 +41,10 @@ struct Stretch {
 impl NodePlan {
     /// Returns the hosts without a reservation that overlaps a time. `next` is the end of the first stretch of it, unless that
     /// is the last one.
-    fn open(&self, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
+    fn open(&self, hosts: usize, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
         let first = self.stretches.partition_point(|stretch| stretch.to <= from);
         let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from <= to);
-        let mut open = all(self.hosts);
+        let mut open = all(hosts);
         while !open.is_clear()
             && let Some(stretch) = during.next()
         {
@@ -84,7 +82,7 @@ impl NodePlan {
     }
 }
 
-/// Returns the set of so many hosts.
+/// Returns a set with this number of hosts.
 fn all(hosts: usize) -> FixedBitSet {
     let mut all = FixedBitSet::with_capacity(hosts);
     all.insert_range(..);
@@ -103,12 +101,12 @@ impl CyclePlan for NodePlan {
     // Reservations are rounded to the clock.
     const VARIES_WITH_TIME: bool = true;
 
-    fn idle(machine: &Machine) -> NodePlan {
-        NodePlan { hosts: machine.hosts().len(), ends: Ends::default(), stretches: vec![] }
+    fn idle(_machine: &Machine) -> NodePlan {
+        NodePlan { ends: Ends::default(), stretches: vec![] }
     }
 
-    fn rebuild(_now: Time, ledger: &Ledger) -> NodePlan {
-        NodePlan::idle(ledger.machine())
+    fn rebuild(_now: Time, _ledger: &Ledger) -> NodePlan {
+        NodePlan { ends: Ends::default(), stretches: vec![] }
     }
 
     fn event(&mut self, _now: Time, _event: &Event, _ledger: &Ledger) {}
@@ -141,7 +139,8 @@ impl CyclePlan for NodePlan {
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
         self.ends = Ends::new(now, ledger);
-        self.stretches = vec![Stretch { from: now, to: now + rules.bf_window, open: all(self.hosts) }];
+        self.stretches =
+            vec![Stretch { from: now, to: now + rules.bf_window, open: all(ledger.machine().hosts().len()) }];
     }
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
@@ -151,7 +150,7 @@ impl CyclePlan for NodePlan {
         // Many stretches have the same open hosts.
         let (mut searched, mut first): (Option<FixedBitSet>, Option<(Time, Placement)>) = (None, None);
         loop {
-            let (open, next) = self.open(from, from + job.span);
+            let (open, next) = self.open(machine.hosts().len(), from, from + job.span);
             if searched.as_ref() != Some(&open) {
                 first = if open.is_clear() {
                     None
@@ -185,7 +184,7 @@ impl CyclePlan for NodePlan {
     }
 
     fn end_cycle(&mut self) {
-        *self = NodePlan { ends: Ends::default(), stretches: vec![], ..*self };
+        *self = NodePlan { ends: Ends::default(), stretches: vec![] };
     }
 
     fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
