@@ -373,6 +373,64 @@ fn a_promise_waits_for_nodes_of_the_form_of_the_job() {
     assert!(!noted("promise_broken") && !noted("set_aside"), "{}", driver.log());
 }
 
+/// Each new job has a quantum at once: one ends in it, one is requeued after it although the driver is killed meanwhile, and one is
+/// left over when the nodes are handed back. The jobs that are suspended for them get their own processors back.
+#[test]
+fn immediate_service_suspends_jobs_and_requeues_those_that_are_too_long() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let policy = "immediate(policy=conservative,quantum=20s,after=3s)";
+    let mut driver = Driver::start(&cluster, "quanta", &["-p", policy]);
+    let fillers: Vec<String> = (1..=4).map(|_| cluster.submit(&["-n8", "-t20"], "sleep 400")).collect();
+    let count = |state: &str| fillers.iter().filter(|job| cluster.state_of(job) == state).count();
+    driver.until("the machine is full", || count("RUNNING") == 4);
+    sleep(Duration::from_secs(5));
+    // It would be no job for a quantum: Slurm does not return it to the queue.
+    let never = cluster.submit(&["-n2", "-t10", "--no-requeue"], "sleep 1");
+    let ends = cluster.submit(&["-n2", "-t10"], "sleep 3");
+    driver.until("a job is suspended for the short one", || count("SUSPENDED") == 1);
+    driver.until("the short one runs", || cluster.state_of(&ends) != "PENDING");
+    driver.until("it has ended in its quantum", || cluster.text("squeue", &["-h", "-j", &ends]).is_empty());
+    driver.until("its victim runs again", || count("RUNNING") == 4);
+    sleep(Duration::from_secs(5));
+    let long = cluster.submit(&["-n2", "-t10"], "sleep 300");
+    driver.until("the long one has a quantum", || cluster.state_of(&long) == "RUNNING");
+    let victim = fillers.iter().find(|job| cluster.state_of(job) == "SUSPENDED").unwrap();
+    assert_eq!(driver.job(victim).unwrap()["stage"], "suspended");
+    driver.until("the driver has seen it", || driver.job(&long).is_some_and(|job| job["stage"] == "quantum"));
+    driver.kill();
+    driver.again();
+    driver.until("the long one waits again", || cluster.state_of(&long) == "PENDING");
+    driver.until("all others run again", || count("RUNNING") == 4);
+    let runs = cluster.runs(std::slice::from_ref(&long));
+    let seconds = |at: &str| at.parse::<jiff::civil::DateTime>().unwrap();
+    let quantum = seconds(&runs[&long][0][2]).duration_since(seconds(&runs[&long][0][1])).as_secs();
+    assert!((15..35).contains(&quantum), "{quantum} s\n{}", driver.log());
+    let used = |node: &(String, Value)| node.1["cpus_used"].as_u64().unwrap();
+    let nodes = cluster.json(&["status", "--json"])["nodes"].as_object().unwrap().clone();
+    assert!(
+        nodes.into_iter().all(|node| used(&node) == 8),
+        "{}",
+        cluster.text("sinfo", &["-N", "-O", "all"])
+    );
+    assert_eq!(cluster.state_of(&never), "PENDING");
+
+    sleep(Duration::from_secs(5));
+    let last = cluster.submit(&["-n2", "-t10"], "sleep 300");
+    driver.until("the last one has a quantum", || cluster.state_of(&last) == "RUNNING");
+    driver.kill();
+    let hand_back =
+        || cluster.text(env!("CARGO_BIN_EXE_miserly"), &["slurm", "hand-back", "--state", &driver.state]);
+    let victim = fillers.iter().find(|job| cluster.state_of(job) == "SUSPENDED").unwrap();
+    assert!(
+        hand_back().contains(&format!("still suspended, because others use their processors: {victim};"))
+    );
+    cluster.text("scancel", &[&last]);
+    driver.until("the last one is gone", || cluster.text("squeue", &["-h", "-j", &last]).is_empty());
+    assert!(hand_back().contains("1 suspended job resumed"));
+    assert_eq!(count("RUNNING"), 4);
+}
+
 /// Jobs run on idle nodes ahead of their starts. One ends there, one is requeued in time for a promised start although the driver
 /// is killed meanwhile, and one keeps its nodes at its own start.
 #[test]

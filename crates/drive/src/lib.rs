@@ -391,8 +391,9 @@ impl Drive {
 
     /// Hands the nodes back to Slurm: placed jobs that have not started are no longer bound to nodes, and the reservation ends.
     ///
-    /// With the folder of its state, a driver that runs ends at its next step ([`DriveError::HandedBack`]), and jobs get the
-    /// requests of their users back.
+    /// With the folder of its state, a driver that runs ends at its next step ([`DriveError::HandedBack`]), jobs get the
+    /// requests of their users back, and the jobs that the driver has suspended are resumed. One whose processors are in use
+    /// stays suspended: the next call resumes it, if they are free then.
     ///
     /// # Errors
     /// If the cluster cannot be read or asked, or the folder has no state.
@@ -400,16 +401,20 @@ impl Drive {
         slurm: &Slurm,
         reservation: &str,
         folder: Option<&Path>,
-    ) -> Result<Vec<Order>, DriveError> {
+    ) -> Result<HandedBack, DriveError> {
         let stored = folder.map(store::look).transpose()?.map(|(stored, _)| stored).unwrap_or_default();
         if let Some(folder) = folder {
             store::mark_handed_back(folder)?;
         }
         let cluster = Cluster::read(slurm)?;
+        let (mut orders, stay_suspended) = resume_suspended(&cluster, &stored.jobs);
+        for command in orders.iter().flat_map(Order::commands) {
+            slurm.control(&command)?;
+        }
         let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
         // One that has ended stays for a while, and may be asked for no second end.
         if end.is_none_or(|end| end <= cluster.configuration.now + 1) {
-            return Ok(vec![]);
+            return Ok(HandedBack { orders, stay_suspended });
         }
         let inside =
             |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
@@ -424,17 +429,27 @@ impl Drive {
                 releases: job.priority == orders::PLACED,
             }
         };
-        let mut orders: Vec<Order> = cluster.jobs.values().filter(inside).map(back).collect();
+        let resumed = orders.len();
+        orders.extend(cluster.jobs.values().filter(inside).map(back));
         orders.push(Order::HandBack { reservation: reservation.to_owned() });
-        for command in orders.iter().flat_map(Order::commands) {
+        for command in orders[resumed..].iter().flat_map(Order::commands) {
             let refused = slurm.control(&command)?;
             if let Some(message) = refused.filter(|_| command.iter().any(|word| word.starts_with("EndTime=")))
             {
                 return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
             }
         }
-        Ok(orders)
+        Ok(HandedBack { orders, stay_suspended })
     }
+}
+
+/// The outcome of [`Drive::hand_back`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandedBack {
+    /// The orders that Slurm was given; none if there was nothing to hand back.
+    pub orders: Vec<Order>,
+    /// The jobs that the driver has suspended, and that stay so: their processors are in use.
+    pub stay_suspended: Vec<String>,
 }
 
 /// A job of the driver, for people.
@@ -442,7 +457,8 @@ impl Drive {
 pub struct QueuedJob {
     /// The job.
     pub job: String,
-    /// Where it is: `waiting`, `opportunistic` (it runs on idle nodes ahead of its start), `placed`, `running` or `aside`.
+    /// Where it is: `waiting`, `opportunistic` (it runs on idle nodes ahead of its start), `placed`, `quantum` (it runs for a
+    /// quantum), `running`, `suspended` (for the quantum of another job) or `aside`.
     pub stage: &'static str,
     /// Why it is aside.
     pub why: Option<String>,
@@ -476,6 +492,8 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
             {
                 "opportunistic"
             }
+            (Stage::Running, _) if facts.suspension.is_some() => "suspended",
+            (Stage::Running, _) if facts.quantum.is_some() => "quantum",
             (Stage::Running, _) => "running",
             (Stage::Placed { .. }, _) => "placed",
             (Stage::Waiting, Some(_)) => "aside",
@@ -493,12 +511,30 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
     Ok((jobs.into_iter().map(job).collect(), starts))
 }
 
+/// Returns the orders that resume the jobs that a driver has suspended, where their processors are free, and the other ones.
+fn resume_suspended(cluster: &Cluster, stored: &BTreeMap<String, StoredJob>) -> (Vec<Order>, Vec<String>) {
+    let form = |id: &str| stored.get(id).map(|job| &job.facts.form);
+    let mut used = desk::Used::of(cluster, form);
+    let suspended = stored.iter().filter(|(_, job)| job.facts.suspension.is_some());
+    let (mut resumed, mut others) = (vec![], vec![]);
+    for (id, stored) in suspended {
+        match cluster.jobs.get(id).filter(|job| job.state == JobState::Suspended) {
+            None => {}
+            Some(job) if used.takes(cluster, job, &stored.facts.form) => {
+                resumed.push(Order::Resume { job: id.clone() });
+            }
+            Some(_) => others.push(id.clone()),
+        }
+    }
+    (resumed, others)
+}
+
 /// Returns a need of a policy that a driver of Slurm cannot meet.
 fn unmet(policy: &PolicySpec) -> Option<&'static str> {
     let needs = policy.needs();
     let unable = [
-        (needs.suspension, "to suspend jobs"),
-        (needs.requeue, "to return running jobs to the queue"),
+        (needs.swapping, "to swap out suspended jobs"),
+        (needs.checkpoints, "to keep the work of jobs that it returns to the queue"),
         (needs.resizing, "to resize jobs"),
         (needs.time_slices, "to slice time"),
         (needs.named_processors, "to choose processors"),

@@ -30,6 +30,23 @@ pub enum Note {
         /// The seconds for which it ran.
         ran: i64,
     },
+    /// It runs for a quantum.
+    StartedForQuantum {
+        /// The start, seconds since 1970.
+        start: i64,
+    },
+    /// It has not ended in its quantum, and waits again.
+    QuantumOver {
+        /// The seconds for which it ran.
+        ran: i64,
+    },
+    /// It is suspended for the quantum of another job.
+    Suspended,
+    /// It runs again.
+    Resumed {
+        /// The seconds for which it was suspended.
+        after: i64,
+    },
     /// It runs.
     Started {
         /// The start, seconds since 1970.

@@ -77,6 +77,16 @@ pub enum Order {
         /// The job.
         job: String,
     },
+    /// Suspends a job that runs. It keeps its memory.
+    Suspend {
+        /// The job.
+        job: String,
+    },
+    /// Resumes a suspended job.
+    Resume {
+        /// The job.
+        job: String,
+    },
     /// Ends the time for which Slurm keeps a requeued job from starting.
     Ready {
         /// The job.
@@ -150,6 +160,8 @@ impl Order {
             }
             // Without the second word it would begin a job anew that has just ended.
             Order::Requeue { job } => vec![words(&["requeue".into(), "Incomplete".into(), job.clone()])],
+            Order::Suspend { job } => vec![words(&["suspend".into(), job.clone()])],
+            Order::Resume { job } => vec![words(&["resume".into(), job.clone()])],
             Order::Ready { job } => {
                 vec![words(&["update".into(), format!("JobId={job}"), "StartTime=now".into()])]
             }

@@ -153,6 +153,12 @@ fn words(note: &Note) -> String {
             format!("started at {}, ahead of its start", instant(*start))
         }
         Note::Parked { ran } => format!("is stopped after {ran} s ahead of its start, and waits again"),
+        Note::StartedForQuantum { start } => format!("started at {}, for a quantum", instant(*start)),
+        Note::QuantumOver { ran } => {
+            format!("has not ended in its quantum: is stopped after {ran} s, and waits again")
+        }
+        Note::Suspended => "is suspended for the quantum of another job".to_owned(),
+        Note::Resumed { after } => format!("runs again; it was suspended for {after} s"),
         Note::Started { start, promised: Some(promised) } => {
             format!("started at {}, promised by {}", instant(*start), instant(*promised))
         }
@@ -172,10 +178,24 @@ fn words(note: &Note) -> String {
 
 pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
     let reservation = &args.reservation.reservation;
-    let orders = Drive::hand_back(&args.cluster.slurm(), reservation, args.state.as_deref())?;
-    if orders.is_empty() {
-        return print(&format!("there is no reservation {reservation}: Slurm schedules by itself\n"));
+    let handed_back = Drive::hand_back(&args.cluster.slurm(), reservation, args.state.as_deref())?;
+    let count = |is: fn(&&Order) -> bool| handed_back.orders.iter().filter(is).count() as u64;
+    let ended = count(|order| matches!(order, Order::HandBack { .. })) > 0;
+    let mut text = if ended {
+        let placed = count(|order| matches!(order, Order::TakeBack { .. }));
+        format!("Slurm schedules by itself; {} placed and not started\n", counted(placed, "job"))
+    } else {
+        format!("there is no reservation {reservation}: Slurm schedules by itself\n")
+    };
+    let resumed = count(|order| matches!(order, Order::Resume { .. }));
+    if resumed > 0 {
+        text += &format!("{} resumed\n", counted(resumed, "suspended job"));
     }
-    let jobs = orders.iter().filter(|order| matches!(order, Order::TakeBack { .. })).count() as u64;
-    print(&format!("Slurm schedules by itself; {} placed and not started\n", counted(jobs, "job")))
+    if !handed_back.stay_suspended.is_empty() {
+        text += &format!(
+            "still suspended, because others use their processors: {}; once these are free: scontrol resume JOB\n",
+            handed_back.stay_suspended.join(" ")
+        );
+    }
+    print(&text)
 }

@@ -69,6 +69,8 @@ impl Desk {
             .filter_map(user_number)
             .collect();
         let now = self.now;
+        // A job is suspended before another one is placed on its processors.
+        step.orders.append(&mut self.orders_for_suspensions(cluster));
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;

@@ -7,6 +7,7 @@ use miserly_slurm::Detail;
 use serde::{Deserialize, Serialize};
 
 use super::opportunistic::Opportunistic;
+use super::quanta::{Quantum, Suspension};
 use super::{PATIENCE, Step};
 use crate::notes::{Note, StartRecord};
 
@@ -52,6 +53,15 @@ pub(crate) struct Facts {
     /// Its run ahead of its start, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opportunistic: Option<Opportunistic>,
+    /// Its run for a quantum, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quantum: Option<Quantum>,
+    /// Its suspension by the driver, if it is suspended, or about to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) suspension: Option<Suspension>,
+    /// The time for which the driver had it suspended before, in ticks.
+    #[serde(default)]
+    pub(crate) stood: i64,
     /// The longest run ahead of its start that was lost, in seconds.
     #[serde(default)]
     pub(crate) lost: i64,
@@ -157,6 +167,7 @@ impl Case {
     /// Sets it aside after a placement without a start.
     pub(super) fn fail(&mut self, at: Time, id: &str, why: String, step: &mut Step) {
         self.facts.stage = Stage::Waiting;
+        self.facts.quantum = None;
         self.facts.failures += 1;
         let until = Some((at + pause(self.facts.failures)).ticks());
         self.set_aside(id, Aside { until, why }, step);

@@ -93,6 +93,8 @@ impl Desk {
         if let Some(early) = early {
             ran = true;
             step.starts.push(case.facts.record(id, early));
+        } else if let Some(start) = case.facts.quantum.and_then(|quantum| quantum.start) {
+            step.starts.push(case.facts.record(id, start));
         } else if matches!(case.facts.stage, Stage::Placed { .. }) {
             // It was cancelled before its start, if there is none.
             ran = start.is_some();
@@ -105,6 +107,8 @@ impl Desk {
 
     /// A job holds nodes.
     fn runs(&mut self, at: Time, job: &Job, events: &mut Events, step: &mut Step) {
+        let in_ledger = self.cases.get(&job.id).and_then(|case| case.handle);
+        let is_suspended = in_ledger.is_some_and(|handle| self.has_suspended(handle));
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
@@ -124,7 +128,10 @@ impl Desk {
             let start = job.start.unwrap_or(at.secs());
             // Slurm may start a placed job just when another place is sought for it.
             let is_inside = job.reservation.as_ref() == Some(&self.settings.reservation);
-            if is_inside && case.handle.is_some() || matches!(case.facts.stage, Stage::Placed { .. }) {
+            if let Some(quantum) = &mut case.facts.quantum {
+                quantum.start = Some(start);
+                step.notes.push((job.id.clone(), Note::StartedForQuantum { start }));
+            } else if is_inside && case.handle.is_some() || matches!(case.facts.stage, Stage::Placed { .. }) {
                 let record = case.facts.record(&job.id, start);
                 step.notes.push((job.id.clone(), Note::Started { start, promised: record.last }));
                 step.starts.push(record);
@@ -135,6 +142,7 @@ impl Desk {
             case.facts.stage = Stage::Running;
             case.facts.aside = None;
         }
+        events.disturbed |= case.follow_suspension(self.now, job, is_suspended, step);
         let entry = case.handle.and_then(|handle| driver.as_ref()?.ledger().get(handle));
         match entry {
             Some(_) if !here => events.disturbed = true,
@@ -254,13 +262,14 @@ impl Desk {
         let form = &case.facts.form;
         let deadline = form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
+        let in_window_only = self.settings.policy.needs().requeue && !form.is_requeueable;
         let group = self.site.group(job, form);
         let Planned { amount, form } = self.site.planned(job, form, group.as_deref());
         let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
         Request {
             form,
             user: Some(job.user),
-            constraints: Constraints { begin: case.begin(at), deadline, ..Constraints::NONE },
+            constraints: Constraints { begin: case.begin(at), deadline, in_window_only, ..Constraints::NONE },
             ..Request::new(
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
@@ -315,7 +324,8 @@ impl Desk {
         match before {
             Some(before)
                 if (before.demand, before.form) == (request.demand, request.form)
-                    && before.constraints.deadline == request.constraints.deadline =>
+                    && before.constraints.deadline == request.constraints.deadline
+                    && before.constraints.in_window_only == request.constraints.in_window_only =>
             {
                 let begin = request.constraints.begin;
                 let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });

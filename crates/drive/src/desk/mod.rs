@@ -16,6 +16,8 @@ mod idle;
 
 mod opportunistic;
 
+mod quanta;
+
 mod rebuild;
 
 mod starts;
@@ -42,6 +44,7 @@ use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::opportunistic::Opportunistic;
+pub(crate) use self::quanta::Used;
 use self::rebuild::holds_nodes;
 use crate::forecasts::Likely;
 use crate::notes::{Note, StartRecord};
@@ -134,8 +137,16 @@ pub(crate) struct StoredJob {
 fn forget_policy(entry: &mut Entry) {
     entry.policy_state = PolicyState::EMPTY;
     entry.promise = None;
-    if entry.state == State::Waiting {
-        (entry.planned, entry.planned_on) = (None, None);
+    match &mut entry.state {
+        State::Waiting => (entry.planned, entry.planned_on) = (None, None),
+        State::Running { quantum, .. } => *quantum = None,
+        // It runs in the ledger, and is resumed as soon as its processors are free.
+        State::Suspended { start, placement, .. } => {
+            let (start, placement) = (*start, placement.clone());
+            let expected = Expected::Overdue { since: start };
+            entry.state =
+                State::Running { start, since: start, expected, placement, released: false, quantum: None };
+        }
     }
 }
 
@@ -417,7 +428,7 @@ impl Desk {
     fn find_overdue(&self, at: Time, round: &mut Round) {
         let Some(driver) = &self.driver else { return };
         let ended: BTreeSet<JobId> = round.ended.iter().map(|ended| ended.job).collect();
-        let is_overdue = |job: &JobId| matches!(driver.ledger().entry(*job).state, State::Running { expected: Expected::At(end), .. } if end <= at);
+        let is_overdue = |job: &JobId| matches!(driver.ledger().entry(*job).state, State::Running { expected: Expected::At(end), quantum: None, .. } if end <= at);
         round.overdue.extend(driver.ledger().running().filter(|job| !ended.contains(job)).filter(is_overdue));
     }
 

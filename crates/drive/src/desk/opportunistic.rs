@@ -69,16 +69,23 @@ struct NodeShare {
 impl Opportunistic {
     /// Returns a job that is about to run in this place.
     pub(super) fn new(at: Time, site: &Site, place: &Placement) -> Opportunistic {
+        Opportunistic::on_place(Run::Placed { since: at.ticks(), asked: 0 }, site, place)
+    }
+
+    /// Returns a job that has to leave this place, where it has run since `start` if it started.
+    pub(super) fn leaves(at: Time, site: &Site, place: &Placement, start: Option<i64>) -> Opportunistic {
+        let run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None };
+        Opportunistic::on_place(run, site, place)
+    }
+
+    fn on_place(run: Run, site: &Site, place: &Placement) -> Opportunistic {
         let share = |share: &Share| NodeShare {
             node: site.name(share.host).to_owned(),
             cpus: share.amount.cpus_count().get(),
             memory: share.amount.get(Kind::Memory),
             gpus: share.amount.get(Kind::Gpus),
         };
-        Opportunistic {
-            run: Run::Placed { since: at.ticks(), asked: 0 },
-            shares: place.shares().iter().map(share).collect(),
-        }
+        Opportunistic { run, shares: place.shares().iter().map(share).collect() }
     }
 
     /// Returns its nodes.

@@ -11,6 +11,7 @@ use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::Desk;
 use super::case::{Case, Stage};
+use super::quanta::is_suspended;
 use crate::DriveError;
 use crate::site::Site;
 
@@ -39,7 +40,7 @@ impl Desk {
             if had && entry.planned_on.is_none() {
                 entry.planned = None;
             }
-            if let State::Running { placement, .. } = &mut entry.state {
+            if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
                 *placement = moved(placement.clone())?;
             }
             Some((job, entry))
@@ -120,15 +121,25 @@ impl Desk {
                 self.wait_again(at, job, &mut entries);
                 continue;
             }
+            let handle = case.handle.unwrap_or_else(|| self.unused());
+            let case = &self.cases[&id];
+            let before = entries.remove(&handle);
+            let stays_suspended = case.facts.suspension.is_some()
+                && before.as_ref().is_some_and(|before| is_suspended(&before.state));
             for share in placement.shares() {
-                held[share.host.index()] = held[share.host.index()].plus(&share.amount);
+                let has = if stays_suspended { share.amount.without_cpus() } else { share.amount };
+                held[share.host.index()] = held[share.host.index()].plus(&has);
             }
             let start = job.start.filter(|_| case.facts.stage == Stage::Running).and_then(Time::from_secs);
-            let (number, handle) = (case.number, case.handle);
-            let handle = handle.unwrap_or_else(|| self.unused());
-            let before = entries.remove(&handle);
             let estimate = self.settings.estimate(job.limit);
-            let entry = running(at, start, estimate, placement, before, (job, number), &mut admitted);
+            let stood = Span::from_ticks(case.facts.stood);
+            let run = Run { job, number: case.number, start, stood, estimate, placement };
+            let entry = if stays_suspended {
+                before.map(|before| suspended(run, before))
+            } else {
+                Some(running(at, run, before, &mut admitted))
+            };
+            let Some(entry) = entry else { continue };
             entries.insert(handle, entry);
             self.by_handle.insert(handle, id.clone());
             if let Some(case) = self.cases.get_mut(&id) {
@@ -178,6 +189,7 @@ impl Desk {
         // It is put back at the end.
         let Some(mut case) = self.cases.remove(&job.id) else { return };
         case.facts.stage = Stage::Waiting;
+        case.facts.quantum = None;
         let request = self.request(at, job, &case);
         let before = case.handle.and_then(|handle| entries.remove(&handle));
         if let Some((handle, before)) = case.handle.zip(before) {
@@ -231,36 +243,62 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
     on
 }
 
-/// Returns the entry of a job that holds nodes.
-fn running(
-    at: Time,
+/// A job that holds nodes.
+struct Run<'a> {
+    job: &'a Job,
+    number: JobNumber,
+    /// Its start, if Slurm has it.
     start: Option<Time>,
+    /// The time for which it was suspended.
+    stood: Span,
     estimate: Span,
     placement: Placement,
-    before: Option<Entry>,
-    (job, number): (&Job, JobNumber),
-    admitted: &mut u64,
-) -> Entry {
+}
+
+impl Run<'_> {
+    /// Returns the request of what it holds.
+    fn request(&self, start: Time) -> Request {
+        let submit = Time::from_secs(self.job.submitted).unwrap_or(start).min(start);
+        let demand = self.placement.total();
+        Request { user: Some(self.job.user), ..Request::new(self.number, submit, self.estimate, demand) }
+    }
+}
+
+/// Returns the entry of a suspended job: the one before, with what the job holds now.
+fn suspended(run: Run<'_>, mut entry: Entry) -> Entry {
+    if let State::Suspended { start, placement, .. } = &mut entry.state {
+        entry.request = run.request(*start);
+        *placement = run.placement;
+    }
+    entry
+}
+
+/// Returns the entry of a job that holds nodes.
+fn running(at: Time, run: Run<'_>, before: Option<Entry>, admitted: &mut u64) -> Entry {
     let had = before.as_ref().and_then(|entry| match entry.state {
-        State::Running { start, .. } => Some(start),
-        _ => None,
+        State::Running { start, since, quantum, .. } => Some((start, since, quantum)),
+        State::Waiting | State::Suspended { .. } => None,
     });
     // The plans of others begin at the decision. The margin of its limit has the time until it starts.
-    let start = had.or(start).unwrap_or(at).min(at);
-    let demand = placement.total();
-    let procs = demand.cpus_count().max(Procs::new(1));
-    let submit = Time::from_secs(job.submitted).unwrap_or(start).min(start);
-    let request = Request { user: Some(job.user), ..Request::new(number, submit, estimate, demand) };
+    let start = had.map(|(start, ..)| start).or(run.start).unwrap_or(at).min(at);
+    let (since, quantum) = had.map_or((start, None), |(_, since, quantum)| (since, quantum));
+    // After its quantum a job waits again, with the request that it had.
+    let request = before.as_ref().filter(|_| quantum.is_some()).map(|before| before.request.clone());
+    let request = request.unwrap_or_else(|| run.request(start));
+    let procs = request.procs().max(Procs::new(1));
     let mut entry = before.unwrap_or_else(|| {
         *admitted += 1;
         Entry::waiting(request.clone(), *admitted - 1)
     });
     entry.request = request;
     (entry.planned, entry.planned_on) = (None, None);
-    let end = start + entry.planned_span();
+    let end = start + run.stood + entry.planned_span();
+    let end = quantum.map_or(end, |until| end.min(until));
     let expected = if end > at { Expected::At(end) } else { Expected::Overdue { since: end } };
-    entry.progress = Progress { done: work(at - start, procs), at, procs, ..Progress::default() };
-    entry.state = State::Running { start, since: start, expected, placement, released: false, quantum: None };
+    let done = work((at - start - run.stood).max(Span::ZERO), procs);
+    entry.progress = Progress { done, at, procs, ..Progress::default() };
+    let placement = run.placement;
+    entry.state = State::Running { start, since, expected, placement, released: false, quantum };
     entry
 }
 

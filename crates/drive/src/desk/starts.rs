@@ -1,11 +1,12 @@
 //! The decisions of a pass, carried out.
 
 use miserly_core::{
-    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, Span, StartReason, Time,
+    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, Span, StartReason, State, Time,
 };
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
+use super::quanta::Quantum;
 use super::trial::Trials;
 use super::{Desk, Events, PATIENCE, Step};
 use crate::notes::Note;
@@ -28,6 +29,18 @@ impl Desk {
         step.changed |= !effects.is_empty();
         for effect in effects {
             let Some(id) = self.by_handle.get(&effect.job()).cloned() else { continue };
+            match effect {
+                Effect::Suspended { .. } => {
+                    // A ledger that is made again has it running.
+                    events.disturbed |= !self.suspend(&id, cluster, step);
+                    continue;
+                }
+                Effect::Requeued { .. } => {
+                    self.end_quantum(at, &id, cluster, step);
+                    continue;
+                }
+                _ => {}
+            }
             let Some(case) = self.cases.get_mut(&id) else { continue };
             match effect {
                 Effect::Started { job, reason, .. } => started.push((job, reason)),
@@ -79,7 +92,8 @@ impl Desk {
                     let why = why.to_owned();
                     case.set_aside(&id, Aside { until: Some((at + LAST_PAUSE).ticks()), why }, step);
                 }
-                // A plan is no promise. No policy that does the others is accepted.
+                // A plan is no promise. The orders for a resumed job follow from the ledger. No policy that does the others is
+                // accepted.
                 _ => {}
             }
         }
@@ -154,6 +168,9 @@ impl Desk {
             events.disturbed |= found != *wanted;
             let reason = reason.as_str().to_owned();
             case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes, reason };
+            let state = ledger.get(*handle).map(|entry| &entry.state);
+            let for_quantum = matches!(state, Some(State::Running { quantum: Some(_), .. }));
+            case.facts.quantum = for_quantum.then(Quantum::default);
             case.facts.was_placed = true;
             case.facts.aside = None;
             if found != *wanted {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{HostId, Placement, Resources, Span, Time};
+use miserly_core::{Expected, HostId, Placement, Resources, Span, State, Time};
 use miserly_slurm::{Allocated, Cluster, Detail, Job, JobState, Limit};
 
 use super::asking::told_before;
@@ -54,7 +54,8 @@ impl Scene {
             priority: 1,
             ..Job::default()
         };
-        self.details.insert(job.id.clone(), Detail { least_nodes, least_cpus: 1, ..Detail::default() });
+        let form = Detail { least_nodes, least_cpus: 1, is_requeueable: true, ..Detail::default() };
+        self.details.insert(job.id.clone(), form);
         self.cluster.jobs.insert(job.id.clone(), job);
     }
 
@@ -69,6 +70,9 @@ impl Scene {
             Order::Place { job, nodes, .. } => Some(format!("{job} on {}", nodes.join("+"))),
             Order::TakeBack { job, .. } => Some(format!("{job} back")),
             Order::Ready { job } => Some(format!("{job} ready")),
+            Order::Requeue { job } => Some(format!("{job} requeued")),
+            Order::Suspend { job } => Some(format!("{job} suspended")),
+            Order::Resume { job } => Some(format!("{job} resumed")),
             _ => None,
         };
         let note = |(job, note): &(String, Note)| {
@@ -81,6 +85,20 @@ impl Scene {
         }
         let orders = step.orders.iter().filter_map(order);
         orders.chain(step.notes.iter().filter_map(note)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Has a job be in this state.
+    fn set(&mut self, id: &str, state: JobState) {
+        let job = self.cluster.jobs.get_mut(id).unwrap();
+        if state == JobState::Pending {
+            (job.start, job.on) = (None, vec![]);
+        }
+        job.state = state;
+    }
+
+    /// Replaces the driver by one that begins with its stored state.
+    fn restart(&mut self) {
+        self.desk = Desk::new(self.desk.settings.clone(), self.desk.stored());
     }
 
     /// Starts a job with these processors on nodes.
@@ -302,4 +320,128 @@ fn a_job_that_waits_for_another_place_leaves_its_reservation() {
         orders.iter().any(|order| order.starts_with("scontrol update JobId=1 ReservationName= ")),
         "{orders:?}"
     );
+}
+
+/// Returns two full nodes, and the quantum of a third job, for which one of theirs is suspended at 100 s.
+fn quantum(restarts: bool) -> Scene {
+    let mut scene = Scene::new("immediate(policy=conservative,after=1m)");
+    scene.submit(1, 8, 1, 60);
+    scene.submit(2, 8, 1, 60);
+    assert_eq!(scene.step(10), "1 on n1, 2 on n2");
+    scene.start("1", 11, &[("n1", 8)]);
+    scene.start("2", 11, &[("n2", 8)]);
+    assert_eq!(scene.step(12), "");
+    scene.submit(3, 4, 1, 30);
+    assert_eq!(scene.step(100), "1 suspended, 3 on n1");
+    if restarts {
+        scene.restart();
+    }
+    // Slurm did not get to it yet.
+    assert_eq!(scene.step(101), "1 suspended");
+    scene.set("1", JobState::Suspended);
+    scene.start("3", 101, &[("n1", 4)]);
+    assert_eq!(scene.step(102), "");
+    if restarts {
+        scene.restart();
+    }
+    assert_eq!(scene.step(103), "");
+    scene
+}
+
+#[test]
+fn a_job_is_suspended_for_a_quantum_and_resumed_when_its_node_is_free() {
+    for restarts in [false, true] {
+        let mut scene = quantum(restarts);
+        assert_eq!(scene.step(160), "3 requeued", "{restarts}");
+        if restarts {
+            scene.restart();
+        }
+        // It is about to leave. Slurm would let both share the processors.
+        scene.set("3", JobState::Other("completing".into()));
+        assert_eq!(scene.step(161), "");
+        scene.set("3", JobState::Pending);
+        assert_eq!(scene.step(163), "1 resumed");
+        if restarts {
+            scene.restart();
+        }
+        scene.set("1", JobState::Running);
+        scene.cluster.jobs.get_mut("3").unwrap().priority = crate::orders::PLACED;
+        assert_eq!(scene.step(167), "3 back", "{restarts}");
+        let facts = &scene.desk.cases["1"].facts;
+        assert_eq!((facts.suspension, facts.stood), (None, 65_000_000), "{restarts}");
+        let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+        let handle = scene.desk.cases["1"].handle.unwrap();
+        let State::Running { expected, start, .. } = ledger.entry(handle).state else { panic!("it runs") };
+        let limit = scene.desk.settings.estimate(Limit::Seconds(3_600));
+        let end = start + limit + Span::from_secs(65).unwrap();
+        assert_eq!(expected, Expected::At(end), "{restarts}");
+    }
+}
+
+#[test]
+fn a_job_that_ends_in_its_quantum_has_its_start() {
+    let mut scene = quantum(false);
+    scene.cluster.jobs.remove("3");
+    let Scene { cluster, details, desk } = &mut scene;
+    let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+    let step = desk.step(Time::from_secs(110).unwrap(), seen).unwrap();
+    assert_eq!(
+        step.starts.iter().map(|start| (start.job.as_str(), start.start)).collect::<Vec<_>>(),
+        [("3", 101)]
+    );
+    assert!(step.orders.contains(&Order::Resume { job: "1".into() }), "{step:?}");
+}
+
+#[test]
+fn no_job_is_suspended_that_is_not_the_drivers() {
+    let mut scene = Scene::new("immediate(policy=conservative,after=1m)");
+    scene.desk.settings.partitions = vec!["batch".into()];
+    scene.submit(1, 8, 1, 60);
+    scene.submit(2, 8, 1, 60);
+    assert_eq!(scene.step(10), "1 on n1, 2 on n2");
+    scene.start("1", 11, &[("n1", 8)]);
+    scene.start("2", 11, &[("n2", 8)]);
+    scene.set("1", JobState::Suspended);
+    scene.cluster.jobs.get_mut("2").unwrap().partitions = vec!["other".into()];
+    assert_eq!(scene.step(12), "");
+    scene.submit(3, 4, 1, 30);
+    assert_eq!(scene.step(100), "");
+    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    assert_eq!((ledger.suspended_count(), ledger.running().count()), (0, 2));
+    assert_eq!(scene.desk.cases["3"].facts.stage, Stage::Waiting);
+    // The job was not suspended by the driver, and is not resumed by it.
+    scene.cluster.jobs.remove("2");
+    assert_eq!(scene.step(101), "3 on n2");
+}
+
+#[test]
+fn a_job_that_must_not_be_requeued_has_no_quantum() {
+    for is_requeueable in [true, false] {
+        let mut scene = Scene::new("soon(policy=conservative)");
+        scene.submit(1, 8, 1, 60);
+        scene.submit(2, 4, 1, 60);
+        assert_eq!(scene.step(10), "1 on n1, 2 on n2");
+        scene.start("1", 10, &[("n1", 8)]);
+        scene.start("2", 10, &[("n2", 4)]);
+        // Both nodes are planned for others after an hour.
+        scene.submit(3, 8, 1, 60);
+        scene.submit(4, 8, 1, 60);
+        assert_eq!(scene.step(11), "");
+        scene.submit(5, 4, 1, 90);
+        scene.details.get_mut("5").unwrap().is_requeueable = is_requeueable;
+        assert_eq!(scene.step(12), if is_requeueable { "5 on n2" } else { "" });
+    }
+}
+
+#[test]
+fn another_policy_resumes_the_jobs_that_the_last_one_suspended() {
+    let scene = quantum(false);
+    let mut next = Scene::new("easy");
+    next.cluster.jobs.clone_from(&scene.cluster.jobs);
+    next.desk = Desk::new(next.desk.settings, scene.desk.stored());
+    assert_eq!(next.step(105), "");
+    // The job of the quantum goes on to its end.
+    assert_eq!(next.step(200), "");
+    next.cluster.jobs.remove("3");
+    assert_eq!(next.step(201), "1 resumed");
 }
