@@ -373,6 +373,43 @@ fn a_promise_waits_for_nodes_of_the_form_of_the_job() {
     assert!(!noted("promise_broken") && !noted("set_aside"), "{}", driver.log());
 }
 
+/// All GPUs are taken and most processors are free. A job with a GPU is promised the end of one that has some, and others start.
+#[test]
+fn jobs_with_gpus_wait_for_gpus() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "gpus", &["-p", "conservative"]);
+    let both = format!("--gres=gpu:{GPUS}");
+    let submit =
+        |options: &[&str], script: &str| cluster.submit(&[&["-N1", "-n1"], options].concat(), script);
+    let first = submit(&[&both, "-t1"], "sleep 300");
+    let long: Vec<String> = (1..NODES).map(|_| submit(&[&both, "-t20"], "sleep 300")).collect();
+    driver
+        .until("all GPUs are taken", || cluster.text("squeue", &["-h", "-t", "R"]).lines().count() == NODES);
+    let one = submit(&["--gpus-per-node=1", "-t1"], "sleep 20");
+    let two = submit(&[&both, "-t1"], "sleep 1");
+    let none = submit(&["-t10"], "sleep 300");
+    driver.until("a job without GPUs runs", || cluster.state_of(&none) == "RUNNING");
+    let promise = |job: &String| driver.job(job).and_then(|job| job["first"].as_i64());
+    driver.until("both others have promises", || promise(&one).is_some() && promise(&two).is_some());
+    let submitted = cluster.json(&["status", "--json"])["jobs"][&one]["submitted"].as_i64().unwrap();
+    let waits = [&one, &two].map(|job| promise(job).unwrap() - submitted);
+    assert!(waits[0] > 30 && waits[1] > waits[0] + 30 && waits[1] < 600, "{waits:?}\n{}", driver.log());
+    assert_eq!([&one, &two].map(|job| cluster.state_of(job)), ["PENDING"; 2]);
+    cluster.text("scancel", &[&first]);
+    driver.until("a GPU is used again", || cluster.state_of(&one) != "PENDING");
+    assert_eq!(cluster.state_of(&two), "PENDING", "{}", driver.log());
+    driver.until("the last one has both of the node", || cluster.state_of(&two) != "PENDING");
+    cluster.run("scancel", &long.iter().chain([&none]).map(String::as_str).collect::<Vec<_>>());
+    driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
+    let cancelled = [long, vec![first, none]].concat();
+    check(&cluster, &driver, &[vec![one.clone(), two.clone()], cancelled.clone()].concat(), &cancelled);
+    let runs = cluster.runs(&[one.clone(), two.clone(), cancelled[NODES - 1].clone()]);
+    let nodes: std::collections::BTreeSet<&String> = runs.values().map(|runs| &runs[0][3]).collect();
+    assert_eq!(nodes.len(), 1, "{runs:?}");
+    assert_eq!(driver.queue()["late"], Value::Array(vec![]), "{}", driver.log());
+}
+
 /// Each new job has a quantum at once: one ends in it, one is requeued after it although the driver is killed meanwhile, and one is
 /// left over when the nodes are handed back. The jobs that are suspended for them get their own processors back.
 #[test]
@@ -397,11 +434,13 @@ fn immediate_service_suspends_jobs_and_requeues_those_that_are_too_long() {
     driver.until("the long one has a quantum", || cluster.state_of(&long) == "RUNNING");
     let victim = fillers.iter().find(|job| cluster.state_of(job) == "SUSPENDED").unwrap();
     assert_eq!(driver.job(victim).unwrap()["stage"], "suspended");
+    driver.until("it has a comment", || cluster.comment_of(victim).contains("is suspended for a short time"));
     driver.until("the driver has seen it", || driver.job(&long).is_some_and(|job| job["stage"] == "quantum"));
     driver.kill();
     driver.again();
     driver.until("the long one waits again", || cluster.state_of(&long) == "PENDING");
     driver.until("all others run again", || count("RUNNING") == 4);
+    driver.until("the comment is over", || cluster.comment_of(victim) == "miserly: runs");
     let runs = cluster.runs(std::slice::from_ref(&long));
     let seconds = |at: &str| at.parse::<jiff::civil::DateTime>().unwrap();
     let quantum = seconds(&runs[&long][0][2]).duration_since(seconds(&runs[&long][0][1])).as_secs();

@@ -21,6 +21,9 @@ use serde_json::Value;
 const NODES: usize = 4;
 const CPUS: u64 = 8;
 
+/// The GPUs of each node.
+const GPUS: u64 = 2;
+
 /// Returns a number of the environment.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
@@ -50,6 +53,7 @@ impl Cluster {
                 [number("MISERLY_SLURM_NODES", NODES as u64), number("MISERLY_SLURM_CPUS", CPUS)]
                     .map(|n| n.to_string()),
             )
+            .env("MISERLY_SLURM_GPUS", number("MISERLY_SLURM_GPUS", GPUS).to_string())
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&up.stderr);

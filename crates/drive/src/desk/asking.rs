@@ -18,7 +18,10 @@ const MOST_TOLD: usize = 20;
 /// The begin of the comment on a job that runs ahead of its start.
 const AHEAD: &str = "runs on idle nodes ahead of its start";
 
-/// The comment on a job that has its start after that.
+/// The comment on a job that is suspended for another one.
+const STANDS: &str = "is suspended for a short time, for a job that begins";
+
+/// The comment on a job that runs after one of these.
 const RUNS: &str = "runs";
 
 /// The mark of the part of a comment that is this program's.
@@ -173,11 +176,8 @@ impl Desk {
                 // The first task of an array has the comment of all.
                 Some(group) if job.state == JobState::Pending && group[0].id != *id => continue,
                 Some(group) if job.state == JobState::Pending => group,
-                _ if case.runs_ahead()
-                    || case.facts.told.as_ref().is_some_and(|told| told.contains(AHEAD)) =>
-                {
-                    &alone
-                }
+                _ if case.runs_ahead() || case.facts.suspension.is_some() => &alone,
+                _ if case.facts.told.as_deref().is_some_and(is_over) => &alone,
                 _ => continue,
             };
             if told == MOST_TOLD {
@@ -222,8 +222,17 @@ fn words(case: &Case) -> String {
         return format!("{AHEAD}; if they are needed, it waits again{}", by.unwrap_or_default());
     }
     match (&facts.stage, &facts.aside, facts.promised) {
+        (Stage::Running, ..) if facts.suspension.is_some() => STANDS.to_owned(),
         (Stage::Running, ..) => RUNS.to_owned(),
-        (Stage::Placed { nodes, .. }, ..) => format!("starts on {}", nodes.join(",")),
+        (Stage::Placed { nodes, .. }, ..) => {
+            let nodes = nodes.join(",");
+            let briefly = "for a short time; if it has not ended then, it waits again";
+            if facts.quantum.is_some() {
+                format!("starts on {nodes} {briefly}")
+            } else {
+                format!("starts on {nodes}")
+            }
+        }
         (_, Some(aside), _) => format!("not planned: {}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
             format!("starts by {}{likely}", local(Time::from_ticks(latest)))
@@ -296,9 +305,14 @@ impl Told {
 }
 
 /// Returns the last comment on a job of another driver, as far as it matters: it is not known whether it was written. That on a try
-/// has to be replaced when the job has its start.
+/// has to be replaced when the job has its start, and that on a suspension when it is over.
 pub(super) fn told_before(told: &str) -> Option<String> {
-    (told.contains(AHEAD) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
+    (is_over(told) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
+}
+
+/// Returns whether a comment on a job that runs is no longer true, if nothing else is said of it.
+fn is_over(told: &str) -> bool {
+    told.contains(AHEAD) || told.contains(STANDS)
 }
 
 /// Returns the comment of a user, without the part of this program.

@@ -155,12 +155,7 @@ impl Detail {
             cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
-            memory: match resources.get("MinMemoryCPU") {
-                Some(text) => amount(text).map(|amount| match amount {
-                    Amount::PerNode(memory) | Amount::PerCpu(memory) => Amount::PerCpu(memory),
-                }),
-                None => resources.get("MinMemoryNode").and_then(amount),
-            },
+            memory: memory(&resources, &fields),
             gpus: ["ReqTRES", "TRES"].into_iter().find_map(|key| resources.get(key)).map_or(0, gpus),
             least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
             tasks_per_node: fields
@@ -183,6 +178,18 @@ impl Detail {
             comment: quoted(&line, "Comment"),
             on: allocated(&line),
         })
+    }
+}
+
+/// Returns the requested memory. By GPU it is that of all GPUs on a node. `all` are the fields of the whole line.
+fn memory(fields: &Fields<'_>, all: &Fields<'_>) -> Option<Amount> {
+    if let Some(each) = all.get("MemPerTres").map(gpus).filter(|each| *each > 0) {
+        let count = ["TresPerNode", "TresPerJob"].into_iter().find_map(|key| all.get(key)).map_or(1, gpus);
+        return Some(Amount::PerNode(each.saturating_mul(count)));
+    }
+    match fields.get("MinMemoryCPU").and_then(amount) {
+        Some(Amount::PerNode(memory) | Amount::PerCpu(memory)) => Some(Amount::PerCpu(memory)),
+        None => fields.get("MinMemoryNode").and_then(amount),
     }
 }
 
@@ -285,6 +292,20 @@ mod tests {
         assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
         let spaces = "JobId=7 JobName= NumNodes=x  UserId=ann(1) NumNodes=1";
         assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);
+    }
+
+    #[test]
+    fn memory_by_gpu_is_that_of_all_gpus_of_a_node() {
+        let memory = |fields: &str| {
+            Detail::parse(&format!("JobId=7 JobName=x NumNodes=1 {fields}"), "x").unwrap().memory
+        };
+        // Slurm 22.05, and 24.11.
+        let old = "MinMemoryNode=0 Features=(null) StdOut=/o MemPerTres=gres:gpu:1500 TresPerNode=gres:gpu:2";
+        let new =
+            "MinMemoryTRES=1500M Features=(null) StdOut=/o MemPerTres=gres/gpu:1500 TresPerNode=gres/gpu:2";
+        assert_eq!([old, new].map(memory), [Some(Amount::PerNode(3000)); 2]);
+        assert_eq!(memory("MemPerTres=gres/gpu:500 TresPerJob=gres/gpu:3"), Some(Amount::PerNode(1500)));
+        assert_eq!(memory("MinMemoryNode=0"), None);
     }
 
     #[test]
