@@ -870,9 +870,12 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     let queue = driver.queue();
     let late = queue["late"].as_array().unwrap();
     let without_cause = late.iter().filter(|late| !late["broken"].is_string()).count();
+    let noted = |event: &str| driver.log().matches(&format!("\"event\":\"{event}\"")).count();
+    let events =
+        ["parked", "suspended", "quantum_over"].map(|event| format!("{} {event}", noted(event))).join(", ");
     eprintln!(
         "{} jobs, {} cancelled, {kills} kills of the driver, {restarts} of slurmctld, {drains} drains; \
-         {} started with a promise, {} by it; late: {}; lost by Slurm: {lost_by_slurm}",
+         {} started with a promise, {} by it; late: {}; lost by Slurm: {lost_by_slurm}; {events}",
         jobs.len(),
         cancelled.len(),
         queue["promised"],

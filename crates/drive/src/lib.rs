@@ -76,6 +76,8 @@ pub struct Settings {
     /// The preemption lead time of opportunistic jobs: the time that a job takes to leave its nodes. Without one there are no such
     /// jobs.
     pub lead: Option<Span>,
+    /// The time that a job takes to leave its nodes, if the policy has it requeued.
+    pub leaving: Span,
 }
 
 impl Settings {
@@ -97,9 +99,10 @@ impl Settings {
         if latest == Time::MAX { latest } else { latest + self.delay() }
     }
 
-    /// Returns the time that a start takes at most: opportunistic jobs leave the nodes, and Slurm starts the job.
+    /// Returns the time that a start takes at most: other jobs leave the nodes, and Slurm starts the job.
     fn delay(&self) -> Span {
-        self.lead.map_or(PATIENCE, |lead| PATIENCE + lead)
+        let leaving = if self.policy.needs().requeue { self.leaving } else { Span::ZERO };
+        PATIENCE + self.lead.unwrap_or(leaving)
     }
 }
 
@@ -134,6 +137,12 @@ pub enum DriveError {
         policy: String,
         /// Its need.
         need: &'static str,
+    },
+    /// The policy requeues jobs itself.
+    #[error("{policy} requeues jobs itself, so there is no --opportunistic with it")]
+    NotOpportunistic {
+        /// The policy.
+        policy: String,
     },
     /// Slurm refuses the reservation.
     #[error(
@@ -225,6 +234,9 @@ impl Drive {
     ) -> Result<Drive, DriveError> {
         if let Some(need) = unmet(&settings.policy) {
             return Err(DriveError::Needs { policy: settings.policy.to_string(), need });
+        }
+        if settings.lead.is_some() && settings.policy.needs().requeue {
+            return Err(DriveError::NotOpportunistic { policy: settings.policy.to_string() });
         }
         for partition in &settings.partitions {
             cluster.check_partition(partition)?;
@@ -402,20 +414,14 @@ impl Drive {
         reservation: &str,
         folder: Option<&Path>,
     ) -> Result<HandedBack, DriveError> {
-        let stored = folder.map(store::look).transpose()?.map(|(stored, _)| stored).unwrap_or_default();
-        if let Some(folder) = folder {
-            store::mark_handed_back(folder)?;
-        }
+        let stored = match folder {
+            Some(folder) => store::hand_back(folder)?,
+            None => desk::Stored::default(),
+        };
         let cluster = Cluster::read(slurm)?;
-        let (mut orders, stay_suspended) = resume_suspended(&cluster, &stored.jobs);
-        for command in orders.iter().flat_map(Order::commands) {
-            slurm.control(&command)?;
-        }
         let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
         // One that has ended stays for a while, and may be asked for no second end.
-        if end.is_none_or(|end| end <= cluster.configuration.now + 1) {
-            return Ok(HandedBack { orders, stay_suspended });
-        }
+        let is_active = end.is_some_and(|end| end > cluster.configuration.now + 1);
         let inside =
             |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
         let back = |job: &Job| {
@@ -429,15 +435,22 @@ impl Drive {
                 releases: job.priority == orders::PLACED,
             }
         };
-        let resumed = orders.len();
-        orders.extend(cluster.jobs.values().filter(inside).map(back));
-        orders.push(Order::HandBack { reservation: reservation.to_owned() });
-        for command in orders[resumed..].iter().flat_map(Order::commands) {
-            let refused = slurm.control(&command)?;
-            if let Some(message) = refused.filter(|_| command.iter().any(|word| word.starts_with("EndTime=")))
-            {
-                return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+        let placed = cluster.jobs.values().filter(|_| is_active).filter(inside);
+        let mut orders: Vec<Order> = placed.map(back).collect();
+        for command in orders.iter().flat_map(Order::commands) {
+            slurm.control(&command)?;
+        }
+        // Slurm may have started one of these meanwhile.
+        let (resumed, stay_suspended) = resume_suspended(slurm, &stored.jobs)?;
+        orders.extend(resumed);
+        if is_active {
+            let end = Order::HandBack { reservation: reservation.to_owned() };
+            for command in end.commands() {
+                if let Some(message) = slurm.control(&command)? {
+                    return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+                }
             }
+            orders.push(end);
         }
         Ok(HandedBack { orders, stay_suspended })
     }
@@ -511,22 +524,29 @@ pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveE
     Ok((jobs.into_iter().map(job).collect(), starts))
 }
 
-/// Returns the orders that resume the jobs that a driver has suspended, where their processors are free, and the other ones.
-fn resume_suspended(cluster: &Cluster, stored: &BTreeMap<String, StoredJob>) -> (Vec<Order>, Vec<String>) {
-    let form = |id: &str| stored.get(id).map(|job| &job.facts.form);
-    let mut used = desk::Used::of(cluster, form);
-    let suspended = stored.iter().filter(|(_, job)| job.facts.suspension.is_some());
+/// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.
+fn resume_suspended(
+    slurm: &Slurm,
+    stored: &BTreeMap<String, StoredJob>,
+) -> Result<(Vec<Order>, Vec<String>), DriveError> {
     let (mut resumed, mut others) = (vec![], vec![]);
+    let suspended: Vec<_> = stored.iter().filter(|(_, job)| job.facts.suspension.is_some()).collect();
+    if suspended.is_empty() {
+        return Ok((resumed, others));
+    }
+    let cluster = Cluster::read(slurm)?;
+    let mut used = desk::Used::of(&cluster, |id| stored.get(id).map(|job| &job.facts.form));
     for (id, stored) in suspended {
-        match cluster.jobs.get(id).filter(|job| job.state == JobState::Suspended) {
-            None => {}
-            Some(job) if used.takes(cluster, job, &stored.facts.form) => {
-                resumed.push(Order::Resume { job: id.clone() });
-            }
-            Some(_) => others.push(id.clone()),
+        let Some(job) = cluster.jobs.get(id).filter(|job| job.state == JobState::Suspended) else { continue };
+        let order = Order::Resume { job: id.clone() };
+        let is_free = used.takes(&cluster, job, &stored.facts.form);
+        if is_free && slurm.control(&order.commands()[0])?.is_none() {
+            resumed.push(order);
+        } else {
+            others.push(id.clone());
         }
     }
-    (resumed, others)
+    Ok((resumed, others))
 }
 
 /// Returns a need of a policy that a driver of Slurm cannot meet.

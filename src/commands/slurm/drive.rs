@@ -33,7 +33,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };
     let margin = args.margin.map_or_else(|| margin(&cluster.configuration), Ok)?;
-    let leave = || Duration::from_secs(cluster.configuration.kill_wait) + LEAVE;
+    let leave = Duration::from_secs(cluster.configuration.kill_wait) + LEAVE;
     let settings = Settings {
         policy: args.policy.clone(),
         seed: args.seed,
@@ -43,7 +43,8 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         fallback: seconds(args.fallback),
         margin: seconds(margin),
         comments: !args.no_comments,
-        lead: args.opportunistic.as_ref().map(|lead| seconds(lead.first().copied().unwrap_or_else(leave))),
+        lead: args.opportunistic.as_ref().map(|lead| seconds(lead.first().copied().unwrap_or(leave))),
+        leaving: seconds(leave),
     };
     let mut drive = Drive::new(slurm.clone(), &cluster, settings, args.state.as_deref())?;
     if args.draws > 0 && !args.dry_run {
@@ -193,7 +194,7 @@ pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
     }
     if !handed_back.stay_suspended.is_empty() {
         text += &format!(
-            "still suspended, because others use their processors: {}; once these are free: scontrol resume JOB\n",
+            "still suspended, because others use their processors: {}; call this again when these are free\n",
             handed_back.stay_suspended.join(" ")
         );
     }

@@ -73,7 +73,7 @@ impl Desk {
             .collect();
         let now = self.now;
         // A job is suspended before another one is placed on its processors.
-        step.orders.append(&mut self.orders_for_suspensions(cluster));
+        step.orders.append(&mut self.orders_for_suspensions(cluster, left));
         let mut needed = BTreeSet::from([self.settings.owner]);
         let mut places = vec![];
         let most = self.site.len() as u64;

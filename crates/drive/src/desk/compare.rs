@@ -192,8 +192,8 @@ impl Desk {
                 self.leave(case, true, events);
                 case.facts.form.on.clear();
                 let form = case.facts.form.clone();
-                let (submitted, was_placed) = (case.facts.submitted, case.facts.was_placed);
-                case.facts = Facts { form, submitted, was_placed, ..Facts::default() };
+                let Facts { submitted, was_placed, had_quantum, .. } = case.facts;
+                case.facts = Facts { form, submitted, was_placed, had_quantum, ..Facts::default() };
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Requeued));
             }
@@ -201,6 +201,7 @@ impl Desk {
                 // The placement was not passed on yet.
                 self.leave(case, true, events);
                 case.facts.stage = Stage::Waiting;
+                case.facts.quantum = None;
             }
             Stage::Placed { since, asked, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
@@ -262,7 +263,8 @@ impl Desk {
         let form = &case.facts.form;
         let deadline = form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
-        let in_window_only = self.settings.policy.needs().requeue && !form.is_requeueable;
+        let never_requeued = !form.is_requeueable || case.facts.had_quantum;
+        let in_window_only = self.settings.policy.needs().requeue && never_requeued;
         let group = self.site.group(job, form);
         let Planned { amount, form } = self.site.planned(job, form, group.as_deref());
         let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
@@ -321,11 +323,15 @@ impl Desk {
             Some(driver) => driver.ledger().get(handle).map(|entry| &entry.request),
             None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
         };
+        // In the ledger it gets no second quantum in any case.
+        let is_same_window = |before: &Request| {
+            case.facts.had_quantum || before.constraints.in_window_only == request.constraints.in_window_only
+        };
         match before {
             Some(before)
                 if (before.demand, before.form) == (request.demand, request.form)
                     && before.constraints.deadline == request.constraints.deadline
-                    && before.constraints.in_window_only == request.constraints.in_window_only =>
+                    && is_same_window(before) =>
             {
                 let begin = request.constraints.begin;
                 let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });
@@ -340,7 +346,9 @@ impl Desk {
                 if self.stale
                     && (before.demand, Form { group: None, ..before.form })
                         == (request.demand, Form { group: None, ..request.form })
-                    && before.constraints == request.constraints
+                    && is_same_window(before)
+                    && (before.constraints.begin, before.constraints.deadline)
+                        == (request.constraints.begin, request.constraints.deadline)
                     && before.estimate == request.estimate =>
             {
                 // Its nodes have changed, not its request. The ledger is made again, and its plan with it.

@@ -79,6 +79,7 @@ mod tests {
             margin: Span::TICK,
             comments: false,
             lead: None,
+            leaving: Span::ZERO,
         };
         let mut desk = Desk::new(settings, Stored::default());
         desk.site = site(&cluster(&[("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));

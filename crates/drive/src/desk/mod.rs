@@ -170,8 +170,8 @@ pub(crate) struct Desk {
     groups: Vec<Vec<String>>,
     /// The placements of jobs that start elsewhere than the policy wanted, until the ledger has them.
     moved: BTreeMap<JobId, Placement>,
-    /// The events of jobs before the first step.
-    notes: Vec<(String, Note)>,
+    /// The findings before the first step.
+    found: Step,
     /// The handle at which the search for an unused one begins.
     cursor: u32,
     /// The job that got a comment last.
@@ -197,14 +197,17 @@ struct Events {
 impl Desk {
     pub(crate) fn new(settings: Settings, stored: Stored) -> Desk {
         let mut cases = BTreeMap::new();
-        let (mut restored, mut notes) = (vec![], vec![]);
+        let (mut restored, mut found) = (vec![], Step::default());
         let mut by_handle = BTreeMap::new();
         let another = stored.policy.is_some_and(|policy| policy != settings.policy.to_string());
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
             facts.told = facts.told.as_deref().and_then(told_before);
             if another && facts.stage != Stage::Running {
                 let broken = facts.withdraw_promise("the policy was changed");
-                notes.extend(broken.map(|note| (id.clone(), note)));
+                found.notes.extend(broken.map(|note| (id.clone(), note)));
+            }
+            if another && let Some(start) = facts.quantum.take().and_then(|quantum| quantum.start) {
+                found.starts.push(facts.record(&id, start));
             }
             let handle = entry.map(|mut entry| {
                 if another {
@@ -230,7 +233,7 @@ impl Desk {
             nodes: stored.nodes,
             groups: stored.groups,
             moved: BTreeMap::new(),
-            notes,
+            found,
             cursor: 0,
             told_last: String::new(),
             attention: None,
@@ -332,8 +335,8 @@ impl Desk {
     pub(crate) fn step(&mut self, now: Time, seen: Seen<'_>) -> Result<Step, DriveError> {
         let cluster = seen.cluster;
         self.now = now;
-        let notes = std::mem::take(&mut self.notes);
-        let mut step = Step { changed: !notes.is_empty(), notes, ..Step::default() };
+        let mut step = std::mem::take(&mut self.found);
+        step.changed |= !step.notes.is_empty() || !step.starts.is_empty();
         let due = self.wake().filter(|wake| *wake <= now);
         let was_gone = self.driver.is_none() && self.last.is_some_and(|last| now - last > AWAY);
         let planned = self.driver.as_ref().and_then(Driver::wake);
@@ -360,6 +363,9 @@ impl Desk {
                 }
             }
         }
+        if was_gone {
+            self.let_long_runs_go_on(cluster, &mut step);
+        }
         let mut events = self.compare(at, seen, &mut step);
         if away {
             events.round.fault = Some(Fault::Away);
@@ -383,6 +389,7 @@ impl Desk {
                 break;
             }
         }
+        self.end_other_quanta(cluster, &mut step);
         self.use_idle_nodes(at, cluster, &mut step);
         self.last = Some(at);
         let left = self.nodes_to_wait_for();

@@ -20,6 +20,9 @@ use crate::site::Site;
 /// Slurm loses a requeued job that may start again before this.
 const SETTLING: Span = Span::from_ticks(3 * 1_000_000);
 
+/// Between two steps there is less time than this.
+const ASKED_LATELY: Span = Span::from_ticks(30 * 1_000_000);
+
 /// A job that runs ahead of its start, or did so until now.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Opportunistic {
@@ -53,6 +56,9 @@ pub(super) enum Run {
         waits_since: Option<i64>,
         /// The instant from which Slurm lets it start again, seconds since 1970, if it is known.
         eligible: Option<i64>,
+        /// The instant at which Slurm was last asked to requeue it, in ticks. The next driver asks anew.
+        #[serde(skip)]
+        asked: Option<i64>,
     },
 }
 
@@ -74,7 +80,7 @@ impl Opportunistic {
 
     /// Returns a job that has to leave this place, where it has run since `start` if it started.
     pub(super) fn leaves(at: Time, site: &Site, place: &Placement, start: Option<i64>) -> Opportunistic {
-        let run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None };
+        let run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None, asked: None };
         Opportunistic::on_place(run, site, place)
     }
 
@@ -222,7 +228,7 @@ impl Case {
             Run::Parked { .. } => return,
         };
         step.changed = true;
-        job.run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None };
+        job.run = Run::Parked { since: at.ticks(), start, waits_since: None, eligible: None, asked: None };
         if let Some(start) = start {
             let ran = (at.secs() - start).max(0);
             self.facts.lost = self.facts.lost.max(ran);
@@ -268,9 +274,15 @@ impl Case {
                     vec![]
                 }
             }
-            (Run::Parked { .. }, JobState::Running | JobState::Suspended | JobState::Other(_))
-                if !is_completing(job) =>
-            {
+            (
+                Run::Parked { since, asked, .. },
+                JobState::Running | JobState::Suspended | JobState::Other(_),
+            ) if !is_completing(job) => {
+                // Without a driver, or a controller, nobody asked in between.
+                if !asked.is_some_and(|asked| at - Time::from_ticks(asked) < ASKED_LATELY) {
+                    *since = at.ticks();
+                }
+                *asked = Some(at.ticks());
                 vec![Order::Requeue { job: id }]
             }
             _ => vec![],
@@ -295,13 +307,11 @@ impl Case {
             self.facts.opportunistic = None;
             return false;
         }
-        if let Run::Parked { since, start: Some(start), waits_since: None, .. } = known.run
+        if let Run::Parked { since, start: Some(_), waits_since: None, asked: Some(asked), .. } = known.run
             && at - Time::from_ticks(since) > patience
+            && at - Time::from_ticks(asked) < ASKED_LATELY
         {
             self.facts.opportunistic = None;
-            if self.facts.stage == Stage::Waiting {
-                step.starts.push(self.facts.record(&job.id, start));
-            }
             return false;
         }
         let begins = match known.run {
@@ -340,7 +350,13 @@ impl Case {
             Run::Placed { since, asked } => {
                 let is_late = at - Time::from_ticks(*since) > PATIENCE;
                 if is_hindered || is_late || *asked >= MOST_ASKED && !is_inside {
-                    known.run = Run::Parked { since: at.ticks(), start: None, waits_since, eligible: None };
+                    known.run = Run::Parked {
+                        since: at.ticks(),
+                        start: None,
+                        waits_since,
+                        eligible: None,
+                        asked: None,
+                    };
                     self.facts.rests_until = (at + LAST_PAUSE).ticks();
                     step.changed = true;
                 }
@@ -348,8 +364,13 @@ impl Case {
             Run::Running { start } => {
                 let start = *start;
                 self.facts.lost = self.facts.lost.max(at.secs() - start);
-                known.run =
-                    Run::Parked { since: at.ticks(), start: Some(start), waits_since, eligible: None };
+                known.run = Run::Parked {
+                    since: at.ticks(),
+                    start: Some(start),
+                    waits_since,
+                    eligible: None,
+                    asked: None,
+                };
                 self.facts.form.on.clear();
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Requeued));
@@ -464,10 +485,15 @@ mod tests {
         case.park(at(200), "7", step);
         let running = job(JobState::Running, true);
         let completing = job(JobState::Other("completing".into()), true);
-        assert!(case.runs_opportunistically(at(260), &running, LONG, step));
-        assert!(case.runs_opportunistically(at(300), &completing, LONG, step));
-        assert!(!case.runs_opportunistically(at(261), &running, LONG, step));
-        assert_eq!((case.facts.opportunistic, step.starts[0].start), (None, 100));
+        // Slurm was away until then.
+        for second in [300, 320, 340] {
+            assert!(case.runs_opportunistically(at(second), &running, LONG, step));
+            assert_eq!(orders(&mut case, second, JobState::Running, true), "requeue");
+        }
+        assert!(case.runs_opportunistically(at(360), &running, LONG, step));
+        assert!(case.runs_opportunistically(at(365), &completing, LONG, step));
+        assert!(!case.runs_opportunistically(at(361), &running, LONG, step));
+        assert_eq!(case.facts.opportunistic, None);
     }
 
     #[test]
@@ -486,7 +512,8 @@ mod tests {
         let start = |run: Run| Opportunistic { run, shares: vec![] }.start_of(Some(5));
         assert_eq!(start(Run::Placed { since: 0, asked: 1 }), Some(5));
         assert_eq!(start(Run::Running { start: 3 }), Some(3));
-        let parked = |waits_since| Run::Parked { since: 0, start: Some(3), waits_since, eligible: None };
+        let parked =
+            |waits_since| Run::Parked { since: 0, start: Some(3), waits_since, eligible: None, asked: None };
         assert_eq!((start(parked(None)), start(parked(Some(4)))), (Some(3), None));
     }
 }

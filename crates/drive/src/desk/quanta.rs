@@ -5,24 +5,37 @@
 //! A suspended job keeps its node and its memory. Slurm resumes it without a look at its processors: two jobs would share them.
 //! So the driver asks for that only if they are free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{JobId, Kind, Pes, Placement, Share, SlotId, State, Time};
+use miserly_core::{Driver, JobId, Kind, Pes, Placement, Share, SlotId, State, Time};
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Stage};
 use super::opportunistic::Opportunistic;
-use super::rebuild::{holds_nodes, on_hosts};
-use super::{Desk, Step};
+use super::rebuild::{holds_nodes, on_all_hosts};
+use super::{AWAY, Desk, Step};
 use crate::notes::Note;
 use crate::orders::Order;
 
 /// A run for a quantum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Quantum {
-    /// Its start in Slurm, seconds since 1970.
+    /// The end of the quantum, in ticks.
+    until: i64,
+    /// The start of the run in Slurm, seconds since 1970.
     pub(super) start: Option<i64>,
+}
+
+impl Quantum {
+    pub(super) fn new(until: Time) -> Quantum {
+        Quantum { until: until.ticks(), start: None }
+    }
+
+    /// Returns the end of the quantum.
+    pub(super) fn until(self) -> Time {
+        Time::from_ticks(self.until)
+    }
 }
 
 /// A suspension of a job by the driver.
@@ -48,15 +61,28 @@ impl Desk {
         true
     }
 
+    /// Returns whether a job that the ledger has suspended makes room for a job that is placed.
+    pub(super) fn is_needed(&self, victim: JobId) -> bool {
+        let Some(ledger) = self.driver.as_ref().map(Driver::ledger) else { return false };
+        let Some(State::Suspended { by, .. }) = ledger.get(victim).map(|entry| &entry.state) else {
+            return false;
+        };
+        let is_for = |case: &Case| {
+            let entry = case.handle.and_then(|job| ledger.get(job));
+            entry.is_some_and(|entry| entry.admitted == *by)
+        };
+        self.cases.values().filter(|case| case.facts.quantum.is_some()).any(is_for)
+    }
+
     /// Takes in that the policy requeues a job: its quantum is over.
     pub(super) fn end_quantum(&mut self, at: Time, id: &str, cluster: &Cluster, step: &mut Step) {
         let Some((case, job)) = self.cases.get_mut(id).zip(cluster.jobs.get(id)) else { return };
         let quantum = case.facts.quantum.take();
         let on = match std::mem::take(&mut case.facts.stage) {
-            Stage::Running => on_hosts(&self.site, job, &case.facts.form),
+            Stage::Running => on_all_hosts(&self.site, job, &case.facts.form),
             // Slurm starts it yet, maybe.
             Stage::Placed { asked: 1.., nodes, .. } => {
-                let Some(ledger) = self.driver.as_ref().map(|driver| driver.ledger()) else { return };
+                let Some(ledger) = self.driver.as_ref().map(Driver::ledger) else { return };
                 let amount = case.handle.map(|job| ledger.machine().amount(&ledger.entry(job).request));
                 nodes.iter().filter_map(|node| self.site.find(node).zip(amount)).collect()
             }
@@ -68,19 +94,64 @@ impl Desk {
         case.facts.opportunistic = Some(Opportunistic::leaves(at, &self.site, &place, start));
         step.changed = true;
         if let Some(start) = start {
-            step.notes.push((id.to_owned(), Note::QuantumOver { ran: (at.secs() - start).max(0) }));
+            let ran = (at.secs() - start).max(0);
+            case.facts.lost = case.facts.lost.max(ran);
+            step.notes.push((id.to_owned(), Note::QuantumOver { ran }));
         }
     }
 
-    /// Returns the orders that make Slurm suspend jobs and resume them as the ledger does.
-    pub(super) fn orders_for_suspensions(&self, cluster: &Cluster) -> Vec<Order> {
+    /// Ends the quanta of jobs that are not in the ledger, because their nodes are out of service.
+    pub(super) fn end_other_quanta(&mut self, cluster: &Cluster, step: &mut Step) {
+        let is_over = |quantum: Quantum| quantum.until() <= self.now;
+        let is_other = |case: &Case| case.handle.is_none() && case.facts.quantum.is_some_and(is_over);
+        let others: Vec<String> =
+            self.cases.iter().filter(|(_, case)| is_other(case)).map(|(id, _)| id.clone()).collect();
+        for id in others {
+            self.end_quantum(self.now, &id, cluster, step);
+        }
+    }
+
+    /// Has jobs go on whose quantum was over long ago, while there was no driver, if no suspended job waits for their nodes.
+    pub(super) fn let_long_runs_go_on(&mut self, cluster: &Cluster, step: &mut Step) {
+        let stand = self.cases.iter().filter(|(_, case)| case.facts.suspension.is_some());
+        let wanted: BTreeSet<&String> =
+            stand.filter_map(|(id, _)| cluster.jobs.get(id)).flat_map(|job| &job.on).collect();
+        for (id, case) in &mut self.cases {
+            let Some(quantum) = case.facts.quantum.filter(|quantum| self.now - quantum.until() > AWAY) else {
+                continue;
+            };
+            let is_wanted =
+                cluster.jobs.get(id).is_none_or(|job| job.on.iter().any(|node| wanted.contains(node)));
+            if let Some(start) = quantum.start.filter(|_| !is_wanted) {
+                step.starts.push(case.facts.record(id, start));
+                case.facts.quantum = None;
+                step.changed = true;
+            }
+        }
+    }
+
+    /// Returns the orders that make Slurm suspend jobs and resume them as the ledger does. `left` are the nodes to wait for.
+    pub(super) fn orders_for_suspensions(&self, cluster: &Cluster, left: &BTreeSet<String>) -> Vec<Order> {
         let mut orders = vec![];
         let mut used: Option<Used> = None;
+        // Slurm may start a placed job that is taken back in this step. Its processors are not free before the next one.
+        let is_taken_back = |(id, case): (&String, &Case)| {
+            let job = cluster.jobs.get(id).filter(|job| job.state == JobState::Pending);
+            let is_inside =
+                job.is_some_and(|job| job.reservation.as_ref() == Some(&self.settings.reservation));
+            // Slurm keeps one that was just requeued from starting.
+            let may_start = case.facts.opportunistic.as_ref().is_none_or(Opportunistic::holds_nodes);
+            is_inside && may_start && case.facts.stage == Stage::Waiting
+        };
+        let is_settled = !self.cases.iter().any(is_taken_back);
         for (id, case) in self.cases.iter().filter(|(_, case)| case.facts.suspension.is_some()) {
             let Some(job) = cluster.jobs.get(id) else { continue };
             match (case.handle.is_some_and(|handle| self.has_suspended(handle)), &job.state) {
-                (true, JobState::Running) => orders.push(Order::Suspend { job: id.clone() }),
-                (false, JobState::Suspended) => {
+                // No job is placed yet on a node to wait for.
+                (true, JobState::Running) if job.on.iter().all(|node| !left.contains(node)) => {
+                    orders.push(Order::Suspend { job: id.clone() });
+                }
+                (false, JobState::Suspended) if is_settled => {
                     let form = |id: &str| self.cases.get(id).map(|case| &case.facts.form);
                     let used = used.get_or_insert_with(|| Used::of(cluster, form));
                     if used.takes(cluster, job, &case.facts.form) {

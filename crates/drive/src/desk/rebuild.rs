@@ -11,7 +11,7 @@ use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::Desk;
 use super::case::{Case, Stage};
-use super::quanta::is_suspended;
+use super::quanta::{Quantum, is_suspended};
 use crate::DriveError;
 use crate::site::Site;
 
@@ -83,6 +83,15 @@ impl Desk {
         // A job that was started in an impossible place has left the ledger.
         entries.retain(|job, _| self.by_handle.contains_key(job));
         self.by_handle.retain(|job, _| entries.contains_key(job));
+        for (job, entry) in &mut entries {
+            let waits = |id| self.cases.get(id).is_some_and(|case| case.facts.stage == Stage::Waiting);
+            // Its quantum found no node.
+            if matches!(entry.state, State::Running { quantum: Some(_), .. })
+                && self.by_handle.get(job).is_some_and(waits)
+            {
+                *entry = without_quantum(entry.clone());
+            }
+        }
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
         let mut held = vec![Resources::NONE; self.site.len()];
         for id in self.holders() {
@@ -133,7 +142,8 @@ impl Desk {
             let start = job.start.filter(|_| case.facts.stage == Stage::Running).and_then(Time::from_secs);
             let estimate = self.settings.estimate(job.limit);
             let stood = Span::from_ticks(case.facts.stood);
-            let run = Run { job, number: case.number, start, stood, estimate, placement };
+            let quantum = case.facts.quantum.map(Quantum::until);
+            let run = Run { job, number: case.number, start, stood, quantum, estimate, placement };
             let entry = if stays_suspended {
                 before.map(|before| suspended(run, before))
             } else {
@@ -189,10 +199,11 @@ impl Desk {
         // It is put back at the end.
         let Some(mut case) = self.cases.remove(&job.id) else { return };
         case.facts.stage = Stage::Waiting;
-        case.facts.quantum = None;
         let request = self.request(at, job, &case);
         let before = case.handle.and_then(|handle| entries.remove(&handle));
-        if let Some((handle, before)) = case.handle.zip(before) {
+        if case.facts.quantum.take().is_some() {
+            entries.extend(case.handle.zip(before.map(without_quantum)));
+        } else if let Some((handle, before)) = case.handle.zip(before) {
             let place = before.placement().cloned();
             let mut entry = Entry { promise: before.promise, ..Entry::waiting(request, before.admitted) };
             if let Some(promise) = &entry.promise {
@@ -226,8 +237,15 @@ pub(super) fn holds_nodes(job: &Job) -> bool {
 /// Returns the amounts of a job on the hosts in service: on others no job follows it. Without an answer from Slurm, each of its
 /// nodes has the same.
 pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
+    let mut on = on_all_hosts(site, job, form);
+    on.retain(|(host, _)| site.is_usable(site.name(*host)));
+    on
+}
+
+/// Returns the amounts of a job on the hosts in service and out of service.
+pub(super) fn on_all_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Resources)> {
     let each = |node: &String| {
-        let host = site.find(node).filter(|_| site.is_usable(node))?;
+        let host = site.find(node)?;
         if site.is_alone(job, form) {
             return Some((host, site.equipment(host)));
         }
@@ -251,6 +269,8 @@ struct Run<'a> {
     start: Option<Time>,
     /// The time for which it was suspended.
     stood: Span,
+    /// The end of its quantum, if it runs for one.
+    quantum: Option<Time>,
     estimate: Span,
     placement: Placement,
 }
@@ -262,6 +282,11 @@ impl Run<'_> {
         let demand = self.placement.total();
         Request { user: Some(self.job.user), ..Request::new(self.number, submit, self.estimate, demand) }
     }
+}
+
+/// Returns the entry of a job that waits again after a quantum that Slurm did not begin. It has its plan, and no second quantum.
+fn without_quantum(entry: Entry) -> Entry {
+    Entry { state: State::Waiting, progress: Progress::default(), ..entry }
 }
 
 /// Returns the entry of a suspended job: the one before, with what the job holds now.
@@ -276,14 +301,14 @@ fn suspended(run: Run<'_>, mut entry: Entry) -> Entry {
 /// Returns the entry of a job that holds nodes.
 fn running(at: Time, run: Run<'_>, before: Option<Entry>, admitted: &mut u64) -> Entry {
     let had = before.as_ref().and_then(|entry| match entry.state {
-        State::Running { start, since, quantum, .. } => Some((start, since, quantum)),
+        State::Running { start, since, .. } => Some((start, since)),
         State::Waiting | State::Suspended { .. } => None,
     });
     // The plans of others begin at the decision. The margin of its limit has the time until it starts.
-    let start = had.map(|(start, ..)| start).or(run.start).unwrap_or(at).min(at);
-    let (since, quantum) = had.map_or((start, None), |(_, since, quantum)| (since, quantum));
-    // After its quantum a job waits again, with the request that it had.
-    let request = before.as_ref().filter(|_| quantum.is_some()).map(|before| before.request.clone());
+    let start = had.map(|(start, _)| start).or(run.start).unwrap_or(at).min(at);
+    let since = had.map_or(start, |(_, since)| since);
+    // After its quantum a job waits again, with the request and the plan that it had.
+    let request = before.as_ref().filter(|_| run.quantum.is_some()).map(|before| before.request.clone());
     let request = request.unwrap_or_else(|| run.request(start));
     let procs = request.procs().max(Procs::new(1));
     let mut entry = before.unwrap_or_else(|| {
@@ -291,13 +316,15 @@ fn running(at: Time, run: Run<'_>, before: Option<Entry>, admitted: &mut u64) ->
         Entry::waiting(request.clone(), *admitted - 1)
     });
     entry.request = request;
-    (entry.planned, entry.planned_on) = (None, None);
+    if run.quantum.is_none() {
+        (entry.planned, entry.planned_on) = (None, None);
+    }
     let end = start + run.stood + entry.planned_span();
-    let end = quantum.map_or(end, |until| end.min(until));
+    let end = run.quantum.map_or(end, |until| end.min(until));
     let expected = if end > at { Expected::At(end) } else { Expected::Overdue { since: end } };
     let done = work((at - start - run.stood).max(Span::ZERO), procs);
     entry.progress = Progress { done, at, procs, ..Progress::default() };
-    let placement = run.placement;
+    let Run { placement, quantum, .. } = run;
     entry.state = State::Running { start, since, expected, placement, released: false, quantum };
     entry
 }

@@ -26,13 +26,13 @@ impl Desk {
     ) -> Events {
         let mut events = Events::default();
         let mut started: Vec<(JobId, StartReason)> = vec![];
+        let mut victims: Vec<(JobId, String)> = vec![];
         step.changed |= !effects.is_empty();
         for effect in effects {
             let Some(id) = self.by_handle.get(&effect.job()).cloned() else { continue };
             match effect {
-                Effect::Suspended { .. } => {
-                    // A ledger that is made again has it running.
-                    events.disturbed |= !self.suspend(&id, cluster, step);
+                Effect::Suspended { job } => {
+                    victims.push((job, id));
                     continue;
                 }
                 Effect::Requeued { .. } => {
@@ -98,6 +98,10 @@ impl Desk {
             }
         }
         self.seat(at, cluster, &started, &mut events, step);
+        for (job, id) in victims {
+            // A ledger that is made again has it running.
+            events.disturbed |= !self.is_needed(job) || !self.suspend(&id, cluster, step);
+        }
         events
     }
 
@@ -152,6 +156,17 @@ impl Desk {
                 .filter(|place| place == wanted || self.keeps_promises(at, *handle, place, &mut trials));
             let found = beside.or_else(|| find(&free));
             let Some(case) = self.cases.get_mut(&id) else { continue };
+            let state = ledger.get(*handle).map(|entry| &entry.state);
+            let quantum = match state {
+                Some(State::Running { quantum: Some(until), .. }) => Some(Quantum::new(*until)),
+                _ => None,
+            };
+            case.facts.had_quantum |= quantum.is_some();
+            if found.is_none() && quantum.is_some() {
+                // It has more memory than a job in a quantum. It waits again in the ledger that is made again.
+                events.disturbed = true;
+                continue;
+            }
             let Some(found) = found else {
                 events.round.ended.push(Ended { job: *handle, how: EndHow::Done });
                 case.handle = None;
@@ -168,9 +183,7 @@ impl Desk {
             events.disturbed |= found != *wanted;
             let reason = reason.as_str().to_owned();
             case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes, reason };
-            let state = ledger.get(*handle).map(|entry| &entry.state);
-            let for_quantum = matches!(state, Some(State::Running { quantum: Some(_), .. }));
-            case.facts.quantum = for_quantum.then(Quantum::default);
+            case.facts.quantum = quantum;
             case.facts.was_placed = true;
             case.facts.aside = None;
             if found != *wanted {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{Expected, HostId, Placement, Resources, Span, State, Time};
-use miserly_slurm::{Allocated, Cluster, Detail, Job, JobState, Limit};
+use miserly_slurm::{Allocated, Amount, Cluster, Detail, Job, JobState, Limit};
 
 use super::asking::told_before;
 use super::case::Stage;
@@ -34,6 +34,7 @@ impl Scene {
             margin: Span::ZERO,
             comments: false,
             lead: None,
+            leaving: Span::ZERO,
         };
         Scene {
             cluster: cluster(&[("n1", 8, 0), ("n2", 8, 0)], "CR_CPU"),
@@ -375,7 +376,105 @@ fn a_job_is_suspended_for_a_quantum_and_resumed_when_its_node_is_free() {
         let limit = scene.desk.settings.estimate(Limit::Seconds(3_600));
         let end = start + limit + Span::from_secs(65).unwrap();
         assert_eq!(expected, Expected::At(end), "{restarts}");
+        // It has the plan that it had before.
+        let waits = ledger.entry(scene.desk.cases["3"].handle.unwrap());
+        let limit = scene.desk.settings.estimate(Limit::Seconds(3_600));
+        assert_eq!(waits.planned, Time::from_secs(10).map(|start| start + limit), "{restarts}");
+        let job = scene.cluster.jobs.get_mut("3").unwrap();
+        (job.reservation, job.priority) = (None, 1);
+        assert_eq!(scene.step(168), "3 ready", "{restarts}");
     }
+}
+
+#[test]
+fn a_job_has_one_quantum() {
+    let mut scene = quantum(false);
+    scene.step(160);
+    scene.set("3", JobState::Pending);
+    assert_eq!(scene.step(163), "1 resumed");
+    scene.set("1", JobState::Running);
+    scene.step(170);
+    scene.cluster.jobs.get_mut("3").unwrap().reservation = None;
+    scene.desk.cases.get_mut("3").unwrap().facts.opportunistic = None;
+    // Its user holds it for a while, and changes its limit.
+    let priority = std::mem::take(&mut scene.cluster.jobs.get_mut("3").unwrap().priority);
+    scene.step(300);
+    assert!(scene.desk.cases["3"].facts.aside.is_some());
+    scene.cluster.jobs.get_mut("3").unwrap().priority = priority;
+    scene.cluster.jobs.get_mut("3").unwrap().limit = Limit::Seconds(1_200);
+    assert_eq!(scene.step(301), "");
+    assert_eq!(scene.desk.cases["3"].facts.aside, None);
+}
+
+#[test]
+fn a_quantum_ends_on_a_node_that_drains() {
+    let mut scene = quantum(false);
+    scene.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
+    assert_eq!(scene.step(120), "");
+    assert_eq!(scene.step(159), "");
+    assert_eq!(scene.step(161), "3 requeued");
+    scene.set("3", JobState::Pending);
+    assert_eq!(scene.step(163), "1 resumed");
+    // The node may be back before the end, too.
+    let mut scene = quantum(false);
+    scene.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
+    assert_eq!(scene.step(120), "");
+    scene.cluster.nodes.get_mut("n1").unwrap().states = vec!["idle".into()];
+    assert_eq!(scene.step(130), "");
+    assert_eq!(scene.step(161), "3 requeued");
+}
+
+#[test]
+fn a_run_that_outlived_the_driver_goes_on_if_nobody_waits_for_it() {
+    for waits in [true, false] {
+        let mut scene = quantum(false);
+        if !waits {
+            scene.cluster.jobs.remove("1");
+        }
+        scene.restart();
+        assert_eq!(scene.step(10_000), if waits { "3 requeued" } else { "" });
+        assert_eq!(scene.desk.cases["3"].facts.stage == Stage::Running, !waits);
+        assert_eq!(scene.step(10_001), if waits { "3 requeued" } else { "" });
+    }
+}
+
+#[test]
+fn a_job_that_does_not_leave_is_asked_by_the_next_driver_before_it_may_stay() {
+    let mut scene = quantum(false);
+    assert_eq!(scene.step(160), "3 requeued");
+    scene.restart();
+    for second in (1_000..1_080).step_by(10) {
+        assert_eq!(scene.step(second), "3 requeued", "{second}");
+    }
+    assert_eq!(scene.step(1_080), "");
+    assert_eq!(scene.desk.cases["3"].facts.stage, Stage::Running);
+}
+
+#[test]
+fn a_job_with_more_memory_than_is_left_has_no_quantum_and_keeps_its_place() {
+    let mut scene = Scene::new("immediate(policy=conservative,after=1m)");
+    scene.cluster = cluster(&[("n1", 8, 16_000)], "CR_CPU_MEMORY");
+    let submit = |scene: &mut Scene, number: u64, cpus: u64, memory: u64| {
+        scene.submit(number, cpus, 1, 60);
+        let job = scene.cluster.jobs.get_mut(&number.to_string()).unwrap();
+        job.memory = Some(Amount::PerNode(memory));
+    };
+    submit(&mut scene, 1, 8, 10_000);
+    assert_eq!(scene.step(10), "1 on n1");
+    scene.start("1", 10, &[("n1", 8)]);
+    scene.details.get_mut("1").unwrap().on.get_mut("n1").unwrap().memory = 10_000;
+    assert_eq!(scene.step(11), "");
+    submit(&mut scene, 2, 4, 8_000);
+    assert_eq!(scene.step(100), "");
+    assert_eq!(scene.step(101), "");
+    let (first, second) = (&scene.desk.cases["1"].facts, &scene.desk.cases["2"].facts);
+    assert_eq!((first.suspension, second.aside.as_ref(), &second.stage), (None, None, &Stage::Waiting));
+    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    assert_eq!(ledger.suspended_count(), 0);
+    assert!(ledger.entry(scene.desk.cases["2"].handle.unwrap()).planned.is_some());
+    // One with less has one.
+    submit(&mut scene, 3, 4, 1_000);
+    assert_eq!(scene.step(102), "1 suspended, 3 on n1");
 }
 
 #[test]
