@@ -70,48 +70,17 @@ impl Desk {
         for job in round.ended.drain(..).map(|ended| ended.job).chain(round.withdrawn.drain(..)) {
             entries.remove(&job);
         }
-        for Amendment { job, change } in round.amended.drain(..) {
-            if let Some(entry) = entries.get_mut(&job) {
-                match change {
-                    Change::Estimate(estimate) => entry.request.estimate = estimate,
-                    Change::Begin(begin) => entry.request.constraints.begin = begin,
-                    Change::Request { request, .. } => entry.request = *request,
-                }
-            }
-        }
+        amend(&mut entries, round.amended.drain(..));
         round.overdue.clear();
         // A job that was started in an impossible place has left the ledger.
         entries.retain(|job, _| self.by_handle.contains_key(job));
         self.by_handle.retain(|job, _| entries.contains_key(job));
-        for (job, entry) in &mut entries {
-            let waits = |id| self.cases.get(id).is_some_and(|case| case.facts.stage == Stage::Waiting);
-            // Its quantum found no node.
-            if matches!(entry.state, State::Running { quantum: Some(_), .. })
-                && self.by_handle.get(job).is_some_and(waits)
-            {
-                *entry = without_quantum(entry.clone());
-            }
-        }
+        self.return_without_quantum(&mut entries);
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
         let mut held = vec![Resources::NONE; self.site.len()];
         for id in self.holders() {
             let case = &self.cases[&id];
-            let placed = match &case.facts.stage {
-                Stage::Waiting => continue,
-                Stage::Placed { nodes, .. } => {
-                    let moved = case.handle.and_then(|handle| self.moved.get(&handle));
-                    let known = moved.or_else(|| entries.get(&case.handle?)?.placement()).cloned();
-                    known.filter(|known| {
-                        known.shares().iter().map(|share| self.site.name(share.host)).eq(nodes)
-                    })
-                }
-                Stage::Running => cluster.jobs.get(&id).and_then(|job| {
-                    let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
-                    let shares: Vec<Share> =
-                        on_hosts(&self.site, job, &case.facts.form).into_iter().map(share).collect();
-                    (!shares.is_empty()).then(|| Placement::across(SlotId(0), shares))
-                }),
-            };
+            let placed = self.place_of(case, cluster.jobs.get(&id), &entries);
             let (Some(placement), Some(job)) = (placed, cluster.jobs.get(&id)) else {
                 // It holds none of the nodes that are in service.
                 if let Some(handle) = case.handle {
@@ -133,23 +102,21 @@ impl Desk {
             let handle = case.handle.unwrap_or_else(|| self.unused());
             let case = &self.cases[&id];
             let before = entries.remove(&handle);
-            let stays_suspended = case.facts.suspension.is_some()
-                && before.as_ref().is_some_and(|before| is_suspended(&before.state));
-            for share in placement.shares() {
-                let has = if stays_suspended { share.amount.without_cpus() } else { share.amount };
-                held[share.host.index()] = held[share.host.index()].plus(&has);
-            }
             let start = job.start.filter(|_| case.facts.stage == Stage::Running).and_then(Time::from_secs);
             let estimate = self.settings.estimate(job.limit);
             let stood = Span::from_ticks(case.facts.stood);
             let quantum = case.facts.quantum.map(Quantum::until);
             let run = Run { job, number: case.number, start, stood, quantum, estimate, placement };
-            let entry = if stays_suspended {
-                before.map(|before| suspended(run, before))
-            } else {
-                Some(running(at, run, before, &mut admitted))
+            let entry = match before {
+                Some(before) if case.facts.suspension.is_some() && is_suspended(&before.state) => {
+                    suspended(run, before)
+                }
+                before => running(at, run, before, &mut admitted),
             };
-            let Some(entry) = entry else { continue };
+            for share in entry.placement().map(Placement::shares).unwrap_or_default() {
+                let has = if is_suspended(&entry.state) { share.amount.without_cpus() } else { share.amount };
+                held[share.host.index()] = held[share.host.index()].plus(&has);
+            }
             entries.insert(handle, entry);
             self.by_handle.insert(handle, id.clone());
             if let Some(case) = self.cases.get_mut(&id) {
@@ -193,6 +160,41 @@ impl Desk {
         holders.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
+    /// Returns the place of a job that holds nodes or is about to, if it is in service.
+    fn place_of(
+        &self,
+        case: &Case,
+        job: Option<&Job>,
+        entries: &BTreeMap<JobId, Entry>,
+    ) -> Option<Placement> {
+        match &case.facts.stage {
+            Stage::Waiting => None,
+            Stage::Placed { nodes, .. } => {
+                let moved = case.handle.and_then(|handle| self.moved.get(&handle));
+                let known = moved.or_else(|| entries.get(&case.handle?)?.placement())?;
+                let has = known.shares().iter().map(|share| self.site.name(share.host));
+                has.eq(nodes).then(|| known.clone())
+            }
+            Stage::Running => {
+                let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
+                let shares: Vec<Share> =
+                    on_hosts(&self.site, job?, &case.facts.form).into_iter().map(share).collect();
+                (!shares.is_empty()).then(|| Placement::across(SlotId(0), shares))
+            }
+        }
+    }
+
+    /// Has jobs wait again that were to run for a quantum and found no node for it.
+    fn return_without_quantum(&self, entries: &mut BTreeMap<JobId, Entry>) {
+        let waits = |id| self.cases.get(id).is_some_and(|case| case.facts.stage == Stage::Waiting);
+        for (job, entry) in entries {
+            let for_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
+            if for_quantum && self.by_handle.get(job).is_some_and(waits) {
+                *entry = without_quantum(entry.clone());
+            }
+        }
+    }
+
     /// Has a placed job wait again in the ledger, with its promise. Another one has more of its nodes than planned, because Slurm
     /// spread it in its own way over the processors that were free at its start.
     fn wait_again(&mut self, at: Time, job: &Job, entries: &mut BTreeMap<JobId, Entry>) {
@@ -212,6 +214,19 @@ impl Desk {
             entries.insert(handle, entry);
         }
         self.cases.insert(job.id.clone(), case);
+    }
+}
+
+/// Takes changes of jobs into their requests.
+fn amend(entries: &mut BTreeMap<JobId, Entry>, amended: impl Iterator<Item = Amendment>) {
+    for Amendment { job, change } in amended {
+        if let Some(entry) = entries.get_mut(&job) {
+            match change {
+                Change::Estimate(estimate) => entry.request.estimate = estimate,
+                Change::Begin(begin) => entry.request.constraints.begin = begin,
+                Change::Request { request, .. } => entry.request = *request,
+            }
+        }
     }
 }
 
