@@ -414,9 +414,9 @@ impl Drive {
         reservation: &str,
         folder: Option<&Path>,
     ) -> Result<HandedBack, DriveError> {
-        let stored = match folder {
+        let (stored, has_ended) = match folder {
             Some(folder) => store::hand_back(folder)?,
-            None => desk::Stored::default(),
+            None => (desk::Stored::default(), true),
         };
         let cluster = Cluster::read(slurm)?;
         let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
@@ -452,7 +452,7 @@ impl Drive {
             }
             orders.push(end);
         }
-        Ok(HandedBack { orders, stay_suspended })
+        Ok(HandedBack { orders, stay_suspended, has_ended })
     }
 }
 
@@ -463,6 +463,8 @@ pub struct HandedBack {
     pub orders: Vec<Order>,
     /// The jobs that the driver has suspended, and that stay so: their processors are in use.
     pub stay_suspended: Vec<String>,
+    /// Whether the driver of the folder has ended. Otherwise it ends at its next step, and may have suspended further jobs.
+    pub has_ended: bool,
 }
 
 /// A job of the driver, for people.

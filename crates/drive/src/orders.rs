@@ -158,8 +158,12 @@ impl Order {
                 let release = words(&["release".into(), job.clone()]);
                 [update].into_iter().chain(releases.then_some(release)).collect()
             }
-            // Without the second word it would begin a job anew that has just ended.
-            Order::Requeue { job } => vec![words(&["requeue".into(), "Incomplete".into(), job.clone()])],
+            Order::Requeue { job } => vec![
+                // Its user may have forbidden it since the job began.
+                words(&["update".into(), format!("JobId={job}"), "Requeue=1".into()]),
+                // Without the second word it would begin a job anew that has just ended.
+                words(&["requeue".into(), "Incomplete".into(), job.clone()]),
+            ],
             Order::Suspend { job } => vec![words(&["suspend".into(), job.clone()])],
             Order::Resume { job } => vec![words(&["resume".into(), job.clone()])],
             Order::Ready { job } => {
@@ -231,6 +235,8 @@ mod tests {
         assert_eq!(tell.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
         let all = Order::Tell { job: "8_1".into(), tasks: Some("8_[1-3]".into()), text: "by".into() };
         assert_eq!(all.commands(), [["update", "JobId=8_[1-3]", "Comment=by"]]);
+        let requeue = Order::Requeue { job: "7".into() };
+        assert_eq!(requeue.to_string(), "scontrol update JobId=7 Requeue=1; scontrol requeue Incomplete 7");
         let admit = Order::Admit { reservation, users: [3, 1].into() };
         assert_eq!(admit.commands(), [["update", "ReservationName=miserly", "Users+=1,3"]]);
     }

@@ -128,20 +128,20 @@ impl Store {
     }
 }
 
-/// Ends the driver of a folder at its next step, and waits for that, but not for longer than some seconds. Returns the state.
-pub(crate) fn hand_back(folder: &Path) -> Result<Stored, DriveError> {
+/// Ends the driver of a folder at its next step, and waits for that, but not for longer than some seconds. Returns the state, and
+/// whether the driver has ended.
+pub(crate) fn hand_back(folder: &Path) -> Result<(Stored, bool), DriveError> {
     let failed = |error: std::io::Error| DriveError::Folder { folder: folder.to_owned(), error };
     // A folder without a state is none.
     look(folder)?;
     std::fs::write(folder.join(HANDED_BACK), "").map_err(failed)?;
     let lock = std::fs::File::open(folder.join("lock")).map_err(failed)?;
-    for _ in 0..100 {
-        if lock.try_lock().is_ok() {
-            break;
-        }
+    let ends = || {
         std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    Ok(look(folder)?.0)
+        lock.try_lock().is_ok()
+    };
+    let has_ended = (0..100).any(|_| ends());
+    Ok((look(folder)?.0, has_ended))
 }
 
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.

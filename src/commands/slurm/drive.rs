@@ -188,6 +188,9 @@ pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
     } else {
         format!("there is no reservation {reservation}: Slurm schedules by itself\n")
     };
+    if !handed_back.has_ended {
+        text += "the driver ends at its next step; call this again then\n";
+    }
     let resumed = count(|order| matches!(order, Order::Resume { .. }));
     if resumed > 0 {
         text += &format!("{} resumed\n", counted(resumed, "suspended job"));

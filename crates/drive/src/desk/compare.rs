@@ -9,7 +9,7 @@ use miserly_slurm::{Cluster, Detail, Job, JobState};
 
 use super::asking::own_comment;
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
-use super::opportunistic::is_completing;
+use super::opportunistic::{Opportunistic, is_completing};
 use super::rebuild::{holds_nodes, on_hosts};
 use super::{Desk, Events, MOST_ASKED, Seen, Step};
 use crate::form::Planned;
@@ -35,7 +35,7 @@ impl Desk {
             }
             match job {
                 None => self.gone(&id, starts.get(&id).copied(), &mut events, step),
-                Some(job) if holds_nodes(job) => self.runs(at, job, &mut events, step),
+                Some(job) if holds_nodes(job) => self.runs(at, cluster, job, &mut events, step),
                 Some(job) => self.waits(at, cluster, job, &mut events, step),
             }
         }
@@ -53,7 +53,7 @@ impl Desk {
             self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
             step.changed = true;
             if holds_nodes(job) {
-                self.runs(at, job, &mut events, step);
+                self.runs(at, cluster, job, &mut events, step);
             } else {
                 self.waits(at, cluster, job, &mut events, step);
             }
@@ -106,9 +106,10 @@ impl Desk {
     }
 
     /// A job holds nodes.
-    fn runs(&mut self, at: Time, job: &Job, events: &mut Events, step: &mut Step) {
+    fn runs(&mut self, at: Time, cluster: &Cluster, job: &Job, events: &mut Events, step: &mut Step) {
         let in_ledger = self.cases.get(&job.id).and_then(|case| case.handle);
         let is_suspended = in_ledger.is_some_and(|handle| self.has_suspended(handle));
+        let is_awaited = self.nodes_of_suspended(cluster).any(|node| job.on.contains(node));
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
@@ -118,7 +119,7 @@ impl Desk {
             // Slurm may spread it over its nodes in another way than planned.
             step.changed |= known.has_on(site, &on_hosts(site, job, &case.facts.form));
         }
-        let patience = self.settings.delay() + LEAVING;
+        let patience = if is_awaited { Span::MAX } else { self.settings.delay() + LEAVING };
         if case.runs_opportunistically(at, job, patience, step) {
             return;
         }
@@ -230,6 +231,13 @@ impl Desk {
                     None if !is_there && *asked >= MOST_ASKED => "Slurm refuses its placement".to_owned(),
                     None => return,
                 };
+                if *asked > 0 && case.facts.quantum.is_some() {
+                    // Slurm may start it yet. Then it has to leave.
+                    let entry = case.handle.and_then(|handle| self.driver.as_ref()?.ledger().get(handle));
+                    let place = entry.and_then(|entry| entry.placement()).cloned();
+                    case.facts.opportunistic =
+                        place.map(|place| Opportunistic::leaves(at, &self.site, &place, None));
+                }
                 self.leave(case, true, events);
                 case.fail(at, &job.id, why, step);
                 return;
@@ -323,7 +331,7 @@ impl Desk {
             Some(driver) => driver.ledger().get(handle).map(|entry| &entry.request),
             None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
         };
-        // In the ledger it gets no second quantum in any case.
+        // The ledger that is made again has it so.
         let is_same_window = |before: &Request| {
             case.facts.had_quantum || before.constraints.in_window_only == request.constraints.in_window_only
         };

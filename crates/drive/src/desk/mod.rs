@@ -363,7 +363,7 @@ impl Desk {
                 }
             }
         }
-        if was_gone {
+        if self.last.is_some_and(|last| now - last > AWAY) {
             self.let_long_runs_go_on(cluster, &mut step);
         }
         let mut events = self.compare(at, seen, &mut step);

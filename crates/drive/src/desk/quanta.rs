@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Driver, JobId, Kind, Pes, Placement, Share, SlotId, State, Time};
-use miserly_slurm::{Cluster, Detail, Job, JobState};
+use miserly_core::{Driver, JobId, Kind, Pes, Placement, Share, SlotId, Span, State, Time};
+use miserly_slurm::{Cluster, Detail, Job, JobState, Limit};
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Stage};
+use super::case::{Case, Facts, Stage};
 use super::opportunistic::Opportunistic;
 use super::rebuild::{holds_nodes, on_all_hosts};
 use super::{AWAY, Desk, Step};
@@ -59,6 +59,12 @@ impl Desk {
         case.facts.suspension = Some(Suspension::default());
         step.notes.push((id.to_owned(), Note::Suspended));
         true
+    }
+
+    /// Returns the time for which the driver has had a job suspended until now, if Slurm has it suspended still.
+    pub(super) fn stood(now: Time, facts: &Facts) -> Span {
+        let since = facts.suspension.and_then(|suspension| suspension.since).map(Time::from_ticks);
+        Span::from_ticks(facts.stood) + since.map_or(Span::ZERO, |since| (now - since).max(Span::ZERO))
     }
 
     /// Returns whether a job that the ledger has suspended makes room for a job that is placed.
@@ -113,21 +119,26 @@ impl Desk {
 
     /// Has jobs go on whose quantum was over long ago, while there was no driver, if no suspended job waits for their nodes.
     pub(super) fn let_long_runs_go_on(&mut self, cluster: &Cluster, step: &mut Step) {
-        let stand = self.cases.iter().filter(|(_, case)| case.facts.suspension.is_some());
-        let wanted: BTreeSet<&String> =
-            stand.filter_map(|(id, _)| cluster.jobs.get(id)).flat_map(|job| &job.on).collect();
+        let wanted: BTreeSet<String> = self.nodes_of_suspended(cluster).cloned().collect();
         for (id, case) in &mut self.cases {
             let Some(quantum) = case.facts.quantum.filter(|quantum| self.now - quantum.until() > AWAY) else {
                 continue;
             };
-            let is_wanted =
-                cluster.jobs.get(id).is_none_or(|job| job.on.iter().any(|node| wanted.contains(node)));
-            if let Some(start) = quantum.start.filter(|_| !is_wanted) {
-                step.starts.push(case.facts.record(id, start));
+            let goes_on = |job: &Job| holds_nodes(job) && !job.on.iter().any(|node| wanted.contains(node));
+            if cluster.jobs.get(id).is_some_and(goes_on) {
+                // One that was not seen running yet gets its record with that.
+                step.starts.extend(quantum.start.map(|start| case.facts.record(id, start)));
                 case.facts.quantum = None;
                 step.changed = true;
+                self.stale = true;
             }
         }
+    }
+
+    /// Returns the nodes of the jobs that the driver has suspended.
+    pub(super) fn nodes_of_suspended<'a>(&'a self, cluster: &'a Cluster) -> impl Iterator<Item = &'a String> {
+        let suspended = self.cases.iter().filter(|(_, case)| case.facts.suspension.is_some());
+        suspended.filter_map(|(id, _)| cluster.jobs.get(id)).flat_map(|job| &job.on)
     }
 
     /// Returns the orders that make Slurm suspend jobs and resume them as the ledger does. `left` are the nodes to wait for.
@@ -199,7 +210,8 @@ impl Case {
             (false, Some(since)) => {
                 // If it was not the driver that resumed it, it is suspended again.
                 self.facts.suspension = in_ledger.then(Suspension::default);
-                let stood = (at - Time::from_ticks(since)).ticks();
+                let stood =
+                    (at - Time::from_ticks(since)).ticks().min(moved_by(job) - self.facts.stood).max(0);
                 self.facts.stood += stood;
                 step.changed = true;
                 step.notes.push((job.id.clone(), Note::Resumed { after: stood / 1_000_000 }));
@@ -208,6 +220,17 @@ impl Case {
             _ => {}
         }
         false
+    }
+}
+
+/// Returns the time by which the end of a job has moved, in ticks: without a driver, others may have resumed it.
+fn moved_by(job: &Job) -> i64 {
+    match (job.start, job.end, job.limit) {
+        (Some(start), Some(end), Limit::Seconds(limit)) => {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            end.saturating_sub(start).saturating_sub(limit).saturating_add(1).saturating_mul(1_000_000)
+        }
+        _ => i64::MAX,
     }
 }
 

@@ -104,7 +104,7 @@ impl Desk {
             let before = entries.remove(&handle);
             let start = job.start.filter(|_| case.facts.stage == Stage::Running).and_then(Time::from_secs);
             let estimate = self.settings.estimate(job.limit);
-            let stood = Span::from_ticks(case.facts.stood);
+            let stood = Desk::stood(self.now, &case.facts);
             let quantum = case.facts.quantum.map(Quantum::until);
             let run = Run { job, number: case.number, start, stood, quantum, estimate, placement };
             let entry = match before {
@@ -186,12 +186,15 @@ impl Desk {
 
     /// Has jobs wait again that were to run for a quantum and found no node for it.
     fn return_without_quantum(&self, entries: &mut BTreeMap<JobId, Entry>) {
-        let waits = |id| self.cases.get(id).is_some_and(|case| case.facts.stage == Stage::Waiting);
+        let requeues = self.settings.policy.needs().requeue;
         for (job, entry) in entries {
+            let Some(case) = self.by_handle.get(job).and_then(|id| self.cases.get(id)) else { continue };
             let for_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
-            if for_quantum && self.by_handle.get(job).is_some_and(waits) {
+            if for_quantum && case.facts.stage == Stage::Waiting {
                 *entry = without_quantum(entry.clone());
             }
+            // A policy that was made again does not know it.
+            entry.request.constraints.in_window_only |= requeues && case.facts.had_quantum;
         }
     }
 

@@ -154,13 +154,18 @@ impl Desk {
             let beside = quiet.and_then(|quiet| find(&quiet)).filter(|place| place.shares().len() == 1);
             let beside = beside
                 .filter(|place| place == wanted || self.keeps_promises(at, *handle, place, &mut trials));
-            let found = beside.or_else(|| find(&free));
-            let Some(case) = self.cases.get_mut(&id) else { continue };
-            let state = ledger.get(*handle).map(|entry| &entry.state);
-            let quantum = match state {
+            let quantum = match ledger.get(*handle).map(|entry| &entry.state) {
                 Some(State::Running { quantum: Some(until), .. }) => Some(Quantum::new(*until)),
                 _ => None,
             };
+            let is_wanted = |place: &Placement| {
+                let hosts =
+                    |place: &Placement| place.shares().iter().map(|share| share.host).collect::<Vec<_>>();
+                hosts(place) == hosts(wanted)
+            };
+            // Jobs were suspended for it there, and nowhere else.
+            let found = beside.or_else(|| find(&free)).filter(|place| quantum.is_none() || is_wanted(place));
+            let Some(case) = self.cases.get_mut(&id) else { continue };
             case.facts.had_quantum |= quantum.is_some();
             if found.is_none() && quantum.is_some() {
                 // It has more memory than a job in a quantum. It waits again in the ledger that is made again.

@@ -432,6 +432,10 @@ fn a_run_that_outlived_the_driver_goes_on_if_nobody_waits_for_it() {
             scene.cluster.jobs.remove("1");
         }
         scene.restart();
+        // The driver may not have seen it running.
+        scene.desk.cases.get_mut("3").unwrap().facts.stage =
+            Stage::Placed { since: 100_000_000, asked: 1, nodes: vec!["n1".into()], reason: String::new() };
+        scene.restart();
         assert_eq!(scene.step(10_000), if waits { "3 requeued" } else { "" });
         assert_eq!(scene.desk.cases["3"].facts.stage == Stage::Running, !waits);
         assert_eq!(scene.step(10_001), if waits { "3 requeued" } else { "" });
@@ -446,7 +450,10 @@ fn a_job_that_does_not_leave_is_asked_by_the_next_driver_before_it_may_stay() {
     for second in (1_000..1_080).step_by(10) {
         assert_eq!(scene.step(second), "3 requeued", "{second}");
     }
-    assert_eq!(scene.step(1_080), "");
+    // A suspended job waits for its node.
+    assert_eq!(scene.step(1_080), "3 requeued");
+    scene.cluster.jobs.remove("1");
+    assert_eq!(scene.step(1_090), "");
     assert_eq!(scene.desk.cases["3"].facts.stage, Stage::Running);
 }
 
@@ -543,4 +550,21 @@ fn another_policy_resumes_the_jobs_that_the_last_one_suspended() {
     assert_eq!(next.step(200), "");
     next.cluster.jobs.remove("3");
     assert_eq!(next.step(201), "1 resumed");
+}
+
+#[test]
+fn a_promise_on_a_node_that_drains_is_broken() {
+    for alone in [false, true] {
+        let mut scene = Scene::new("conservative");
+        scene.submit(1, 8, 1, 60);
+        scene.submit(2, 8, 1, 10);
+        assert_eq!(scene.step(10), "1 on n1, 2 on n2");
+        scene.start("1", 10, &[("n1", 8)]);
+        scene.start("2", 10, &[("n2", 8)]);
+        scene.submit(3, 8, 1, 10);
+        scene.details.get_mut("3").unwrap().exclusive = alone;
+        assert_eq!(scene.step(11), "");
+        scene.cluster.nodes.get_mut("n2").unwrap().states = vec!["drain".into()];
+        assert_eq!(scene.step(12), "3 broken", "{alone}");
+    }
 }

@@ -220,6 +220,7 @@ impl<A: Availability> Kept<A> {
     fn admit_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let now = context.now();
         let entry = context.ledger().entry(job);
+        let promised = entry.promise.map(|promise| promise.best);
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
         let waiting = Waiting::by_arrival(job, entry);
         let until = bounds.until(waiting.span);
@@ -237,6 +238,10 @@ impl<A: Availability> Kept<A> {
         let held = Reservation { job: waiting, at, place: place.clone(), deadline, begin: bounds.begin };
         self.keep(now, context.ledger(), held);
         A::record_plan(context, job, at, &place, !guarantee && context.keeps_promises())?;
+        // The place of its promise is gone: its host was lost, or has another capacity.
+        if promised.is_some_and(|promised| promised < deadline) {
+            return context.break_promise(job, deadline);
+        }
         context.promise(job, deadline)
     }
 
@@ -384,8 +389,11 @@ impl<A: Availability> Kept<A> {
                 availability.job_changed(now, job, ledger, freed);
                 self.queue.remove(job);
                 let waits = ledger.entry(job).placement().is_none();
-                if reservations.set_waiting(job, waits) && waits {
-                    self.queue.insert(now, job, ledger);
+                match reservations.set_waiting(job, waits) {
+                    true if waits => self.queue.insert(now, job, ledger),
+                    // Its reservation was on a host that is gone.
+                    false if waits => self.displaced.push(job),
+                    _ => {}
                 }
             }
             Event::Rebuilt => {
