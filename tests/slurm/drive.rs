@@ -685,8 +685,12 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let state = folder.to_str().unwrap();
     let wrong = said(&["drive", "-p", "easy", "--state", state, "--partition", "none"]);
     assert!(wrong.contains("no partition none; it has batch, long"), "{wrong}");
-    let suspends = said(&["drive", "-p", "ss", "--state", state]);
-    assert!(suspends.contains("cannot drive a cluster: it needs to suspend jobs"), "{suspends}");
+    let chooses = said(&["drive", "-p", "ss", "--state", state]);
+    assert!(chooses.contains("cannot drive a cluster: it needs to choose processors"), "{chooses}");
+    let resizes = said(&["drive", "-p", "eqspatial", "--state", state]);
+    assert!(resizes.contains("cannot drive a cluster: it needs to resize jobs"), "{resizes}");
+    let both = said(&["drive", "-p", "soon", "--opportunistic", "--state", state]);
+    assert!(both.contains("requeues jobs itself, so there is no --opportunistic with it"), "{both}");
     assert!(!folder.exists(), "a wrong call leaves no folder");
     let none = said(&["queue", "--state", state]);
     assert!(none.contains("no driver has its state in"), "{none}");
