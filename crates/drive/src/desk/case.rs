@@ -56,7 +56,7 @@ pub(crate) struct Facts {
     /// Its run for a quantum, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quantum: Option<Quantum>,
-    /// Whether it had a quantum, or cannot have one. It gets no second one.
+    /// Whether the policy gave it a quantum, for which it may have been unfit. It gets no second one.
     #[serde(default)]
     pub(crate) had_quantum: bool,
     /// Its suspension by the driver, if it is suspended, or about to be.

@@ -27,6 +27,7 @@ impl Desk {
         let mut events = Events::default();
         let partitions = self.settings.partitions(cluster);
         self.forget_groups();
+        let awaited: BTreeSet<String> = self.nodes_of_suspended(cluster).cloned().collect();
         let ids: Vec<String> = self.cases.keys().cloned().collect();
         for id in ids {
             let job = cluster.jobs.get(&id);
@@ -35,7 +36,7 @@ impl Desk {
             }
             match job {
                 None => self.gone(&id, starts.get(&id).copied(), &mut events, step),
-                Some(job) if holds_nodes(job) => self.runs(at, cluster, job, &mut events, step),
+                Some(job) if holds_nodes(job) => self.runs(at, job, &awaited, &mut events, step),
                 Some(job) => self.waits(at, cluster, job, &mut events, step),
             }
         }
@@ -53,7 +54,7 @@ impl Desk {
             self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
             step.changed = true;
             if holds_nodes(job) {
-                self.runs(at, cluster, job, &mut events, step);
+                self.runs(at, job, &awaited, &mut events, step);
             } else {
                 self.waits(at, cluster, job, &mut events, step);
             }
@@ -106,10 +107,19 @@ impl Desk {
     }
 
     /// A job holds nodes.
-    fn runs(&mut self, at: Time, cluster: &Cluster, job: &Job, events: &mut Events, step: &mut Step) {
+    ///
+    /// `awaited` are the nodes of suspended jobs.
+    fn runs(
+        &mut self,
+        at: Time,
+        job: &Job,
+        awaited: &BTreeSet<String>,
+        events: &mut Events,
+        step: &mut Step,
+    ) {
         let in_ledger = self.cases.get(&job.id).and_then(|case| case.handle);
         let is_suspended = in_ledger.is_some_and(|handle| self.has_suspended(handle));
-        let is_awaited = self.nodes_of_suspended(cluster).any(|node| job.on.contains(node));
+        let is_awaited = job.on.iter().any(|node| awaited.contains(node));
         let (site, driver) = (&self.site, &self.driver);
         let Some(case) = self.cases.get_mut(&job.id) else { return };
         let here = job.on.iter().any(|node| site.is_usable(node));
@@ -271,15 +281,13 @@ impl Desk {
         let form = &case.facts.form;
         let deadline = form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
-        let never_requeued = !form.is_requeueable || case.facts.had_quantum;
-        let in_window_only = self.settings.policy.needs().requeue && never_requeued;
         let group = self.site.group(job, form);
         let Planned { amount, form } = self.site.planned(job, form, group.as_deref());
         let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
         Request {
             form,
             user: Some(job.user),
-            constraints: Constraints { begin: case.begin(at), deadline, in_window_only, ..Constraints::NONE },
+            constraints: Constraints { begin: case.begin(at), deadline, ..Constraints::NONE },
             ..Request::new(
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
@@ -331,15 +339,10 @@ impl Desk {
             Some(driver) => driver.ledger().get(handle).map(|entry| &entry.request),
             None => self.restored.iter().find(|(other, _)| *other == handle).map(|(_, entry)| &entry.request),
         };
-        // The ledger that is made again has it so.
-        let is_same_window = |before: &Request| {
-            case.facts.had_quantum || before.constraints.in_window_only == request.constraints.in_window_only
-        };
         match before {
             Some(before)
                 if (before.demand, before.form) == (request.demand, request.form)
-                    && before.constraints.deadline == request.constraints.deadline
-                    && is_same_window(before) =>
+                    && before.constraints.deadline == request.constraints.deadline =>
             {
                 let begin = request.constraints.begin;
                 let mut amend = |change| events.round.amended.push(Amendment { job: handle, change });
@@ -354,9 +357,7 @@ impl Desk {
                 if self.stale
                     && (before.demand, Form { group: None, ..before.form })
                         == (request.demand, Form { group: None, ..request.form })
-                    && is_same_window(before)
-                    && (before.constraints.begin, before.constraints.deadline)
-                        == (request.constraints.begin, request.constraints.deadline)
+                    && before.constraints == request.constraints
                     && before.estimate == request.estimate =>
             {
                 // Its nodes have changed, not its request. The ledger is made again, and its plan with it.

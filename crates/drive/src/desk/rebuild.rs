@@ -186,15 +186,12 @@ impl Desk {
 
     /// Has jobs wait again that were to run for a quantum and found no node for it.
     fn return_without_quantum(&self, entries: &mut BTreeMap<JobId, Entry>) {
-        let requeues = self.settings.policy.needs().requeue;
         for (job, entry) in entries {
             let Some(case) = self.by_handle.get(job).and_then(|id| self.cases.get(id)) else { continue };
             let for_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
             if for_quantum && case.facts.stage == Stage::Waiting {
                 *entry = without_quantum(entry.clone());
             }
-            // A policy that was made again does not know it.
-            entry.request.constraints.in_window_only |= requeues && case.facts.had_quantum;
         }
     }
 

@@ -163,12 +163,14 @@ impl Desk {
                     |place: &Placement| place.shares().iter().map(|share| share.host).collect::<Vec<_>>();
                 hosts(place) == hosts(wanted)
             };
+            let may_have_quantum = case.facts.form.is_requeueable && !case.facts.had_quantum;
             // Jobs were suspended for it there, and nowhere else.
-            let found = beside.or_else(|| find(&free)).filter(|place| quantum.is_none() || is_wanted(place));
+            let fits = |place: &Placement| quantum.is_none() || may_have_quantum && is_wanted(place);
+            let found = beside.or_else(|| find(&free)).filter(fits);
             let Some(case) = self.cases.get_mut(&id) else { continue };
             case.facts.had_quantum |= quantum.is_some();
             if found.is_none() && quantum.is_some() {
-                // It has more memory than a job in a quantum. It waits again in the ledger that is made again.
+                // It must not be requeued, had a quantum, or has more memory than one. It waits in the ledger that is made again.
                 events.disturbed = true;
                 continue;
             }

@@ -43,10 +43,6 @@ pub struct Service {
 /// Without preemption, a job gets its quantum as soon as a host has sufficient free resources. The
 /// waiting jobs are served in order of arrival. Jobs that do not fit are skipped.
 ///
-/// # Jobs without a quantum
-/// A job that may run only in its window gets none
-/// ([`in_window_only`](miserly_core::Constraints::in_window_only)).
-///
 /// # The quantum's end
 /// A job is requeued if it has not ended then, or if it uses more memory than the quantum has. Its
 /// work is lost, or kept. It gets no second quantum.
@@ -121,8 +117,7 @@ impl Immediate {
     fn serve(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
         let mut any = false;
         for (key, job) in self.expecting.clone() {
-            let waiting = context.ledger().get(job).filter(|entry| entry.state == State::Waiting);
-            let waits = waiting.is_some_and(|entry| !entry.request.constraints.in_window_only);
+            let waits = context.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
             let served = waits && self.serve_one(context, job)?;
             // Immediate service is given at once or never.
             if served || !waits || self.service.preempt_after.is_some() {
