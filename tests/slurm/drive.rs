@@ -424,6 +424,8 @@ fn immediate_service_suspends_jobs_and_requeues_those_that_are_too_long() {
     sleep(Duration::from_secs(5));
     // It would be no job for a quantum: Slurm does not return it to the queue.
     let never = cluster.submit(&["-n2", "-t10", "--no-requeue"], "sleep 1");
+    // A job of the same step might lose its quantum with it.
+    driver.until("it waits", || driver.job(&never).is_some());
     let ends = cluster.submit(&["-n2", "-t10"], "sleep 3");
     driver.until("a job is suspended for the short one", || count("SUSPENDED") == 1);
     driver.until("the short one runs", || cluster.state_of(&ends) != "PENDING");
