@@ -225,13 +225,8 @@ fn words(case: &Case) -> String {
         (Stage::Running, ..) if facts.suspension.is_some() => STANDS.to_owned(),
         (Stage::Running, ..) => RUNS.to_owned(),
         (Stage::Placed { nodes, .. }, ..) => {
-            let nodes = nodes.join(",");
-            let briefly = "for a short time; if it has not ended then, it waits again";
-            if facts.quantum.is_some() {
-                format!("starts on {nodes} {briefly}")
-            } else {
-                format!("starts on {nodes}")
-            }
+            let briefly = " for a short time; if it has not ended then, it waits again";
+            format!("starts on {}{}", nodes.join(","), if facts.quantum.is_some() { briefly } else { "" })
         }
         (_, Some(aside), _) => format!("not planned: {}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {

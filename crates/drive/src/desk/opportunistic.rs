@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId, Span, Time};
+use miserly_core::{HostId, Kind, Placement, Resources, Share, Span, Time};
 use miserly_slurm::{Job, JobState};
 use serde::{Deserialize, Serialize};
 
 use super::asking::take_back;
 use super::case::{Case, LAST_PAUSE, Stage};
+use super::rebuild::placement;
 use super::{MOST_ASKED, PATIENCE, Step};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED};
@@ -123,10 +124,8 @@ impl Opportunistic {
 
     /// Returns its place, if the site has all of its nodes.
     pub(super) fn place(&self, site: &Site) -> Option<Placement> {
-        let mut shares: Vec<Share> =
-            self.on(site).map(|(host, amount)| Share { host, amount, pes: Pes::Count }).collect();
-        shares.sort_by_key(|share| share.host);
-        (shares.len() == self.shares.len()).then(|| Placement::across(SlotId(0), shares))
+        let place = placement(self.on(site));
+        (place.shares().len() == self.shares.len()).then_some(place)
     }
 
     /// Returns the start of its run, seconds since 1970, if it ended by itself. `start` is the one that Slurm remembers.

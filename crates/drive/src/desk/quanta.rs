@@ -7,13 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Driver, JobId, Kind, Pes, Placement, Share, SlotId, Span, State, Time};
+use miserly_core::{Driver, JobId, Kind, Span, State, Time};
 use miserly_slurm::{Cluster, Detail, Job, JobState, Limit};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Facts, Stage};
 use super::opportunistic::Opportunistic;
-use super::rebuild::{holds_nodes, on_all_hosts};
+use super::rebuild::{holds_nodes, on_all_hosts, placement};
 use super::{AWAY, Desk, Step};
 use crate::notes::Note;
 use crate::orders::Order;
@@ -94,10 +94,8 @@ impl Desk {
             }
             Stage::Waiting | Stage::Placed { .. } => return,
         };
-        let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
-        let place = Placement::across(SlotId(0), on.into_iter().map(share).collect());
         let start = quantum.and_then(|quantum| quantum.start).or(job.start.filter(|_| holds_nodes(job)));
-        case.facts.opportunistic = Some(Opportunistic::leaves(at, &self.site, &place, start));
+        case.facts.opportunistic = Some(Opportunistic::leaves(at, &self.site, &placement(on), start));
         step.changed = true;
         if let Some(start) = start {
             let ran = (at.secs() - start).max(0);

@@ -176,10 +176,8 @@ impl Desk {
                 has.eq(nodes).then(|| known.clone())
             }
             Stage::Running => {
-                let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
-                let shares: Vec<Share> =
-                    on_hosts(&self.site, job?, &case.facts.form).into_iter().map(share).collect();
-                (!shares.is_empty()).then(|| Placement::across(SlotId(0), shares))
+                let on = on_hosts(&self.site, job?, &case.facts.form);
+                (!on.is_empty()).then(|| placement(on))
             }
         }
     }
@@ -255,6 +253,14 @@ pub(super) fn on_hosts(site: &Site, job: &Job, form: &Detail) -> Vec<(HostId, Re
     let mut on = on_all_hosts(site, job, form);
     on.retain(|(host, _)| site.is_usable(site.name(*host)));
     on
+}
+
+/// Returns the placement with these amounts on hosts.
+pub(super) fn placement(on: impl IntoIterator<Item = (HostId, Resources)>) -> Placement {
+    let share = |(host, amount)| Share { host, amount, pes: Pes::Count };
+    let mut shares: Vec<Share> = on.into_iter().map(share).collect();
+    shares.sort_by_key(|share| share.host);
+    Placement::across(SlotId(0), shares)
 }
 
 /// Returns the amounts of a job on the hosts in service and out of service.

@@ -389,11 +389,12 @@ impl<A: Availability> Kept<A> {
                 availability.job_changed(now, job, ledger, freed);
                 self.queue.remove(job);
                 let waits = ledger.entry(job).placement().is_none();
-                match reservations.set_waiting(job, waits) {
-                    true if waits => self.queue.insert(now, job, ledger),
+                let is_reserved = reservations.set_waiting(job, waits);
+                if waits && is_reserved {
+                    self.queue.insert(now, job, ledger);
+                } else if waits {
                     // Its reservation was on a host that is gone.
-                    false if waits => self.displaced.push(job),
-                    _ => {}
+                    self.displaced.push(job);
                 }
             }
             Event::Rebuilt => {
