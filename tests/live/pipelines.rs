@@ -8,7 +8,7 @@ use miserly_api::model::{Array, Condition, Exit, Failure, Phase, Submission, Whe
 
 use crate::kills::check_promises;
 use crate::same::play;
-use crate::support::{Daemon, Draws, Promises, rounds, sh};
+use crate::support::{Daemon, Draws, kept_but_for_stalls, rounds, sh};
 
 /// Fails if another job of the array runs at the same time, and writes down what ran.
 const ALONE: &str = "echo $SLURM_ARRAY_TASK_ID >> began; mkdir alone || { echo $MISERLY_JOB_ID >> together; exit 9; }; \
@@ -90,10 +90,8 @@ fn a_pipeline_runs_as_its_conditions_say() {
     assert!(!daemon.path("together").exists());
     let began = fs::read_to_string(daemon.path("began")).expect("jobs began");
     assert_eq!(began, "0\n1\n2\n");
-    assert_eq!(daemon.client().status().expect("a status").broken, 0);
-    daemon.stop();
-    let promises = Promises::read(&daemon.state());
-    assert!(promises.broken.is_empty() && promises.late.is_empty(), "{promises:?}");
+    daemon.history().iter().for_each(kept_but_for_stalls);
+    check_promises(&mut daemon);
     replays(&daemon);
 }
 

@@ -1,6 +1,6 @@
 //! Jobs to submit.
 
-use miserly_api::model::{Phase, Submission};
+use miserly_api::model::{JobView, Phase, PromiseChangeReason, Submission};
 
 /// Returns a shell script with this time limit on one processor.
 pub(crate) fn sh(script: &str, time: f64) -> Submission {
@@ -12,6 +12,22 @@ pub(crate) fn sh(script: &str, time: f64) -> Submission {
         cpus: 1,
         time,
         ..Submission::default()
+    }
+}
+
+/// The longest delay of a stalled daemon, in seconds.
+const STALL: f64 = 5.0;
+
+/// Checks that the promise to a job was kept, or broken only because the daemon stalled.
+///
+/// A daemon that a busy machine or a slow disk stops for more than a quarter of a second was away, and says so.
+#[track_caller]
+pub(crate) fn kept_but_for_stalls(job: &JobView) {
+    if let Some(broken) = job.promise.as_ref().and_then(|promise| promise.broken) {
+        assert_eq!(broken, PromiseChangeReason::Away, "{job:?}");
+    }
+    if let Some(late) = job.late {
+        assert!(late.why == PromiseChangeReason::Away && late.by < STALL, "{job:?}");
     }
 }
 
