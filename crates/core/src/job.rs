@@ -54,14 +54,21 @@ pub struct Constraints {
     pub deadline: Option<Time>,
     /// Whether the job must not run opportunistically ahead of its start.
     pub in_window_only: bool,
+    /// Whether the job must not run for a first quantum ahead of its start.
+    pub no_quantum: bool,
     /// Whether its work may be lost and repeated.
     pub restartable: bool,
 }
 
 impl Constraints {
     /// No constraints.
-    pub const NONE: Constraints =
-        Constraints { begin: None, deadline: None, in_window_only: false, restartable: false };
+    pub const NONE: Constraints = Constraints {
+        begin: None,
+        deadline: None,
+        in_window_only: false,
+        no_quantum: false,
+        restartable: false,
+    };
 }
 
 impl Request {

@@ -439,6 +439,7 @@ impl Record {
             // Idle processors come without GPUs.
             in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none() || gpus > 0,
             restartable: self.submission.restartable,
+            ..Constraints::NONE
         };
         let user = Some(self.uid);
         let queue = u32::try_from(queue).ok();

@@ -209,10 +209,13 @@ impl Desk {
                 step.notes.push((job.id.clone(), Note::Requeued));
             }
             Stage::Placed { asked: 0, nodes, .. } if nodes.iter().any(|node| !self.site.is_usable(node)) => {
-                // The placement was not passed on yet.
-                self.leave(case, true, events);
+                // The placement was not passed on yet. After a quantum it waits in the ledger that is made again.
+                if case.facts.quantum.take().is_some() {
+                    events.disturbed = true;
+                } else {
+                    self.leave(case, true, events);
+                }
                 case.facts.stage = Stage::Waiting;
-                case.facts.quantum = None;
             }
             Stage::Placed { since, asked, .. } => {
                 let is_there = job.reservation.as_ref() == Some(&self.settings.reservation);
@@ -282,12 +285,13 @@ impl Desk {
         let deadline = form.deadline.and_then(Time::from_secs);
         let deadline = deadline.filter(|_| self.settings.policy.needs().begin_and_deadline);
         let group = self.site.group(job, form);
+        let no_quantum = !form.is_requeueable || case.facts.had_quantum;
         let Planned { amount, form } = self.site.planned(job, form, group.as_deref());
         let form = Form { group: group.and_then(|group| self.number_of(&group)), ..form };
         Request {
             form,
             user: Some(job.user),
-            constraints: Constraints { begin: case.begin(at), deadline, ..Constraints::NONE },
+            constraints: Constraints { begin: case.begin(at), deadline, no_quantum, ..Constraints::NONE },
             ..Request::new(
                 case.number,
                 Time::from_secs(job.submitted).unwrap_or(at).min(at),
@@ -357,7 +361,8 @@ impl Desk {
                 if self.stale
                     && (before.demand, Form { group: None, ..before.form })
                         == (request.demand, Form { group: None, ..request.form })
-                    && before.constraints == request.constraints
+                    && Constraints { no_quantum: request.constraints.no_quantum, ..before.constraints }
+                        == request.constraints
                     && before.estimate == request.estimate =>
             {
                 // Its nodes have changed, not its request. The ledger is made again, and its plan with it.

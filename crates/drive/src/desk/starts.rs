@@ -163,6 +163,7 @@ impl Desk {
                     |place: &Placement| place.shares().iter().map(|share| share.host).collect::<Vec<_>>();
                 hosts(place) == hosts(wanted)
             };
+            // The request in the ledger forbids it, unless the job has changed since.
             let may_have_quantum = case.facts.form.is_requeueable && !case.facts.had_quantum;
             // Jobs were suspended for it there, and nowhere else.
             let fits = |place: &Placement| quantum.is_none() || may_have_quantum && is_wanted(place);

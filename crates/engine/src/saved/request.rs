@@ -43,6 +43,9 @@ pub struct SavedRequest {
     /// Whether it must not run opportunistically.
     #[serde(default)]
     pub in_window_only: bool,
+    /// Whether it must not run for a first quantum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_quantum: bool,
     /// Whether its work may be repeated.
     #[serde(default)]
     pub restartable: bool,
@@ -82,7 +85,7 @@ impl SavedForm {
 impl SavedRequest {
     /// Returns the stored form of a request.
     pub fn new(request: &Request) -> SavedRequest {
-        let Constraints { begin, deadline, in_window_only, restartable } = request.constraints;
+        let Constraints { begin, deadline, in_window_only, no_quantum, restartable } = request.constraints;
         SavedRequest {
             number: request.number,
             submit: request.submit.ticks(),
@@ -98,6 +101,7 @@ impl SavedRequest {
             begin: begin.map(Time::ticks),
             deadline: deadline.map(Time::ticks),
             in_window_only,
+            no_quantum,
             restartable,
         }
     }
@@ -113,6 +117,7 @@ impl SavedRequest {
             begin: self.begin.map(Time::from_ticks),
             deadline: self.deadline.map(Time::from_ticks),
             in_window_only: self.in_window_only,
+            no_quantum: self.no_quantum,
             restartable: self.restartable,
         };
         Request {

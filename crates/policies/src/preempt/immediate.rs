@@ -45,7 +45,8 @@ pub struct Service {
 ///
 /// # The quantum's end
 /// A job is requeued if it has not ended then, or if it uses more memory than the quantum has. Its
-/// work is lost, or kept. It gets no second quantum.
+/// work is lost, or kept. It gets no second quantum. A job gets none at all if its request forbids
+/// it ([`Constraints::no_quantum`](miserly_core::Constraints)).
 ///
 /// # The inner policy
 /// Quanta and preemptions reach the inner policy as changes of the jobs' allocations
@@ -136,7 +137,9 @@ impl Immediate {
 
     fn serve_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
         // Processors that a victim releases may be lost, and are then not free.
-        if context.ledger().missing() != Resources::NONE {
+        if context.ledger().request(job).constraints.no_quantum
+            || context.ledger().missing() != Resources::NONE
+        {
             return Ok(false);
         }
         let (now, until) = (context.now(), context.now() + self.service.quantum);
