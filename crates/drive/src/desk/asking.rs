@@ -8,9 +8,9 @@ use miserly_slurm::{Cluster, Detail, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
 use super::{Desk, PATIENCE, Step};
+use crate::instant::{local, minute};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED, minutes};
-use crate::{local, minute, user_number};
 
 /// The most comments of a step.
 const MOST_TOLD: usize = 20;
@@ -318,6 +318,12 @@ pub(super) fn own_comment(comment: Option<&str>) -> Option<String> {
     }
     let own = comment.rsplit_once(&format!(" | {MARK}")).map_or(comment, |(own, _)| own);
     Some(own.to_owned()).filter(|own| !own.is_empty())
+}
+
+/// Returns the number of a user in the list of a reservation: its number, or its name on this machine.
+fn user_number(name: &str) -> Option<u32> {
+    let name = name.trim();
+    name.parse().ok().or_else(|| Some(nix::unistd::User::from_name(name).ok()??.uid.as_raw()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,220 @@
+//! The loop of a driver: read the cluster, decide, store, ask Slurm.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use miserly_core::Time;
+use miserly_slurm::{Change, Cluster, Detail, Poller, Slurm};
+
+use crate::desk::{Desk, Seen, Stored};
+use crate::forecasts::Forecasts;
+use crate::store::Store;
+use crate::{DriveError, Learn, Order, Settings, Step, orders};
+
+/// The readings after which all forms are read again.
+const READINGS: u64 = 150;
+
+/// The shortest time between two steps.
+const LEAST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The driver of a cluster.
+pub struct Drive {
+    slurm: Slurm,
+    settings: Settings,
+    poller: Poller,
+    desk: Desk,
+    store: Option<Store>,
+    forecasts: Option<Forecasts>,
+    /// Whether a step has succeeded.
+    has_run: bool,
+    /// Findings of steps that were not delivered.
+    found: Step,
+    /// The jobs with forms that may have changed.
+    changed: BTreeSet<String>,
+    readings: u64,
+}
+
+impl Drive {
+    /// Returns the driver of a cluster, with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
+    ///
+    /// # Errors
+    /// If the policy needs something that cannot be done, a partition does not exist, or the folder cannot be used.
+    pub fn new(
+        slurm: Slurm,
+        cluster: &Cluster,
+        settings: Settings,
+        folder: Option<&Path>,
+    ) -> Result<Drive, DriveError> {
+        settings.check()?;
+        for partition in &settings.partitions {
+            cluster.check_partition(partition)?;
+        }
+        let (store, stored) = match folder.map(Store::open).transpose()? {
+            Some((store, stored)) => (Some(store), stored),
+            None => (None, Stored::default()),
+        };
+        let desk = Desk::new(settings.clone(), stored);
+        Ok(Drive {
+            poller: Poller::new(slurm.clone()).jobs_most(),
+            slurm,
+            settings,
+            desk,
+            store,
+            forecasts: None,
+            has_run: false,
+            found: Step::default(),
+            changed: BTreeSet::new(),
+            readings: 0,
+        })
+    }
+
+    /// Makes forecasts of waiting jobs, from `draws` futures with likely runtimes, which `learn` reads now and then.
+    ///
+    /// # Errors
+    /// If the system has no thread for them.
+    pub fn with_forecasts(self, learn: Learn, draws: u64) -> Result<Drive, DriveError> {
+        let forecasts = Forecasts::start(learn, draws).map_err(DriveError::Thread)?;
+        Ok(Drive { forecasts: Some(forecasts), ..self })
+    }
+
+    /// Returns the partitions that are not driven and have nodes of those that are. Their jobs wait until they are.
+    pub fn neighbours(&self, cluster: &Cluster) -> Vec<String> {
+        let driven = self.settings.partitions(cluster);
+        let nodes: BTreeSet<&String> = driven
+            .iter()
+            .filter_map(|name| cluster.partitions.get(name))
+            .flat_map(|one| &one.nodes)
+            .collect();
+        let others = cluster.partitions.iter().filter(|(name, _)| !driven.contains(*name));
+        others
+            .filter(|(_, one)| one.nodes.iter().any(|node| nodes.contains(node)))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// Reads the cluster, decides, stores the decisions, and passes them on to Slurm.
+    ///
+    /// # Errors
+    /// If the cluster cannot be read: the next step may succeed ([`DriveError::Slurm`]). Otherwise the driver cannot go on.
+    pub fn step(&mut self) -> Result<Step, DriveError> {
+        if self.store.as_ref().is_some_and(Store::is_handed_back) {
+            return Err(DriveError::HandedBack);
+        }
+        let mut step = self.look()?;
+        if step.wants_nodes {
+            // Its findings are kept, should the second reading fail.
+            self.found.add(step);
+            self.poller.read_all();
+            step = self.look()?;
+        }
+        step = std::mem::take(&mut self.found).and(step);
+        let of_reservation = |order: &Order| matches!(order, Order::Reserve { .. } | Order::Renew { .. });
+        if !self.has_run && self.store.is_some() && !step.orders.iter().any(of_reservation) {
+            // It shows whether this user may drive, before any job waits for that.
+            let reservation = self.settings.reservation.clone();
+            let renew = Order::Renew { reservation, minutes: orders::minutes(self.settings.fallback) };
+            step.orders.insert(0, renew);
+        }
+        if let Some(store) = &mut self.store {
+            if step.changed {
+                store.commit(self.desk.stored(), &step.starts)?;
+            }
+            // A controller that is away is asked again at the next step.
+            let held = step.orders.iter().any(|order| {
+                !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Tell { .. })
+            });
+            let asked = self.ask(&step.orders);
+            let untold = asked.as_ref().map_or_else(|_| step.orders.iter().collect(), Clone::clone);
+            for order in untold {
+                if let Order::Tell { job, .. } = order {
+                    self.desk.untell(job);
+                }
+            }
+            if held {
+                self.poller.read_all();
+            }
+            match asked {
+                Ok(_) | Err(DriveError::Slurm(_)) => {}
+                Err(error) => {
+                    // Its notes are delivered with the next step that succeeds.
+                    self.found.add(step);
+                    return Err(error);
+                }
+            }
+        }
+        self.has_run = true;
+        Ok(step)
+    }
+
+    /// Reads the cluster, and decides.
+    fn look(&mut self) -> Result<Step, DriveError> {
+        if let Some(likely) = self.forecasts.as_mut().and_then(Forecasts::take) {
+            self.desk.set_likely(&likely);
+        }
+        let changes = self.poller.poll()?;
+        let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
+        // They stay until they are read. Not every change of a form shows, so all are read now and then.
+        self.changed.extend(changes.iter().filter_map(changed_job).map(str::to_owned));
+        self.readings += 1;
+        if self.readings.is_multiple_of(READINGS) {
+            self.changed.extend(cluster.jobs.keys().cloned());
+        }
+        let unknown: Vec<String> =
+            self.desk.unknown(cluster, &self.changed).into_iter().map(str::to_owned).collect();
+        let details = Detail::read(&self.slurm, cluster, &unknown)?;
+        self.changed.clear();
+        let vanished = self.desk.vanished(cluster);
+        let starts =
+            if vanished.is_empty() { BTreeMap::new() } else { Cluster::starts(&self.slurm, &vanished) };
+        let is_complete = self.poller.is_complete();
+        let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
+        let step = self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)?;
+        if let Some(forecasts) = &mut self.forecasts {
+            forecasts.ask(|| self.desk.copy());
+        }
+        Ok(step)
+    }
+
+    /// Returns whether a step has succeeded.
+    pub fn has_run(&self) -> bool {
+        self.has_run
+    }
+
+    /// Asks Slurm for these things. Returns those that it refuses, which the next step sees too.
+    fn ask<'a>(&self, orders: &'a [Order]) -> Result<Vec<&'a Order>, DriveError> {
+        let mut refused = vec![];
+        for order in orders {
+            for command in order.commands() {
+                match self.slurm.control(&command)? {
+                    None => {}
+                    Some(message) if matches!(order, Order::Reserve { .. } | Order::Renew { .. }) => {
+                        return Err(DriveError::Rights {
+                            reservation: self.settings.reservation.clone(),
+                            message,
+                        });
+                    }
+                    Some(_) => refused.push(order),
+                }
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Returns the time until the next step.
+    pub fn pause(&self) -> Duration {
+        let now = Time::from_ticks(Timestamp::now().as_microsecond());
+        let wake = self.desk.wake().map(|wake| (wake - now).ticks().max(0).unsigned_abs());
+        let pause = self.poller.pause();
+        // An instant that comes again and again is no reason to ask the controller more often.
+        wake.map_or(pause, |wake| pause.min(Duration::from_micros(wake).max(LEAST_PAUSE)))
+    }
+}
+
+fn changed_job(change: &Change) -> Option<&str> {
+    match change {
+        Change::Submitted { job } | Change::State { job, .. } | Change::Updated { job } => Some(job),
+        Change::Gone { .. } | Change::Node { .. } => None,
+    }
+}
