@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use miserly_core::{Kind, Resources};
 use serde::{Deserialize, Serialize};
 
-use super::{Amount, Job, amount, hosts};
+use super::values::amount;
+use super::{Amount, Job};
 use crate::fields::Fields;
-use crate::{Cluster, Slurm, SlurmError, gpus};
+use crate::{Cluster, Slurm, SlurmError, gpus, hosts};
 
 /// The most jobs that are asked for one by one; for more, all are read.
 const FEW: usize = 50;

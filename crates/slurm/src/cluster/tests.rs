@@ -1,3 +1,4 @@
+use super::values::{amount, limit};
 use super::*;
 
 #[test]

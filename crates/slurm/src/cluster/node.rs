@@ -1,0 +1,150 @@
+//! Nodes, their partitions and their reservations.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::values::{Limit, limit, parts, words};
+use crate::fields::Fields;
+use crate::{SlurmError, gpus, hosts};
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Node {
+    /// The states, in lower case: the base state, and then flags such as `drain`.
+    pub states: Vec<String>,
+    /// Processors for jobs.
+    pub cpus: u64,
+    /// Processors of jobs.
+    pub cpus_used: u64,
+    /// Memory, MiB.
+    pub memory: u64,
+    /// Memory of jobs, MiB.
+    pub memory_used: u64,
+    /// Processors of a core.
+    pub threads: u64,
+    /// Generic resources, such as GPUs, as Slurm writes them.
+    pub gres: Option<String>,
+    /// The features.
+    pub features: Vec<String>,
+    /// The partitions.
+    pub partitions: Vec<String>,
+}
+
+impl Node {
+    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Node), SlurmError> {
+        let node = Node {
+            states: words(fields.required("State")?, ['+', '*']),
+            cpus: fields.number("CPUEfctv").or_else(|_| fields.number("CPUTot"))?,
+            cpus_used: fields.number("CPUAlloc")?,
+            memory: fields.number("RealMemory")?,
+            memory_used: fields.number("AllocMem")?,
+            threads: fields.number("ThreadsPerCore").unwrap_or(1).max(1),
+            gres: fields.get("Gres").map(str::to_owned),
+            features: fields.get("ActiveFeatures").map(|list| words(list, [',', ','])).unwrap_or_default(),
+            partitions: parts(fields.get("Partitions")),
+        };
+        Ok((fields.required("NodeName")?.to_owned(), node))
+    }
+
+    /// Returns its GPUs.
+    pub fn gpus(&self) -> u64 {
+        self.gres.as_deref().map_or(0, gpus)
+    }
+
+    /// Returns whether jobs can start there.
+    pub fn is_usable(&self) -> bool {
+        let states: BTreeSet<&str> = self.states.iter().map(String::as_str).collect();
+        let out = [
+            "down",
+            "drain",
+            "drained",
+            "draining",
+            "fail",
+            "failing",
+            "error",
+            "unknown",
+            "future",
+            "maint",
+            "not_responding",
+            "powering_down",
+            "reboot_issued",
+            "no_respond",
+            "invalid_reg",
+            "blocked",
+        ];
+        !out.iter().any(|state| states.contains(state))
+    }
+}
+
+/// A partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Partition {
+    /// Whether jobs without a partition go there.
+    pub is_default: bool,
+    /// Whether it takes jobs and starts them.
+    pub state: String,
+    /// The nodes.
+    pub nodes: Vec<String>,
+    /// The longest time limit.
+    pub longest: Limit,
+    /// Jobs of a higher tier go first.
+    pub tier: u64,
+    /// Its part in the priorities of its jobs, in proportion to those of other partitions.
+    pub job_factor: u64,
+    /// Whether jobs share processors.
+    pub shares: String,
+}
+
+impl Partition {
+    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Partition), SlurmError> {
+        let list = fields.get("Nodes").unwrap_or_default();
+        let partition = Partition {
+            is_default: fields.get("Default") == Some("YES"),
+            state: fields.required("State")?.to_lowercase(),
+            nodes: hosts(list).map_err(|error| fields.unreadable(error.to_string()))?,
+            longest: limit(fields.required("MaxTime")?)
+                .ok_or_else(|| fields.unreadable("MaxTime".to_owned()))?,
+            tier: fields.number("PriorityTier")?,
+            job_factor: fields.number("PriorityJobFactor").unwrap_or(1),
+            shares: fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
+        };
+        Ok((fields.required("PartitionName")?.to_owned(), partition))
+    }
+}
+
+/// A reservation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reservation {
+    /// The begin, seconds since 1970.
+    pub begin: i64,
+    /// The end, seconds since 1970.
+    pub end: i64,
+    /// The nodes.
+    pub nodes: Vec<String>,
+    /// The flags.
+    pub flags: Vec<String>,
+    /// The users of it, as Slurm writes them.
+    pub users: Option<String>,
+    /// The accounts that may use it.
+    pub accounts: Option<String>,
+}
+
+impl Reservation {
+    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Reservation), SlurmError> {
+        let time = |key: &str| {
+            let text = fields.required(key)?;
+            text.parse().map_err(|_| fields.unreadable(format!("{key} is no time")))
+        };
+        let list = fields.get("Nodes").unwrap_or_default();
+        let reservation = Reservation {
+            begin: time("StartTime")?,
+            end: time("EndTime")?,
+            nodes: hosts(list).map_err(|error| fields.unreadable(error.to_string()))?,
+            flags: fields.get("Flags").map(|list| words(list, [',', ','])).unwrap_or_default(),
+            users: fields.get("Users").map(str::to_owned),
+            accounts: fields.get("Accounts").map(str::to_owned),
+        };
+        Ok((fields.required("ReservationName")?.to_owned(), reservation))
+    }
+}
