@@ -1,15 +1,21 @@
 //! The policy that schedules as a cluster does.
 
+mod audit;
+
+mod order;
+
 use std::collections::BTreeMap;
 
-use miserly_core::{Span, Time};
+use miserly_core::Span;
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-use crate::{Associations, BackfillCycles, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
+pub use audit::TwinAudit;
+pub use order::{Machinery, QueueWeights};
 
-/// The weight of the fair share.
-const FAIR_SHARE: &str = "PriorityWeightFairShare";
+use order::{TIER, by_queue};
+
+use crate::{Associations, BackfillCycles, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
 
 /// Weights of a priority that the twin has no value for, with their quantities.
 const NOT_MODELLED: [(&str, &str); 2] =
@@ -18,9 +24,6 @@ const NOT_MODELLED: [(&str, &str); 2] =
 /// The settings of the backfilling cycles that the twin has too, with the unit of their numbers.
 const TAKEN_OVER: [(&str, &str); 4] =
     [("bf_interval", "s"), ("bf_resolution", "s"), ("bf_window", "min"), ("bf_max_job_test", "")];
-
-/// More than any priority: the step from a tier to the next one.
-const TIER: u64 = 1 << 32;
 
 /// The policy that schedules as a cluster does, as far as its configuration can be expressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,59 +52,6 @@ impl Twin {
         };
         Twin { policy, ..self }
     }
-}
-
-/// The starts of a log beside those of a twin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct TwinAudit {
-    /// Jobs with a recorded start.
-    pub jobs: u64,
-    /// Jobs that waited for more than one cycle, in the log or under the twin.
-    pub waited: u64,
-    /// Jobs with starts that differ by a cycle at most.
-    pub close: u64,
-    /// The same, of those that waited.
-    pub close_of_waited: u64,
-    /// The length of a cycle, seconds.
-    pub cycle: i64,
-    /// Half of the starts differ by at most this, seconds.
-    pub median_difference: i64,
-    /// 95 % of the starts differ by at most this, seconds.
-    pub difference_95: i64,
-    /// The mean recorded wait, seconds.
-    pub recorded_mean_wait: f64,
-    /// The mean wait under the twin, seconds.
-    pub twin_mean_wait: f64,
-}
-
-/// The parts of a cluster that the order of its twin depends on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Machinery<'a> {
-    /// Its processors.
-    pub processors: u64,
-    /// Its nodes.
-    pub nodes: u64,
-    /// The queues of its jobs.
-    pub queues: &'a [QueueWeights],
-    /// The largest factor of a partition.
-    pub most_factor: u64,
-    /// The largest priority of a quality of service.
-    pub most_quality: u64,
-    /// The tree of the shares of its associations, if it is known. Their numbers are the groups of the jobs.
-    pub shares: Option<&'a str>,
-}
-
-/// The parts of the jobs of a queue in their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueWeights {
-    /// The number of the queue in a log.
-    pub number: u32,
-    /// The tier of its partition: jobs of a higher one are before those of a lower one.
-    pub tier: u64,
-    /// The factor of its partition (`PriorityJobFactor`).
-    pub factor: u64,
-    /// The priority of its quality of service.
-    pub quality: u64,
 }
 
 impl Configuration {
@@ -186,95 +136,6 @@ impl Configuration {
             .map(|word| word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value))))
             .collect()
     }
-
-    fn weight(&self, key: &str) -> Option<f64> {
-        self.weights.get(key)?.parse().ok()
-    }
-
-    /// Returns whether Slurm's Fair Tree is a part of the priorities.
-    pub fn has_fair_tree(&self) -> bool {
-        let flags = self.priority_flags.as_deref().unwrap_or_default();
-        self.priority == "priority/multifactor"
-            && self.weight(FAIR_SHARE).is_some_and(|weight| weight > 0.0)
-            && !flags.contains("NO_FAIR_TREE")
-    }
-
-    /// Returns the weight of the fair share, if the twin has it, and notes what it lacks of it.
-    fn fair_share(&self, machinery: Machinery<'_>, left_out: &mut Vec<String>) -> Option<f64> {
-        let weight = self.weight(FAIR_SHARE).filter(|weight| *weight > 0.0)?;
-        if machinery.shares.is_none() || !self.has_fair_tree() {
-            left_out.push(format!("fair share ({FAIR_SHARE} = {weight})"));
-            return None;
-        }
-        let reset = self.usage_reset.iter();
-        left_out
-            .extend(reset.map(|period| format!("the end of usage (PriorityUsageResetPeriod = {period})")));
-        Some(weight)
-    }
-
-    /// Returns the parameters of the order by priorities, if it is another one than that of arrival.
-    fn ordered_by(&self, machinery: Machinery<'_>, fair_share: Option<f64>) -> Vec<String> {
-        let Some(order) = self.order(machinery, fair_share) else { return vec![] };
-        let mut parameters = vec![format!("order={order}")];
-        if let Some((shares, _)) = machinery.shares.zip(fair_share) {
-            let half_life =
-                if self.half_life == 0 { "none".to_owned() } else { format!("{}s", self.half_life) };
-            parameters.push(format!("half_life={half_life}, shares='{shares}'"));
-        }
-        // The zero of the log is an hour of the clock, so that a period that divides it has the same rest there.
-        if let Some((period, boot)) = self.computations.filter(|(period, _)| 3_600 % period == 0) {
-            let first = boot.rem_euclid(i64::try_from(period).unwrap_or(i64::MAX));
-            parameters.push(format!("priority_calc_period={period}s, priority_calc_first={first}s"));
-        }
-        parameters
-    }
-
-    /// Returns the order by priorities, if it is another one than that of arrival.
-    fn order(&self, machinery: Machinery<'_>, fair_share: Option<f64>) -> Option<String> {
-        let Machinery { processors, nodes, queues, most_factor, most_quality, .. } = machinery;
-        let weight = |key| self.weight(key).filter(|weight| *weight > 0.0);
-        let size = weight("PriorityWeightJobSize").map(|weight| {
-            let shares = format!("procs / {} + 1 / {}", processors.max(1), nodes.max(1));
-            if self.favours_small {
-                format!("{weight} * (1 - ({shares}) / 2)")
-            } else {
-                format!("{weight} * ({shares}) / 2")
-            }
-        });
-        let part = |key, of: fn(&QueueWeights) -> u64, most| {
-            weight(key).zip(by_queue(queues, of, most)).map(|(weight, parts)| format!("{weight} * {parts}"))
-        };
-        let partition = part("PriorityWeightPartition", |queue| queue.factor, most_factor);
-        let quality = part("PriorityWeightQOS", |queue| queue.quality, most_quality);
-        let fair_share = fair_share.map(|weight| format!("{weight} * fair_tree"));
-        // By age alone, jobs are in the order of arrival.
-        let others: Vec<String> =
-            size.into_iter().chain(partition).chain(quality).chain(fair_share).collect();
-        let tiers = by_queue(queues, |queue| queue.tier, 1);
-        if others.is_empty() {
-            return tiers.map(|tiers| format!("'{tiers} * {TIER} + wait'"));
-        }
-        let oldest = self.oldest.unwrap_or(7 * 86_400).max(1);
-        let age = weight("PriorityWeightAge").map(|weight| format!("{weight} * min(wait / {oldest}, 1)"));
-        let parts = age.into_iter().chain(others).collect::<Vec<_>>().join(" + ");
-        let tiers = tiers.map(|tiers| format!("{tiers} * {TIER} + ")).unwrap_or_default();
-        Some(format!("'{tiers}max(floor({parts}), 1)'"))
-    }
-}
-
-/// Returns the value of the queue of a job in parts of `most`, as a formula; none if it is the same for all queues. A sum may have more
-/// queues than nested conditions may.
-fn by_queue(queues: &[QueueWeights], of: fn(&QueueWeights) -> u64, most: u64) -> Option<String> {
-    if !queues.windows(2).any(|pair| of(&pair[0]) != of(&pair[1])) {
-        return None;
-    }
-    let part = |queue: &QueueWeights| {
-        let value = of(queue);
-        let value = if most > 1 { format!("{value} / {most}") } else { value.to_string() };
-        format!("if(queue == {}, {value}, 0)", queue.number)
-    };
-    let parts: Vec<String> = queues.iter().filter(|queue| of(queue) > 0).map(part).collect();
-    Some(format!("({})", parts.join(" + ")))
 }
 
 impl Cluster {
@@ -305,36 +166,6 @@ impl Cluster {
             shares: associations.map(Associations::shares),
         };
         self.configuration.twin(machinery, ordered)
-    }
-}
-
-impl TwinAudit {
-    /// Compares the submissions, the recorded starts and those under the twin of jobs.
-    pub fn new(jobs: &[(Time, Time, Time)], cycle: Span) -> TwinAudit {
-        let mut differences: Vec<i64> =
-            jobs.iter().map(|(_, start, twin)| (*twin - *start).secs().abs()).collect();
-        differences.sort_unstable();
-        let quantile = |share: usize| {
-            let rank = (differences.len() * share).div_ceil(100).saturating_sub(1);
-            differences.get(rank).copied().unwrap_or(0)
-        };
-        let is_close = |(_, start, twin): &&(Time, Time, Time)| (*twin - *start).secs().abs() <= cycle.secs();
-        let waited = |(submit, start, twin): &&(Time, Time, Time)| (*start).max(*twin) - *submit > cycle;
-        let mean = |wait: &dyn Fn(&(Time, Time, Time)) -> Span| {
-            let sum: f64 = jobs.iter().map(|job| wait(job).as_secs_f64()).sum();
-            if jobs.is_empty() { 0.0 } else { sum / jobs.len() as f64 }
-        };
-        TwinAudit {
-            jobs: jobs.len() as u64,
-            waited: jobs.iter().filter(waited).count() as u64,
-            close: jobs.iter().filter(is_close).count() as u64,
-            close_of_waited: jobs.iter().filter(waited).filter(is_close).count() as u64,
-            cycle: cycle.secs(),
-            median_difference: quantile(50),
-            difference_95: quantile(95),
-            recorded_mean_wait: mean(&|(submit, start, _)| *start - *submit),
-            twin_mean_wait: mean(&|(submit, _, twin)| *twin - *submit),
-        }
     }
 }
 
@@ -502,15 +333,5 @@ mod tests {
         assert!(many.policy.contains("queue == 60"), "{}", many.policy);
         assert_eq!(many.left_out, [""; 0]);
         assert_eq!(twin(900).left_out, ["the parts of 900 queues in the priorities"]);
-    }
-
-    #[test]
-    fn starts_are_compared() {
-        let at = |seconds| Time::from_secs(seconds).unwrap();
-        let jobs = [(0, 0, 1), (0, 100, 90), (0, 10, 12)]
-            .map(|(submit, start, twin)| (at(submit), at(start), at(twin)));
-        let audit = TwinAudit::new(&jobs, Span::from_secs(5).unwrap());
-        assert_eq!((audit.jobs, audit.close, audit.waited, audit.close_of_waited), (3, 2, 2, 1));
-        assert_eq!((audit.median_difference, audit.difference_95), (2, 10));
     }
 }
