@@ -92,7 +92,11 @@ fn values(domain: &Domain) -> String {
             let number = text.split(", or one of").next().unwrap_or(&text).to_owned();
             std::iter::once(number).chain(listed()).collect::<Vec<_>>().join("<br>")
         }
-        Domain::Number | Domain::Integer(..) | Domain::Duration { .. } | Domain::Shares => domain.to_string(),
+        Domain::Number
+        | Domain::Integer(..)
+        | Domain::Duration { .. }
+        | Domain::Shares
+        | Domain::RunningLimits => domain.to_string(),
     }
 }
 

@@ -1,9 +1,8 @@
 //! The scheduling of Slurm: a main loop after each event, and cycles at the multiples of an interval.
 
-use miserly_core::{Span, Time};
+use miserly_core::{Request, Span, Time};
 
 use crate::NaiveOrder;
-use crate::fcfs;
 use crate::plan::{Plan, Reservation};
 use crate::world::World;
 
@@ -20,6 +19,42 @@ pub struct NaiveCycles {
     pub window: Span,
     /// The number of jobs that a cycle tries.
     pub most: usize,
+    /// The limits of running jobs.
+    pub limits: NaiveLimits,
+}
+
+/// Limits of the jobs that run at the same time: their number and their processors, of all and of each user.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NaiveLimits {
+    /// The most jobs.
+    pub jobs: Option<u64>,
+    /// The most processors.
+    pub procs: Option<u64>,
+    /// The most jobs of a user.
+    pub user_jobs: Option<u64>,
+    /// The most processors of a user.
+    pub user_procs: Option<u64>,
+}
+
+impl NaiveLimits {
+    /// Returns whether a job would be one too many beside these, and whether it would have too many processors.
+    pub(crate) fn exceeded<'a>(
+        self,
+        job: &'a Request,
+        running: impl Iterator<Item = &'a Request>,
+    ) -> (bool, bool) {
+        let all: Vec<&Request> = running.chain([job]).collect();
+        let own: Vec<&Request> = all.iter().copied().filter(|other| other.user == job.user).collect();
+        let too_many =
+            |jobs: &[&Request], most: Option<u64>| most.is_some_and(|most| jobs.len() as u64 > most);
+        let too_wide = |jobs: &[&Request], most: Option<u64>| {
+            most.is_some_and(|most| jobs.iter().map(|job| job.procs().get()).sum::<u64>() > most)
+        };
+        (
+            too_many(&all, self.jobs) || too_many(&own, self.user_jobs),
+            too_wide(&all, self.procs) || too_wide(&own, self.user_procs),
+        )
+    }
 }
 
 impl NaiveCycles {
@@ -48,7 +83,7 @@ pub(crate) fn pass(
     cycles: NaiveCycles,
     last: &mut Option<Time>,
 ) -> Option<Time> {
-    fcfs::pass(world, order);
+    main_loop(world, order, cycles.limits);
     if world.waiting.is_empty() {
         return None;
     }
@@ -58,15 +93,45 @@ pub(crate) fn pass(
     Some(cycles.after(world.now))
 }
 
+/// Starts jobs in queue order, up to the first that does not fit. Those that would exceed a limit are passed.
+fn main_loop(world: &mut World<'_>, order: NaiveOrder, limits: NaiveLimits) {
+    for position in world.queue(order) {
+        let (too_many, too_wide) = exceeded(world, limits, position);
+        if too_many || too_wide {
+            continue;
+        }
+        if !world.fits_now(position) {
+            return;
+        }
+        world.start(position);
+    }
+}
+
+fn exceeded(world: &World<'_>, limits: NaiveLimits, position: usize) -> (bool, bool) {
+    let running = world.running.iter().map(|running| &world.requested[running.position].request);
+    limits.exceeded(&world.requested[position].request, running)
+}
+
 fn cycle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
     let estimates: Vec<Span> = world.jobs.iter().map(|job| job.request.estimate).collect();
     let mut reservations: Vec<Reservation> = vec![];
-    for position in world.queue(order).into_iter().take(cycles.most) {
+    let mut tried = 0;
+    for position in world.queue(order) {
+        let (too_many, too_wide) = exceeded(world, cycles.limits, position);
+        if too_many {
+            continue;
+        }
+        tried += 1;
+        if tried > cycles.most {
+            break;
+        }
         let planned = rounded(world.request(position).planned(), cycles.resolution);
         let procs = world.request(position).procs().get();
         let plan = Plan::new(world, &reservations);
         if plan.is_hole(world.now, procs, planned) {
-            world.start(position);
+            if !too_wide {
+                world.start(position);
+            }
             continue;
         }
         let start = plan.earliest_hole(world.now, procs, planned);

@@ -6,8 +6,8 @@ use libm::{log2, log10};
 use miserly_core::Span;
 
 use crate::{
-    ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDecay, NaiveDraws, NaiveFacts, NaiveOnHosts,
-    NaiveOrder, NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
+    ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDecay, NaiveDraws, NaiveFacts, NaiveLimits,
+    NaiveOnHosts, NaiveOrder, NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
 };
 
 /// The given parameters.
@@ -204,7 +204,25 @@ impl Given<'_> {
             resolution: span("bf_resolution", 60)?,
             window: span("bf_window", 86_400)?,
             most: self.number("bf_max_job_test", 500)?,
+            limits: self.limits()?,
         })
+    }
+
+    /// Returns the limits of running jobs. The tests write each by itself, for all jobs.
+    fn limits(&self) -> Option<NaiveLimits> {
+        let mut limits = NaiveLimits::default();
+        let text = self.word("limits").unwrap_or_default().trim_matches('\'');
+        for limit in text.split(';').filter(|limit| !limit.is_empty()) {
+            let (name, most) = limit.trim().strip_prefix("all: ")?.split_once('=')?;
+            *match name {
+                "jobs" => &mut limits.jobs,
+                "procs" => &mut limits.procs,
+                "user_jobs" => &mut limits.user_jobs,
+                "user_procs" => &mut limits.user_procs,
+                _ => return None,
+            } = Some(most.parse().ok()?);
+        }
+        Some(limits)
     }
 
     /// Returns the decay of usage. The tests write half-lives in seconds.

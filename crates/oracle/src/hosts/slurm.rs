@@ -7,7 +7,7 @@ use miserly_core::{Demand, HostId, Kind, Resources, Span, Time};
 use super::fit::{Part, held, times};
 use super::world::{Running, World};
 use crate::order::arrival;
-use crate::{NaiveCycles, NaiveOrder};
+use crate::{NaiveCycles, NaiveLimits, NaiveOrder};
 
 /// The first half minute of a search, and the unit of the clock at which it begins.
 const HALF_MINUTE: i128 = 30_000_000;
@@ -19,7 +19,7 @@ pub(super) fn pass(
     cycles: NaiveCycles,
     last: &mut Option<Time>,
 ) -> Option<Time> {
-    main_loop(world, order);
+    main_loop(world, order, cycles.limits);
     if world.waiting.is_empty() {
         return None;
     }
@@ -30,9 +30,15 @@ pub(super) fn pass(
 }
 
 /// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.
-fn main_loop(world: &mut World<'_>, order: NaiveOrder) {
+///
+/// Those that would exceed a limit are passed.
+fn main_loop(world: &mut World<'_>, order: NaiveOrder, limits: NaiveLimits) {
     let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
     for job in world.queue(order) {
+        let (too_many, too_wide) = exceeded(world, limits, job);
+        if too_many || too_wide {
+            continue;
+        }
         let demand = world.demand(job);
         match choose(world, &free(world), &open, &demand) {
             Some(parts) => world.start(job, parts),
@@ -42,6 +48,10 @@ fn main_loop(world: &mut World<'_>, order: NaiveOrder) {
             return;
         }
     }
+}
+
+fn exceeded(world: &World<'_>, limits: NaiveLimits, job: usize) -> (bool, bool) {
+    limits.exceeded(world.request(job), world.running.iter().map(|running| world.request(running.job)))
 }
 
 fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
@@ -133,13 +143,22 @@ impl Cycle {
     }
 
     fn run(&mut self, world: &mut World<'_>, order: NaiveOrder) {
-        for job in world.queue(order).into_iter().take(self.cycles.most) {
-            self.plan(world, job);
+        let mut tried = 0;
+        for job in world.queue(order) {
+            let (too_many, too_wide) = exceeded(world, self.cycles.limits, job);
+            if too_many {
+                continue;
+            }
+            tried += 1;
+            if tried > self.cycles.most {
+                return;
+            }
+            self.plan(world, job, !too_wide);
         }
     }
 
-    /// Starts a job, reserves hosts for it, or leaves it out.
-    fn plan(&mut self, world: &mut World<'_>, job: usize) {
+    /// Starts a job if it may start, reserves hosts for it, or leaves it out.
+    fn plan(&mut self, world: &mut World<'_>, job: usize, may_start: bool) {
         let (now, span, demand) = (world.now, world.request(job).planned(), world.demand(job));
         let mut from = now;
         loop {
@@ -156,7 +175,10 @@ impl Cycle {
                 continue;
             };
             if at == now {
-                return world.start(job, parts);
+                if may_start {
+                    world.start(job, parts);
+                }
+                return;
             }
             if at > self.end {
                 return;

@@ -33,7 +33,7 @@ pub(super) struct World<'a> {
     future: Vec<usize>,
     pub(super) waiting: Vec<usize>,
     /// In the order of the starts.
-    running: Vec<Running>,
+    pub(super) running: Vec<Running>,
     starts: Vec<Option<(Time, Vec<Part>)>>,
     /// The number of jobs that sort behind each job and started before it.
     pub(super) bypassed: Vec<u32>,

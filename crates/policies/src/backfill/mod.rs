@@ -51,4 +51,7 @@ pub use engine::{Backfill, Backfilling, backfill, backfill_on_hosts};
 pub use fcfs::Fcfs;
 pub use reservations::{Reservation, Reservations};
 pub use rules::{BackfillRules, ReservationDepth};
-pub use slurm::{CyclePlan, NodePlan, Planned, Simple, SlurmLike, SlurmRules, select_hosts};
+pub use slurm::{
+    CyclePlan, NodePlan, Planned, RunningLimits, RunningLimitsError, Simple, SlurmLike, SlurmRules,
+    select_hosts,
+};

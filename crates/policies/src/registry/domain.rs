@@ -39,6 +39,8 @@ pub enum Domain {
     Policy(Registry),
     /// A tree of shares in quotes, or none.
     Shares,
+    /// Limits of running jobs in quotes, or none.
+    RunningLimits,
     /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
@@ -53,6 +55,7 @@ const FLAG: [Word; 2] = [("true", "yes"), ("false", "no")];
 pub(super) const NEVER: Word = ("none", "never");
 
 const NO_SHARES: Word = ("none", "no tree");
+const NO_LIMITS: Word = ("none", "no limits");
 
 impl Domain {
     /// Returns every value that has a name, with its meaning.
@@ -73,6 +76,7 @@ impl Domain {
             }
             Domain::Duration { none: true, .. } => vec![NEVER],
             Domain::Shares => vec![NO_SHARES],
+            Domain::RunningLimits => vec![NO_LIMITS],
             Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
     }
@@ -129,6 +133,9 @@ impl fmt::Display for Domain {
             }
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names()),
             Domain::Shares => f.write_str("none, or a tree of shares in quotes, such as '2*(u1, u2), 1*g3'"),
+            Domain::RunningLimits => f.write_str(
+                "none, or limits of running jobs in quotes, such as '1+3: user_jobs=2, user_procs=64; all: jobs=10, procs=1000'",
+            ),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };
                 write!(f, "a duration of {least}s or more, such as 90, 90s, 15min, 50h or 1d12h{or_none}")

@@ -3,6 +3,7 @@
 use miserly_formula::FormulaError;
 
 use super::SyntaxError;
+use crate::backfill::RunningLimitsError;
 use crate::shared::{Profile, ShareTreeError};
 
 /// A policy that cannot be built as requested.
@@ -99,6 +100,16 @@ pub enum PolicyError {
         name: &'static str,
         /// The problem, and its position.
         problem: ShareTreeError,
+    },
+    /// Text in quotes that is no list of limits.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadLimits {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The problem.
+        problem: RunningLimitsError,
     },
     /// A tree of shares without an order that uses it, or such an order without a tree.
     #[error(

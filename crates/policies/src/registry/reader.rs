@@ -2,6 +2,7 @@
 //! documentation and the typed value of a parameter.
 
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use miserly_core::Span;
 use miserly_formula::FormulaError;
@@ -11,6 +12,7 @@ use super::error::nearest;
 use super::syntax::{Arg, WrittenValue};
 use super::{DefaultValue, Param, Params, PolicyDescriptor, PolicyError, PolicySpec, Registry};
 use crate::backfill::policies::Point;
+use crate::backfill::{RunningLimits, RunningLimitsError};
 use crate::shared::{Draw, Order, Priority, ShareTree, ShareTreeError, Weight};
 
 /// Declares the parameters of a policy and reads their values.
@@ -113,6 +115,7 @@ enum Mistake {
     Formula(Box<FormulaError>),
     Policy(Box<PolicyError>),
     Shares(ShareTreeError),
+    Limits(RunningLimitsError),
 }
 
 /// A value, with its canonical form where that is not the text as written.
@@ -358,10 +361,24 @@ impl<'a> ParamReader<'a> {
         Ok(OrderSettings { weight, draw, seed, half_life, shares })
     }
 
+    /// Declares limits of running jobs; without a value there are none.
+    ///
+    /// # Errors
+    /// As the other methods.
+    pub fn running_limits(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+    ) -> Result<RunningLimits, PolicyError> {
+        let read = |written: &WrittenValue| in_quotes(written, Mistake::Limits);
+        Ok(self.read(name, Domain::RunningLimits, "none", doc, read)?.unwrap_or_default())
+    }
+
     fn shares(&mut self) -> Result<Option<ShareTree>, PolicyError> {
         let name = "shares";
         let doc = "the tree of the shares of users and groups, for orders that use fair_tree";
-        let shares = self.read(name, Domain::Shares, "none", doc, shares)?;
+        let read = |written: &WrittenValue| in_quotes(written, Mistake::Shares);
+        let shares = self.read(name, Domain::Shares, "none", doc, read)?;
         if shares.is_some() != self.orders.shares {
             return Err(PolicyError::SharesAlone { policy: self.policy.name, name });
         }
@@ -436,6 +453,7 @@ impl<'a> ParamReader<'a> {
             Mistake::NoValue => self.no_value(name, &domain, written),
             Mistake::Formula(problem) => PolicyError::BadFormula { policy: self.policy.name, name, problem },
             Mistake::Shares(problem) => PolicyError::BadShares { policy: self.policy.name, name, problem },
+            Mistake::Limits(problem) => PolicyError::BadLimits { policy: self.policy.name, name, problem },
             Mistake::Policy(problem) => PolicyError::Within { policy: self.policy.name, name, problem },
         })?;
         let given = given.map(|written| text.unwrap_or_else(|| written.text().to_owned()));
@@ -540,13 +558,16 @@ fn order(written: &WrittenValue) -> Parsed<Order> {
     Ok((order, Some(text)))
 }
 
-/// Returns the tree that `written` denotes.
-fn shares(written: &WrittenValue) -> Parsed<Option<ShareTree>> {
+/// Returns the value in quotes that `written` denotes, if it is not `none`.
+fn in_quotes<T: FromStr + ToString>(
+    written: &WrittenValue,
+    mistake: fn(T::Err) -> Mistake,
+) -> Parsed<Option<T>> {
     match written {
         WrittenValue::Quoted(text) => {
-            let tree: ShareTree = text.parse().map_err(Mistake::Shares)?;
-            let text = quoted(&tree.to_string());
-            Ok((Some(tree), Some(text)))
+            let value: T = text.parse().map_err(mistake)?;
+            let text = quoted(&value.to_string());
+            Ok((Some(value), Some(text)))
         }
         WrittenValue::Word(text) if text == "none" => Ok((None, None)),
         WrittenValue::Word(_) => Err(Mistake::NoValue),

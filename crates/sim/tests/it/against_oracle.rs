@@ -6,7 +6,9 @@ use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::Job;
 use proptest::prelude::*;
 
-use crate::support::{BOTH, ORDERS, Quad, SEED, crowd, jobs_for, run, some_policies, tick_jobs, workload};
+use crate::support::{
+    BOTH, LIMITED, ORDERS, Quad, SEED, crowd, jobs_for, run, some_policies, tick_jobs, workload,
+};
 
 fn naive_starts(procs: u64, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Time> {
     let jobs: Vec<NaiveJob> =
@@ -34,6 +36,13 @@ proptest! {
     #[test]
     fn the_same_start_for_every_job((procs, quads) in workload(false), policies in some_policies()) {
         agree(procs, &quads, &policies)?;
+    }
+
+    #[test]
+    fn the_same_start_under_limits_of_running_jobs((procs, quads) in workload(true)) {
+        let narrow = |&(submit, runtime, procs, estimate): &Quad| (submit, runtime, procs.min(4), estimate);
+        let quads: Vec<Quad> = quads.iter().map(narrow).collect();
+        agree(procs, &quads, &LIMITED.map(str::to_owned))?;
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The backfill family on hosts with memory, against reference implementations: the same start on
 //! the same hosts for every job.
 
-use miserly_core::{ActualRuntime, Machine, Request, Sharing, Span, Spread, Time};
+use miserly_core::{ActualRuntime, Kind, Machine, Request, Sharing, Span, Spread, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
 use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, ON_HOSTS, SEED, forms_workload, hosts_workload, jobs, machine as machine_of, processors_on, run_on,
+    BOTH, LIMITED, ON_HOSTS, SEED, forms_workload, hosts_workload, jobs, machine as machine_of,
+    processors_on, run_on,
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
@@ -162,6 +163,21 @@ proptest! {
             Job { request, runtime: ActualRuntime(longer(job.runtime.0)), ..job }
         }).collect();
         agree_on(&machine, &jobs, &LONG_CYCLES)?;
+    }
+}
+
+proptest! {
+    #[test]
+    fn slurm_limits_running_jobs(
+        (machine, jobs) in hosts_workload(true, Spread::Any, Sharing::Shared),
+    ) {
+        let jobs: Vec<Job> = jobs.into_iter().map(|mut job| {
+            job.request.user = u32::try_from(job.request.number % 3).ok().filter(|user| *user > 0);
+            let procs = job.request.procs().get().min(4);
+            job.request.demand = job.request.demand.with(Kind::Cpus, procs);
+            job
+        }).filter(|job| machine.could_hold(&job.request)).collect();
+        agree_on(&machine, &jobs, &LIMITED)?;
     }
 }
 

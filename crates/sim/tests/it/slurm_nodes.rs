@@ -83,3 +83,24 @@ fn partitioned(machine: &Machine, policy: &str, jobs: &[(i64, u16, u64, i64, i64
     }
     starts_of(machine, policy, &jobs_of)
 }
+
+#[test]
+fn jobs_over_a_limit_are_passed() {
+    // The user has two jobs of the queue that is limited to one of them, and one job of another queue.
+    let limited = |limits: &str, queues: [u32; 4]| {
+        let mut jobs = jobs_of(&[(0, 2, 100, 100), (1, 2, 100, 100), (2, 4, 50, 50), (3, 2, 300, 300)]);
+        for (job, queue) in jobs.iter_mut().zip(queues) {
+            job.request.queue = Some(queue);
+            job.request.user = Some(1);
+        }
+        let policy = format!("slurm(bf_interval=10s, bf_resolution=1s, limits='{limits}')");
+        let nodes = machine(&[(4, 0), (4, 0)]).with_spread(Spread::Any);
+        let on_nodes = starts_of(&nodes, &policy, &jobs);
+        assert_eq!(on_nodes, starts_of(&Machine::plain(8_u64), &policy, &jobs), "{limits}");
+        on_nodes
+    };
+    assert_eq!(limited("3: jobs=0", [1, 1, 1, 1]), [0, 1, 2, 52], "no job of this queue");
+    assert_eq!(limited("1: user_jobs=1", [1, 1, 2, 2]), [0, 100, 2, 3]);
+    assert_eq!(limited("1+2: procs=4", [1, 1, 2, 3]), [0, 1, 101, 3]);
+    assert_eq!(limited("all: user_procs=6", [1, 2, 3, 4]), [0, 1, 101, 3]);
+}

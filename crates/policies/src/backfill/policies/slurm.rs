@@ -51,9 +51,20 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         params.duration("bf_window", 1, "1d", "how far ahead a reservation of a cycle may begin")?;
     let bf_max_job_test =
         params.integer("bf_max_job_test", 1..=1_000_000, 500, "the number of jobs that a cycle tries")?;
-    let rules =
-        SlurmRules { order, backfill, bf_interval, bf_first, bf_resolution, bf_window, bf_max_job_test };
-    Ok(Box::new(rules))
+    let limits = params.running_limits(
+        "limits",
+        "the limits of running jobs: for queues by number, or for all, the most jobs and processors, and those of each user",
+    )?;
+    Ok(Box::new(SlurmRules {
+        order,
+        backfill,
+        bf_interval,
+        bf_first,
+        bf_resolution,
+        bf_window,
+        bf_max_job_test,
+        limits,
+    }))
 }
 
 impl Params for SlurmRules {

@@ -6,16 +6,20 @@ mod nodes;
 
 mod ends;
 
+mod limits;
+
 mod select;
 
 use miserly_core::{
-    Context, Event, Ledger, Machine, Persistent, Policy, Refusal, Span, StartReason, Time, Violation,
+    Context, Event, Ledger, Machine, Persistent, Policy, Refusal, Span, StartReason, State, Time, Violation,
 };
 
+pub use self::limits::{RunningLimits, RunningLimitsError};
 pub use self::nodes::NodePlan;
 pub use self::plan::{CyclePlan, Planned, Simple};
 pub use self::select::select_hosts;
 
+use self::limits::{Exceeded, LimitUse};
 use super::queue::{QueueWalk, WaitQueue};
 use crate::shared::{Order, Waiting, head_start_reason, start_job};
 
@@ -36,6 +40,8 @@ pub struct SlurmRules {
     pub bf_window: Span,
     /// The number of jobs that a cycle tries.
     pub bf_max_job_test: u64,
+    /// The limits of running jobs.
+    pub limits: RunningLimits,
 }
 
 /// Starts jobs as Slurm does.
@@ -47,6 +53,9 @@ pub struct SlurmRules {
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
 /// with time, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
+///
+/// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
+/// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
 ///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
@@ -62,6 +71,7 @@ pub struct SlurmLike<P: CyclePlan> {
     rules: SlurmRules,
     queue: WaitQueue,
     plan: P,
+    used: LimitUse,
     /// The instant of the next cycle, while jobs wait.
     next_cycle: Option<Time>,
     /// Whether a cycle may start a job that the last one could not start.
@@ -71,13 +81,15 @@ pub struct SlurmLike<P: CyclePlan> {
 impl<P: CyclePlan> SlurmLike<P> {
     /// Returns the policy on an idle machine.
     pub fn idle(machine: &Machine, rules: SlurmRules) -> SlurmLike<P> {
-        SlurmLike::new(P::idle(machine), rules)
+        let used = LimitUse::none(&rules.limits);
+        SlurmLike::new(P::idle(machine), used, rules)
     }
 
-    fn new(plan: P, rules: SlurmRules) -> SlurmLike<P> {
+    fn new(plan: P, used: LimitUse, rules: SlurmRules) -> SlurmLike<P> {
         SlurmLike {
             queue: WaitQueue::sorted(rules.order.clone()),
             plan,
+            used,
             next_cycle: None,
             changed: true,
             rules,
@@ -90,7 +102,9 @@ impl<P: CyclePlan> SlurmLike<P> {
         let mut walk = QueueWalk::default();
         while let Some(job) = self.queue.successor(context, &mut walk) {
             walk.last = Some(job.key);
-            if let Some(place) = self.plan.place_now(context, &job, &open) {
+            if self.exceeded(context.ledger(), &job).is_some() {
+                self.refuse_if_too_large(context, &job)?;
+            } else if let Some(place) = self.plan.place_now(context, &job, &open) {
                 let reason = head_start_reason(context, job.job);
                 self.start(context, &job, place, reason)?;
             } else if !self.refuse_if_too_large(context, &job)?
@@ -112,13 +126,20 @@ impl<P: CyclePlan> SlurmLike<P> {
         self.queue.remove(job.job);
         let placement = P::placement(context.ledger(), job.job, place);
         start_job(context, job.job, placement, reason)?;
+        self.used.start(&self.rules.limits, job.job, context.ledger());
         self.plan.job_started(context.now(), job, context.ledger());
         Ok(())
     }
 
-    /// Refuses a job that the pool can never hold. Returns whether it did.
+    /// Returns the limit that a job would exceed if it started now.
+    fn exceeded(&self, ledger: &Ledger, job: &Waiting) -> Option<Exceeded> {
+        self.used.exceeded(&self.rules.limits, ledger.request(job.job))
+    }
+
+    /// Refuses a job that the pool can never hold, or that exceeds a limit by itself. Returns whether it did.
     fn refuse_if_too_large(&mut self, context: &mut Context<'_>, job: &Waiting) -> Result<bool, Violation> {
-        let never = self.plan.never_fits(context.now(), job, context.ledger());
+        let never = self.plan.never_fits(context.now(), job, context.ledger())
+            || self.rules.limits.never_allow(context.ledger().request(job.job));
         if never {
             self.queue.remove(job.job);
             context.refuse(job.job, Refusal::TooLarge)?;
@@ -136,10 +157,17 @@ impl<P: CyclePlan> SlurmLike<P> {
 
     fn plan_jobs(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut walk = QueueWalk::default();
-        for _ in 0..self.rules.bf_max_job_test {
+        let mut tried = 0;
+        while tried < self.rules.bf_max_job_test {
             let Some(job) = self.queue.successor(context, &mut walk) else { break };
             walk.last = Some(job.key);
+            let exceeded = self.exceeded(context.ledger(), &job);
+            if exceeded == Some(Exceeded::Jobs) {
+                continue;
+            }
+            tried += 1;
             match self.plan.plan(context, &job, &self.rules) {
+                Planned::Now(_) if exceeded.is_some() => {}
                 Planned::Now(place) => {
                     self.start(context, &job, place, StartReason::Backfilled)?;
                     // The next cycle tries jobs that this one did not reach.
@@ -199,7 +227,8 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        *self = SlurmLike::new(P::rebuild(now, ledger), self.rules.clone());
+        let used = LimitUse::of(&self.rules.limits, ledger);
+        *self = SlurmLike::new(P::rebuild(now, ledger), used, self.rules.clone());
         for job in ledger.waiting() {
             self.queue.insert(now, job, ledger);
         }
@@ -210,7 +239,12 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.plan.event(now, &event, ledger);
         match event {
             Event::Submitted(job) => self.queue.insert(now, job, ledger),
-            Event::Ended(ended) => drop(self.queue.remove(ended.job)),
+            Event::Ended(ended) => {
+                self.queue.remove(ended.job);
+                if ledger.entry(ended.job).state != State::Waiting {
+                    self.used.end(&self.rules.limits, ended.job, ledger);
+                }
+            }
             // No policy runs around this one.
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(_) | Event::EndMoved { .. } | Event::Timer | Event::Rebuilt => {}
