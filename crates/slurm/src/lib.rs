@@ -68,4 +68,4 @@ pub use queue_nodes::Observed;
 pub use queues::Queue;
 pub use statistics::BackfillCycles;
 pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
-pub use twin_queues::{Quality, TwinQueue, TwinQueues, qualities};
+pub use twin_queues::{Quality, QualityLimits, TwinQueue, TwinQueues, qualities};

@@ -96,6 +96,7 @@ impl Configuration {
         }
         left_out.extend(self.priority_flags.iter().map(|flags| format!("PriorityFlags = {flags}")));
         left_out.extend(self.preemption.iter().map(|kind| format!("preemption ({kind})")));
+        parameters.extend(machinery.limits.map(|limits| format!("limits='{limits}'")));
         let scheduling = self.scheduling();
         // Slurm switches cycles off by this value.
         let off = scheduling.get("bf_interval") == Some(&Some("-1"));
@@ -157,6 +158,7 @@ impl Cluster {
             Some(QueueWeights { number, tier: partition.tier, factor: partition.job_factor, quality })
         };
         let weights: Vec<QueueWeights> = queues.iter().filter_map(weights).collect();
+        let limits = self.limits(queues, qualities);
         let machinery = Machinery {
             processors: self.nodes.values().map(|node| node.cpus).sum(),
             nodes: self.nodes.len() as u64,
@@ -164,8 +166,33 @@ impl Cluster {
             most_factor: self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1),
             most_quality: qualities.iter().map(|quality| quality.priority).max().unwrap_or(1),
             shares: associations.map(Associations::shares),
+            limits: limits.as_deref(),
         };
-        self.configuration.twin(machinery, ordered)
+        let mut twin = self.configuration.twin(machinery, ordered);
+        if self.configuration.enforces_limits {
+            let lacks = |quality: &Quality| {
+                let others = &quality.limits.others;
+                (!others.is_empty())
+                    .then(|| format!("limits of the quality {} ({})", quality.name, others.join(", ")))
+            };
+            twin.left_out.extend(qualities.iter().filter_map(lacks));
+        }
+        twin
+    }
+
+    /// Returns the limits of the running jobs of qualities of service, if Slurm enforces any.
+    fn limits(&self, queues: &TwinQueues, qualities: &[Quality]) -> Option<String> {
+        let limit = |quality: &Quality| {
+            let of_quality = |(_, queue): &(u32, &TwinQueue)| queue.quality.as_ref() == Some(&quality.name);
+            let queues: Vec<String> =
+                queues.iter().filter(of_quality).map(|(number, _)| number.to_string()).collect();
+            let known: Vec<String> =
+                quality.limits.known.iter().map(|(name, most)| format!("{name}={most}")).collect();
+            let is_known = !queues.is_empty() && !known.is_empty();
+            is_known.then(|| format!("{}: {}", queues.join("+"), known.join(", ")))
+        };
+        let limits: Vec<String> = qualities.iter().filter_map(limit).collect();
+        (self.configuration.enforces_limits && !limits.is_empty()).then(|| limits.join("; "))
     }
 }
 
@@ -195,6 +222,7 @@ mod tests {
         most_factor: 40,
         most_quality: 10,
         shares: None,
+        limits: None,
     };
 
     #[track_caller]

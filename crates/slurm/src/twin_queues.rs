@@ -26,6 +26,17 @@ pub struct Quality {
     pub id: String,
     /// Its priority.
     pub priority: u64,
+    /// The limits of its running jobs.
+    pub limits: QualityLimits,
+}
+
+/// The limits of the running jobs of a quality of service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QualityLimits {
+    /// The most jobs, processors, and these for each user, by the names of the parameter `limits` of the policy `slurm`.
+    pub known: Vec<(&'static str, u64)>,
+    /// The limits that the twin lacks, as Slurm writes them.
+    pub others: Vec<String>,
 }
 
 /// The queues of a twin, by their numbers in a log.
@@ -112,12 +123,27 @@ fn names(log: &ImportedLog, start: &str) -> BTreeMap<i64, String> {
     lines.filter_map(|(number, name)| Some((number.parse().ok()?, name.to_owned()))).collect()
 }
 
+/// The columns of limits.
+const LIMITS: [&str; 10] = [
+    "GrpJobs",
+    "GrpTRES",
+    "MaxJobsPU",
+    "MaxTRESPU",
+    "MaxJobsPA",
+    "MaxTRESPA",
+    "GrpTRESMins",
+    "GrpTRESRunMins",
+    "MaxTRESRunMinsPU",
+    "GrpWall",
+];
+
 /// Returns the qualities of service.
 ///
 /// # Errors
 /// If `sacctmgr` gives no answer.
 pub fn qualities(cluster: &Slurm) -> Result<Vec<Quality>, SlurmError> {
-    let answer = cluster.ask("sacctmgr", &["-n", "-P", "show", "qos", "format=Name,ID,Priority"])?;
+    let format = format!("format=Name,ID,Priority,{}", LIMITS.join(","));
+    let answer = cluster.ask("sacctmgr", &["-n", "-P", "show", "qos", &format])?;
     Ok(parse_qualities(&answer.text))
 }
 
@@ -125,9 +151,37 @@ fn parse_qualities(lines: &str) -> Vec<Quality> {
     let quality = |line: &str| {
         let mut fields = line.split('|').map(str::trim);
         let (name, id) = (fields.next()?.to_owned(), fields.next()?.to_owned());
-        Some(Quality { name, id, priority: fields.next()?.parse().unwrap_or(0) })
+        let priority = fields.next()?.parse().unwrap_or(0);
+        let limits = limits(LIMITS.into_iter().zip(fields));
+        Some(Quality { name, id, priority, limits })
     };
     lines.lines().filter_map(quality).collect()
+}
+
+/// Returns the limits of columns with their values. Of trackable resources, processors are known.
+fn limits<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> QualityLimits {
+    let mut limits = QualityLimits::default();
+    for (column, value) in columns.filter(|(_, value)| !value.is_empty()) {
+        let known = match column {
+            "GrpJobs" => Some("jobs"),
+            "MaxJobsPU" => Some("user_jobs"),
+            "GrpTRES" => Some("procs"),
+            "MaxTRESPU" => Some("user_procs"),
+            _ => None,
+        };
+        for one in value.split(',') {
+            let most = match one.split_once('=') {
+                Some(("cpu", most)) => Some(most),
+                Some(_) => None,
+                None => Some(one),
+            };
+            match known.zip(most.and_then(|most| most.parse().ok())) {
+                Some(limit) => limits.known.push(limit),
+                None => limits.others.push(format!("{column}={one}")),
+            }
+        }
+    }
+    limits
 }
 
 #[cfg(test)]
@@ -186,5 +240,30 @@ mod tests {
             policy.contains("10 * (if(queue == 3, 50 / 50, 0) + if(queue == 4, 50 / 50, 0))"),
             "{policy}"
         );
+    }
+
+    #[test]
+    fn limits_of_qualities_are_those_of_their_queues() {
+        let lines = "normal|1|0||||||||||\nsmall|2|0|3|cpu=8,gres/gpu=2|1|cpu=4|||cpu=100|||\n";
+        let qualities = parse_qualities(lines);
+        assert_eq!(qualities[0].limits, QualityLimits::default());
+        let known = [("jobs", 3), ("procs", 8), ("user_jobs", 1), ("user_procs", 4)];
+        assert_eq!(qualities[1].limits.known, known);
+        assert_eq!(qualities[1].limits.others, ["GrpTRES=gres/gpu=2", "GrpTRESMins=cpu=100"]);
+        let queue = |partition: &str, quality: &str| TwinQueue {
+            partition: partition.to_owned(),
+            quality: Some(quality.to_owned()),
+        };
+        let queues = [(1, queue("a", "small")), (2, queue("a", "normal")), (5, queue("b", "small"))];
+        let queues = TwinQueues(queues.into());
+        let mut cluster = Cluster::default();
+        cluster.configuration.priority = "priority/basic".to_owned();
+        cluster.configuration.scheduler = "sched/backfill".to_owned();
+        assert_eq!(cluster.twin(&queues, &qualities, None, false).policy, "slurm");
+        cluster.configuration.enforces_limits = true;
+        let twin = cluster.twin(&queues, &qualities, None, false);
+        assert_eq!(twin.policy, "slurm(limits='1+5: jobs=3, procs=8, user_jobs=1, user_procs=4')");
+        assert_eq!(twin.left_out, ["limits of the quality small (GrpTRES=gres/gpu=2, GrpTRESMins=cpu=100)"]);
+        twin.policy.parse::<miserly_policies::PolicySpec>().expect("a policy");
     }
 }

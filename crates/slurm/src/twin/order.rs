@@ -23,6 +23,8 @@ pub struct Machinery<'a> {
     pub most_quality: u64,
     /// The tree of the shares of its associations, if it is known. Their numbers are the groups of the jobs.
     pub shares: Option<&'a str>,
+    /// The limits of running jobs, for the parameter `limits`, if there are any.
+    pub limits: Option<&'a str>,
 }
 
 /// The parts of the jobs of a queue in their order.
