@@ -158,7 +158,9 @@ impl Forecaster {
                 };
                 let most = promise.map_or(u64::MAX, |promise| wait(&promise));
                 let bounds = self.calibration.bounds(SizeClass::new(given.procs), &given.scale());
-                given.bounds = bounds.map(|bound| bound.min(most));
+                // Outcomes of other jobs do not bring it forward.
+                let least = ledger.request(job).constraints.begin.map_or(0, |begin| wait(&begin));
+                given.bounds = bounds.map(|bound| bound.max(least).min(most));
                 Some(given)
             })
             .collect()

@@ -30,6 +30,12 @@ impl Clock {
         }
     }
 
+    /// Returns the latest instant at which something happens as text, rounded up to the minute: it says no less than was promised.
+    pub fn latest(&self, at: i64, now: i64) -> String {
+        let part = at.rem_euclid(MINUTE);
+        self.instant(if part == 0 { at } else { at.saturating_add(MINUTE - part) }, now)
+    }
+
     /// Returns an instant with its date and seconds.
     pub fn exact(&self, at: i64) -> String {
         match self {
@@ -95,6 +101,8 @@ mod tests {
         assert_eq!(utc.instant(now, now), "14:13");
         assert_eq!(utc.instant(now + DAY, now), "Tue 14:13");
         assert_eq!(utc.instant(now - 30 * DAY, now), "2026-08-22 14:13");
+        assert_eq!(utc.latest(now, now), "14:14");
+        assert_eq!(utc.latest(now - 20 * SECOND, now), "14:13");
         assert_eq!(utc.exact(now), "2026-09-21 14:13:20");
         assert_eq!(Clock::SinceStart.instant(90 * MINUTE, 0), "01:30");
         assert_eq!(Clock::SinceStart.instant(DAY + 90 * MINUTE, 0), "day 2 01:30");

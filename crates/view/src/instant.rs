@@ -65,7 +65,8 @@ fn since_start(text: &str, shown: i64) -> Option<i64> {
 
 /// Parses the time of a day.
 fn time(text: &str) -> Option<Time> {
-    text.contains(':').then(|| text.parse().ok())?
+    // The parser takes the time of a date, too.
+    (text.contains(':') && !text.contains('-')).then(|| text.parse().ok())?
 }
 
 fn millis(time: Time) -> i64 {
@@ -110,7 +111,7 @@ mod tests {
         check(&clock, "day 2", Some("day 2 00:00:00"));
         check(&clock, "08:00:05", Some("day 3 08:00:05"));
         check(&clock, "-1d", Some("day 2 14:13:20"));
-        for wrong in ["day", "day x", "day 9223372036854775807", "2026-03-01", "é"] {
+        for wrong in ["day", "day x", "day 9223372036854775807", "2026-03-01", "2026-03-01T00:00:30", "é"] {
             check(&clock, wrong, None);
         }
     }

@@ -216,7 +216,8 @@ fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
 
 fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
     let text = |at: i64| facts.clock.instant(at, facts.now);
-    let by = |at: i64| format!("by {}", text(at));
+    let latest = |at: i64| facts.clock.latest(at, facts.now);
+    let by = |at: i64| format!("by {}", latest(at));
     let start = if job.state.is_before_start() { None } else { job.start };
     let start_text = match (start, job.promised, job.planned) {
         (Some(start), ..) => text(start),
@@ -232,7 +233,7 @@ fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
     Line {
         own: facts.uid.is_some() && job.uid == facts.uid,
         start_text,
-        likely_text: job.likely.map(|[median, _, last]| [text(median), text(last)]),
+        likely_text: job.likely.map(|[median, _, last]| [text(median), latest(last)]),
         end_text,
         sentence: sentences.sentence(job),
         job: job.clone(),

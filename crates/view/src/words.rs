@@ -55,7 +55,7 @@ impl<'a> Sentences<'a> {
             State::Suspended => format!(
                 "suspended{}{}",
                 self.at(job.start).map_or_else(String::new, |start| format!("; started at {start}")),
-                self.at(job.end).map_or_else(String::new, |end| format!("; ends by {end}"))
+                job.end.map_or_else(String::new, |end| format!("; ends by {}", self.latest(end)))
             ),
             State::Ended => self.ended(job),
         }
@@ -70,8 +70,12 @@ impl<'a> Sentences<'a> {
         }
         match (job.promised, job.planned) {
             (Some(promised), _) => {
-                let after = if job.broken { ", later than promised first" } else { "" };
-                parts.push(format!("starts by {}{after}", self.text(promised)));
+                let after = match job.promised_first {
+                    Some(first) if job.broken && promised > first => ", later than promised first",
+                    _ if job.broken => ", later than promised before",
+                    _ => "",
+                };
+                parts.push(format!("starts by {}{after}", self.latest(promised)));
             }
             (None, Some(planned)) => parts.push(format!("planned for {}, not promised", self.text(planned))),
             (None, None) if job.state == State::Held => {}
@@ -151,7 +155,7 @@ impl<'a> Sentences<'a> {
     fn running(&self, job: &Job) -> String {
         let end = match job.end {
             Some(end) if end < self.facts.now => format!("; overdue since {}", self.text(end)),
-            Some(end) => format!("; ends by {}", self.text(end)),
+            Some(end) => format!("; ends by {}", self.latest(end)),
             None => String::new(),
         };
         format!("{} on {}{}{end}", self.since(job), counted(job.procs, "processor"), kept(job))
@@ -183,6 +187,10 @@ impl<'a> Sentences<'a> {
 
     fn text(&self, at: i64) -> String {
         self.facts.clock.instant(at, self.facts.now)
+    }
+
+    fn latest(&self, at: i64) -> String {
+        self.facts.clock.latest(at, self.facts.now)
     }
 }
 
@@ -270,6 +278,19 @@ mod tests {
         let text = "starts by 01:20; most likely 01:05; \
                     waits for 4 processors that 4 jobs hold, job 4 the longest until 00:40";
         assert_eq!(told(many, &job), text);
+    }
+
+    #[test]
+    fn a_broken_promise_is_beside_the_first_one() {
+        let job = |promised: i64| Job {
+            promised: Some(promised),
+            promised_first: Some(20 * MINUTE),
+            broken: true,
+            ..waiting(vec![])
+        };
+        assert_eq!(told(vec![], &job(25 * MINUTE)), "starts by 00:25, later than promised first");
+        // It was brought forward in between.
+        assert_eq!(told(vec![], &job(15 * MINUTE + 1)), "starts by 00:16, later than promised before");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tests of the forecasts of waiting jobs, on queues in the middle of a run.
 
-use miserly_core::{Request, Span, System, Time};
+use miserly_core::{Entry, JobId, Ledger, Request, Span, System, Time};
 use miserly_forecast::{Forecaster, Given, LEVELS, LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 use miserly_sim::Observer;
@@ -110,4 +110,28 @@ fn another_policy_makes_a_difference_and_some_cannot_be_compared() {
     assert!(compared.mean.is_some_and(|mean| mean.median < Span::ZERO), "{:?}", compared.mean);
     let refused = forecaster.compare(&before, &after("ss"), 4, &|_| true).expect_err("a refusal");
     assert!(refused.to_string().contains("it suspends jobs"), "{refused}");
+}
+
+#[test]
+fn outcomes_of_others_bring_no_forecast_before_the_earliest_start() {
+    let LiveQueue { policy, copy } = queue("conservative", 12);
+    let ledger = &copy.ledger;
+    let mut entries: Vec<(JobId, Entry)> =
+        ledger.running().chain(ledger.waiting()).map(|job| (job, ledger.entry(job).clone())).collect();
+    let (_, last) = entries.last_mut().expect("a job");
+    let number = last.request.number;
+    last.request.constraints.begin = Some(copy.now + Span::from_secs(200_000).expect("a span"));
+    (last.promise, last.planned, last.planned_on) = (None, None, None);
+    let ledger = Ledger::restored(ledger.machine().clone(), entries).expect("a ledger");
+    let queue = LiveQueue { policy, copy: SystemCopy { ledger, ..copy } };
+    let mut forecaster = forecaster(&queue);
+    let given = |forecaster: &Forecaster| {
+        forecaster.forecast(&queue, number, 6, &|_| true).expect("a forecast of the job")
+    };
+    let before = given(&forecaster);
+    // All jobs have started at once.
+    for _ in 0..200 {
+        forecaster.settle(&before, 0);
+    }
+    assert!(given(&forecaster).bounds[0] >= 200_000, "{:?}", given(&forecaster));
 }

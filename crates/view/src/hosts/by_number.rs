@@ -65,7 +65,12 @@ pub(super) fn by_number(
     }
     let unknown: Vec<Share<'_>> =
         unknown.into_iter().map(|share| Share { estimated: true, ..*share }).collect();
-    let mut wanted = vec![(CpuUse::Offline, None, offline), (CpuUse::Reserved, None, host.reserved)];
+    // A processor on which an opportunistic job runs may be reserved as well.
+    let others =
+        unknown.iter().chain(opportunistic).map(|share| share.cpus).fold(offline, u64::saturating_add);
+    let idle = uses.iter().filter(|(cpu_use, _)| *cpu_use == CpuUse::Idle).count() as u64;
+    let reserved = host.reserved.min(idle.saturating_sub(others));
+    let mut wanted = vec![(CpuUse::Offline, None, offline), (CpuUse::Reserved, None, reserved)];
     wanted.extend(unknown.iter().map(|share| (CpuUse::Held, Some(share), share.cpus)));
     wanted.extend(opportunistic.iter().map(|share| (CpuUse::Opportunistic, Some(share), share.cpus)));
     let wanted = wanted.into_iter().flat_map(|(cpu_use, share, cpus)| {

@@ -73,6 +73,14 @@ fn with_numbers_the_gaps_are_where_they_are() {
         &pool(known.clone(), more),
         &["1*2@0-1 idle*1@2-2 opportunistic 3*1@3-3 1*1@4-4 2*2@5-6 opportunistic 3*1@7-7 reserved*2@8-9"],
     );
+    // It has the processors that are reserved, too.
+    let promised = Job { promised: Some(0), procs: 5, ..Job::default() };
+    let opportunistic = Job { state: State::Opportunistic, ..running(3, 3, &[]) };
+    let more = [jobs.clone(), vec![promised, opportunistic]].concat();
+    check(
+        &pool(known.clone(), more),
+        &["1*2@0-1 opportunistic 3*2@2-3 1*1@4-4 2*2@5-6 opportunistic 3*1@7-7 reserved*2@8-9"],
+    );
     // One job without numbers, or a number that the pool does not have.
     let unknown = vec![running(1, 3, &[(0, 1), (4, 4)]), running(2, 2, &[])];
     check(&pool(known.clone(), unknown), &["1*2@0-1 idle*2@2-3 1*1@4-4 idle*3@5-7 2*~2@8-9"]);
