@@ -6,7 +6,7 @@ use std::path::Path;
 use miserly_api::model::JobView;
 use miserly_follow::Tail;
 use miserly_units::{duration, memory, span_of_seconds};
-use miserly_view::plain;
+use miserly_view::{counted, plain};
 
 /// The detail of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl Detail {
 
 fn head(job: &JobView) -> Vec<String> {
     let mut lines = vec![format!(
-        "queue {}, {} cpus, {} of memory, limit {}, attempts {}",
+        "queue {}, {}, {} of memory, limit {}, attempts {}",
         plain(&job.queue),
-        job.cpus,
+        counted(job.cpus, "cpu"),
         memory(job.memory),
         duration(span_of_seconds(job.time)),
         job.attempts

@@ -32,7 +32,7 @@ pub(crate) enum Role {
 }
 
 /// The characters beyond ASCII that this crate draws, each with its replacement.
-const REPLACEMENTS: [(&str, &str); 14] = [
+const REPLACEMENTS: [(&str, &str); 15] = [
     ("█", "#"),
     ("▓", "="),
     ("▒", "+"),
@@ -47,6 +47,7 @@ const REPLACEMENTS: [(&str, &str); 14] = [
     ("▼", "v"),
     ("←", "<"),
     ("→", ">"),
+    ("…", "~"),
 ];
 
 impl Look {

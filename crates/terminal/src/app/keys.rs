@@ -60,7 +60,7 @@ impl App {
             KeyCode::Down | KeyCode::Char('j') => self.list.step(1),
             KeyCode::PageUp => self.list.turn(-1),
             KeyCode::PageDown | KeyCode::Char(' ') => self.list.turn(1),
-            KeyCode::Home | KeyCode::Char('g') => self.list.select(0),
+            KeyCode::Home | KeyCode::Char('g') => self.list.select_first(),
             KeyCode::End | KeyCode::Char('G') => self.list.select(usize::MAX),
             KeyCode::Tab => self.turn_tab(1),
             KeyCode::BackTab => self.turn_tab(Tab::ALL.len() - 1),
@@ -70,7 +70,7 @@ impl App {
             KeyCode::Char('s') => self.list.sort_next(),
             KeyCode::Char('S') => self.list.reversed = !self.list.reversed,
             KeyCode::Char('/') | KeyCode::F(7) => {
-                self.mode = Mode::Search(self.list.selected(), String::new());
+                self.mode = Mode::Search(self.list.chosen(), String::new());
             }
             KeyCode::Char('n') => self.find_next(false),
             KeyCode::Char('N') => self.find_next(true),
@@ -174,13 +174,8 @@ impl App {
 
     fn open_detail(&mut self) -> Option<Action> {
         let number = self.list.selected()?;
-        if !self.daemon {
-            let log = vec!["no daemon is asked, so the output is not known".to_owned()];
-            self.mode = Mode::Detail(Detail { number, head: vec![], log }, 0);
-            return None;
-        }
         self.mode = Mode::Detail(Detail { number, ..Detail::default() }, 0);
-        Some(Action::Detail(number))
+        self.daemon.then_some(Action::Detail(number))
     }
 
     /// Asks for the confirmation of a request on the selected job.
@@ -272,7 +267,7 @@ impl App {
             _ => return None,
         };
         self.mode = match self.mode {
-            Mode::Help(top) => Mode::Help(top.min(crate::draw::help_end(self.size))),
+            Mode::Help(top) => Mode::Help(top.min(crate::draw::help_end(self))),
             _ => return None,
         };
         None
@@ -287,7 +282,7 @@ impl App {
             KeyCode::PageDown | KeyCode::Char(' ') => below.saturating_sub(PAGE),
             KeyCode::Home | KeyCode::Char('g') => most,
             KeyCode::End | KeyCode::Char('G') => 0,
-            KeyCode::Char('c' | 'h' | 'r' | 'e') => return self.list_key(code),
+            KeyCode::Char('c' | 'h' | 'r' | 'e') if self.daemon => return self.list_key(code),
             KeyCode::Char('q' | 'l') | KeyCode::Esc | KeyCode::Enter => return None,
             _ => below,
         };

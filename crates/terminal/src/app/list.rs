@@ -134,6 +134,8 @@ pub(crate) struct List {
     /// The rows, as places among the jobs, each with its number.
     rows: Vec<(usize, i64)>,
     selected: Option<i64>,
+    /// Whether the user selected the job. Until then the first row is selected.
+    chosen: bool,
     /// The row of the selected job, also after it has gone.
     at: usize,
     /// The rows that are shown at a time.
@@ -151,13 +153,19 @@ impl List {
         self.selected
     }
 
+    /// Returns the number of the job that the user selected.
+    pub(crate) fn chosen(&self) -> Option<i64> {
+        self.selected.filter(|_| self.chosen)
+    }
+
     /// Returns the listed jobs.
     pub(crate) fn rows<'a>(&self, lines: &'a [Line]) -> impl Iterator<Item = &'a Line> {
         self.rows.iter().filter_map(|(place, _)| lines.get(*place))
     }
 
-    /// Lists these jobs, `page` at a time. The selected job stays selected; if it has gone, the one in its row is selected.
-    pub(crate) fn settle(&mut self, lines: &[Line], page: usize) {
+    /// Lists these jobs, `page` at a time. A job that the user selected stays selected, and with `keep` any job does. If it has gone,
+    /// the one in its row is selected. In all other cases the first row is selected.
+    pub(crate) fn settle(&mut self, lines: &[Line], page: usize, keep: bool) {
         self.page = page.max(1);
         let admitted = |line: &Line| self.tab.admits(line.job.state) && (line.own || !self.mine);
         let mut rows: Vec<usize> = (0..lines.len()).filter(|place| admitted(&lines[*place])).collect();
@@ -169,7 +177,7 @@ impl List {
         }
         self.rows = rows.into_iter().map(|place| (place, lines[place].job.number)).collect();
         let kept = self.rows.iter().position(|(_, number)| Some(*number) == self.selected);
-        self.select(kept.unwrap_or(self.at));
+        self.move_to(if self.chosen || keep { kept.unwrap_or(self.at) } else { 0 });
     }
 
     /// Moves the selection by rows.
@@ -182,16 +190,30 @@ impl List {
         self.step(pages * isize::try_from(self.page).unwrap_or(1));
     }
 
-    /// Selects a row, or the last one.
+    /// Selects a row, or the last one. From now on its job stays selected.
     pub(crate) fn select(&mut self, row: usize) {
+        self.chosen = true;
+        self.move_to(row);
+    }
+
+    /// Selects the first row, whichever job it has.
+    pub(crate) fn select_first(&mut self) {
+        self.chosen = false;
+        self.move_to(0);
+    }
+
+    fn move_to(&mut self, row: usize) {
         self.at = row.min(self.rows.len().saturating_sub(1));
         self.selected = self.rows.get(self.at).map(|(_, number)| *number);
         let last_top = self.rows.len().saturating_sub(self.page);
         self.top = self.top.clamp((self.at + 1).saturating_sub(self.page), self.at).min(last_top);
     }
 
-    /// Selects a job, if it is listed.
+    /// Selects a job, if it is listed, or the first row if none is given.
     pub(crate) fn select_job(&mut self, number: Option<i64>) {
+        if number.is_none() {
+            return self.select_first();
+        }
         if let Some(row) = self.rows.iter().position(|(_, listed)| Some(*listed) == number) {
             self.select(row);
         }

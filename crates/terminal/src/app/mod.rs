@@ -40,7 +40,7 @@ pub(crate) enum Mode {
     Help(usize),
     /// What starts now is shown, and any key leads back.
     Holes,
-    /// They type a text to search, from the job that was selected before.
+    /// They type a text to search, from the job that the user selected before.
     Search(Option<i64>, String),
     /// They type an instant to show.
     Instant(String),
@@ -231,11 +231,13 @@ impl App {
 
     /// Lets the table follow its jobs and the size of the terminal.
     fn settle(&mut self) {
+        // A request and a detail are of the job that was selected when they began.
+        let keep = matches!(self.mode, Mode::Extend(_) | Mode::Confirm(_) | Mode::Detail(..));
         let page = Areas::of(self, self.size).page();
-        self.list.settle(&self.view.lines, page);
+        self.list.settle(&self.view.lines, page, keep);
         // The sentence of the selected job may have another height.
         let page = Areas::of(self, self.size).page();
-        self.list.settle(&self.view.lines, page);
+        self.list.settle(&self.view.lines, page, keep);
     }
 
     /// Returns the selected job.

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Rect, Size};
 
-use super::foot;
+use super::{chart, foot};
 use crate::App;
 use crate::app::Mode;
 
@@ -31,20 +31,25 @@ impl Areas {
     /// Divides a terminal of this size. A low one has no chart, and a very low one only a head and a table.
     pub(crate) fn of(app: &App, size: Size) -> Areas {
         let Size { width, height } = size;
+        let foot = match height {
+            0..2 => 0,
+            2..5 => u16::from(app.mode != Mode::List),
+            5..8 => 1,
+            _ => foot::keys_lines(app, width),
+        };
         let sentence = match (&app.mode, height) {
             // The effect of a request is never cut off.
-            (Mode::Confirm(_), _) => foot::sentence_lines(app, width).min(height.saturating_sub(2)),
+            (Mode::Confirm(_), _) => foot::sentence_lines(app, width).min(height.saturating_sub(1 + foot)),
             (_, 0..8) => 0,
             (_, 8..12) => 1,
             _ => foot::sentence_lines(app, width).clamp(2, (height / 6).max(2)),
         };
-        let foot = u16::from(height > 4 || height > 1 && app.mode != Mode::List);
         let head = height.min(1);
         let pools = if height < 8 { 0 } else { count(app.view.moment.pools.len()).min(height / 6) };
         let pools = pools.min(height.saturating_sub(head + sentence + foot));
         let left = height.saturating_sub(head + pools + sentence + foot);
         let map = if app.processors { left } else { 0 };
-        let chart = if height < WITH_CHART || app.processors { 0 } else { chart_rows(app, height) + 1 };
+        let chart = if height < WITH_CHART || app.processors { 0 } else { chart_rows(app, size) + 1 };
         let chart = chart.min(left);
         let table = left - map - chart;
         let mut y = 0;
@@ -71,9 +76,10 @@ impl Areas {
 }
 
 /// Returns the rows of the chart: a quarter of the height, but not more than there are processors.
-fn chart_rows(app: &App, height: u16) -> u16 {
-    let rows: u32 = app.view.bars.groups.iter().map(|group| group.rows.max(1)).sum();
-    let most = (u32::from(height) / 4).clamp(4, CHART_MOST).max(u32::from(count(app.view.bars.groups.len())));
+fn chart_rows(app: &App, Size { width, height }: Size) -> u16 {
+    let groups = chart::groups(app, width);
+    let rows: u32 = groups.iter().map(|(_, group)| group.rows.max(1)).sum();
+    let most = (u32::from(height) / 4).clamp(4, CHART_MOST).max(u32::from(count(groups.len())));
     u16::try_from(rows.min(most)).unwrap_or(0).min(height / 3)
 }
 

@@ -1,6 +1,6 @@
 //! The chart: the jobs in their time and their rows.
 
-use miserly_view::{Group, Kind, TileRequest};
+use miserly_view::{Group, Kind, RUN_NUMBERS, TileRequest};
 use ratatui::layout::Rect;
 
 use super::axis::times;
@@ -24,39 +24,57 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     if area.height < 2 {
         return;
     }
-    let gutter = gutter(app, area.width);
+    let groups = groups(app, area.width);
+    let gutter = gutter(groups.iter().map(|(_, group)| *group), area.width);
     let inner = Rect { x: area.x + gutter, width: (area.width - gutter).min(CELLS_MOST), ..area };
-    let now = app.view.facts.now;
-    let columns = usize::from(inner.width.max(1));
-    let (from, column) = app.span.columns(now, columns);
-    let scale = Scale { from, column, columns };
-    for (place, text) in times(&app.view.facts, from, column, columns) {
+    let scale = Scale::of(app, inner.width);
+    for (place, text) in times(&app.view.facts, scale.from, scale.column, scale.columns) {
         pen.write(inner, 0, to_u16(place), &text, Role::Dim);
     }
     let mut line = 1;
-    for (place, (group, height)) in app.view.bars.groups.iter().zip(heights(app, area.height - 1)).enumerate()
-    {
+    for (&(place, group), height) in groups.iter().zip(heights(&groups, area.height - 1)) {
         let rows = Rect { y: inner.y + line, height, ..inner };
-        pen.write(Rect { width: gutter.saturating_sub(1), ..area }, line, 0, &group.name, Role::Title);
+        pen.write_cut(Rect { width: gutter.saturating_sub(1), ..area }, line, 0, &group.name, Role::Title);
         draw_group(pen, rows, app, (place, group), scale);
         line += height;
     }
 }
 
+/// Returns the groups that a chart of this width shows, each with its place. The jobs on idle processors have rows only if one of
+/// them is visible.
+pub(super) fn groups(app: &App, width: u16) -> Vec<(usize, &Group)> {
+    let all = &app.view.bars.groups;
+    let scale = Scale::of(app, width - gutter(all.iter(), width));
+    let mut pools = app.view.facts.pools.iter().peekable();
+    let is_shown = |(place, group): &(usize, &Group)| {
+        pools.next_if(|pool| pool.name == group.name).is_some() || !is_empty(app, *place, scale)
+    };
+    all.iter().enumerate().filter(is_shown).collect()
+}
+
+/// Returns whether a group has no visible bar. The line of the present hides the bars in its column.
+fn is_empty(app: &App, place: usize, scale: Scale) -> bool {
+    let Scale { from, column, columns } = scale;
+    let request = TileRequest { group: place, from, column, columns, bands: 1 };
+    let Some(tile) = app.view.bars.tile(&request) else { return true };
+    let cells = Cells::of(&tile, &request, app.view.bars.groups[place].rows, app.view.facts.now);
+    let now = scale.column_of(app.view.facts.now);
+    (0..columns).all(|column| Some(column) == now || cells.at(column, 0).kind().is_none())
+}
+
 /// Returns the columns of the names.
-fn gutter(app: &App, most: u16) -> u16 {
-    let name = app.view.bars.groups.iter().map(|group| width(&group.name)).max().unwrap_or(0);
-    (to_u16(name) + 1).min(most / 6).min(17)
+fn gutter<'a>(groups: impl Iterator<Item = &'a Group>, most: u16) -> u16 {
+    let name = groups.map(|group| width(&group.name)).max().unwrap_or(0);
+    to_u16(name).saturating_add(1).min(most / 6).min(17)
 }
 
 /// Divides the rows of the chart among the groups: each has one, and the others go to the group with the most processors for a row.
-fn heights(app: &App, rows: u16) -> Vec<u16> {
-    let groups = &app.view.bars.groups;
+fn heights(groups: &[(usize, &Group)], rows: u16) -> Vec<u16> {
     let mut heights: Vec<u16> = groups.iter().zip(0..rows).map(|_| 1).collect();
     let mut left = rows.saturating_sub(to_u16(heights.len()));
     while left > 0 {
-        let crowded = |at: &usize| groups[*at].rows > u32::from(heights[*at]);
-        let density = |at: &usize| u64::from(groups[*at].rows) * 1024 / u64::from(heights[*at]);
+        let crowded = |at: &usize| groups[*at].1.rows > u32::from(heights[*at]);
+        let density = |at: &usize| u64::from(groups[*at].1.rows) * 1024 / u64::from(heights[*at]);
         let Some(most) = (0..heights.len()).filter(crowded).max_by_key(density) else { break };
         heights[most] += 1;
         left -= 1;
@@ -106,7 +124,7 @@ fn glyph(kind: Kind, most: bool) -> (&'static str, Role) {
 
 /// Writes the number of a job at the begin of its bar, beside the line of the present, if the bar has room there.
 fn label(pen: &mut Pen<'_>, area: Rect, cells: &Cells, job: i64, begin: i64, now: Option<usize>) {
-    let text = job.to_string();
+    let text = (job % RUN_NUMBERS).to_string();
     let first = usize::try_from(begin.saturating_add(1)).unwrap_or(0);
     let first = match now {
         Some(now) if (first..first + text.len()).contains(&now) => now + 1,
@@ -121,6 +139,13 @@ fn label(pen: &mut Pen<'_>, area: Rect, cells: &Cells, job: i64, begin: i64, now
 }
 
 impl Scale {
+    /// Returns the scale of a chart with so many columns.
+    fn of(app: &App, columns: u16) -> Scale {
+        let columns = usize::from(columns.clamp(1, CELLS_MOST));
+        let (from, column) = app.span.columns(app.view.facts.now, columns);
+        Scale { from, column, columns }
+    }
+
     /// Returns the column of an instant, if it is shown.
     fn column_of(self, at: i64) -> Option<usize> {
         let column = at.saturating_sub(self.from).div_euclid(self.column);

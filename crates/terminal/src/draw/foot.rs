@@ -2,13 +2,16 @@
 
 use ratatui::layout::Rect;
 
-use super::pen::{Pen, wrapped};
+use super::pen::{Pen, wrapped, wrapped_up_to};
 use crate::App;
 use crate::app::Mode;
 use crate::look::Role;
 
 /// The keys that the last line names.
 const KEYS: &str = "? help  l log  / find  p cpus  w fits now  t past  c cancel  h hold  e extend  q";
+
+/// The keys without a daemon, which takes requests and knows outputs and free processors.
+const NO_DAEMON_KEYS: &str = "? help  l detail  / find  p cpus  t past  q";
 
 /// The keys in the past.
 const PAST_KEYS: &str = "← → move in time  + - step  Home End  t instant  p cpus  ? help";
@@ -42,9 +45,27 @@ fn lines(app: &App, width: u16) -> Vec<String> {
     wrapped(&text, usize::from(width))
 }
 
-/// Writes the last line: a question, a message, or the keys.
+/// The most lines of a question or a message.
+const LINES_MOST: usize = 2;
+
+/// Writes the last lines: a question, a message, or the keys.
 pub(super) fn keys(pen: &mut Pen<'_>, area: Rect, app: &App) {
-    let (text, role) = match (&app.mode, &app.notice, app.problem()) {
+    let (text, role) = keys_text(app);
+    let lines = wrapped_up_to(&text, usize::from(area.width), usize::from(area.height));
+    for (line, text) in (0..area.height).zip(lines) {
+        pen.write(area, line, 0, &text, role);
+    }
+}
+
+/// Returns the number of the last lines. The keys have only one.
+pub(super) fn keys_lines(app: &App, width: u16) -> u16 {
+    let (text, role) = keys_text(app);
+    let most = if role == Role::Dim { 1 } else { LINES_MOST };
+    u16::try_from(wrapped_up_to(&text, usize::from(width), most).len()).unwrap_or(1)
+}
+
+fn keys_text(app: &App) -> (String, Role) {
+    match (&app.mode, &app.notice, app.problem()) {
         (Mode::Confirm(_), ..) => ("y: yes, any other key: no".to_owned(), Role::Chosen),
         (Mode::Extend(_) | Mode::Instant(_), Some(notice), _) => (notice.text.clone(), Role::Bad),
         (Mode::Extend(text), ..) => (format!("extend by (such as 30min, 2h): {text}_"), Role::Chosen),
@@ -55,14 +76,32 @@ pub(super) fn keys(pen: &mut Pen<'_>, area: Rect, app: &App) {
         (_, Some(notice), _) => (notice.text.clone(), if notice.bad { Role::Bad } else { Role::Good }),
         (_, None, Some(problem)) => (problem.to_owned(), Role::Bad),
         (Mode::Holes, ..) => ("any key leads back".to_owned(), Role::Dim),
-        (Mode::Help(_), ..) => ("arrows move, any other key leads back".to_owned(), Role::Dim),
+        (Mode::Help(_), ..) => {
+            ("Up Down k j PageUp PageDown Space Home End scroll; any other key closes".to_owned(), Role::Dim)
+        }
+        (Mode::Detail(..), ..) if !app.daemon => ("q back".to_owned(), Role::Dim),
+        (Mode::Detail(..), ..) if app.is_past() => ("Up Down scroll  q back".to_owned(), Role::Dim),
         (Mode::Detail(..), ..) => {
-            ("arrows move  c cancel  h hold  r release  e extend  q back".to_owned(), Role::Dim)
+            ("Up Down scroll  c cancel  h hold  r release  e extend  q back".to_owned(), Role::Dim)
         }
         (Mode::List, ..) if app.is_replay() => (format!("{PAST_KEYS}  / find  q"), Role::Chosen),
         (Mode::List, ..) if app.is_past() => (format!("{PAST_KEYS}  f present"), Role::Chosen),
         (Mode::List, ..) if app.processors => (MAP_KEYS.to_owned(), Role::Dim),
+        (Mode::List, ..) if !app.daemon => (NO_DAEMON_KEYS.to_owned(), Role::Dim),
         (Mode::List, ..) => (KEYS.to_owned(), Role::Dim),
-    };
-    pen.write(area, 0, 0, &text, role);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::pen::width;
+
+    #[test]
+    fn the_keys_fit_into_a_usual_terminal() {
+        let past = [format!("{PAST_KEYS}  / find  q"), format!("{PAST_KEYS}  f present")];
+        for keys in [KEYS, NO_DAEMON_KEYS, MAP_KEYS, &past[0], &past[1]] {
+            assert!(width(keys) <= 80, "{keys}");
+        }
+    }
 }

@@ -11,7 +11,8 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let moment = &app.view.moment;
     let mut parts = vec![(plain(&moment.title), Role::Title), (format!("  {}", time(app)), Role::Plain)];
     if app.problem().is_some() {
-        parts.push((" NO ANSWER from the daemon".to_owned(), Role::Bad));
+        parts.push((" NO ANSWER".to_owned(), Role::Bad));
+        parts.push((" from the daemon".to_owned(), Role::Bad));
     }
     if app.is_past() && !app.is_replay() {
         parts.push((" PAST".to_owned(), Role::Chosen));
@@ -29,15 +30,16 @@ fn time(app: &App) -> &str {
     if app.is_past() { text } else { text.get(..text.len().saturating_sub(3)).unwrap_or(text) }
 }
 
+/// Returns the record in parts, the broken promises first: a narrow terminal leaves out the last parts.
 fn account(account: &Account) -> Vec<(String, Role)> {
     let Account { promises, kept, broken, late, forecasts } = account;
-    let role = if *broken > 0 || *late > 0 { Role::Plain } else { Role::Good };
-    let mut parts = vec![(format!("  promises: {kept} kept of {promises}"), role)];
-    if *broken > 0 {
-        parts.push((format!(", {broken} broken"), Role::Bad));
-    }
-    if *late > 0 {
-        parts.push((format!(", {late} late"), Role::Bad));
+    let bad = [(*broken, "broken"), (*late, "late")].into_iter().filter(|(number, _)| *number > 0);
+    let mut parts: Vec<(String, Role)> =
+        bad.map(|(number, word)| (format!("{number} {word}"), Role::Bad)).collect();
+    let role = if parts.is_empty() { Role::Good } else { Role::Plain };
+    parts.push((format!("{kept} kept of {promises}"), role));
+    for (place, (text, _)) in parts.iter_mut().enumerate() {
+        text.insert_str(0, if place == 0 { "  promises: " } else { ", " });
     }
     parts.extend(forecasts.as_ref().filter(|forecasts| forecasts.audited > 0).map(forecast));
     parts

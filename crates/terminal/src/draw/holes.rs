@@ -21,7 +21,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     // The last line has the number of those that do not fit.
     let shown = if more > 0 { room.saturating_sub(1) } else { room };
     for (line, text) in (1..area.height).zip(texts.iter().take(shown)) {
-        pen.write(area, line, 0, text, Role::Plain);
+        pen.write_cut(area, line, 0, text, Role::Plain);
     }
     if more > 0 {
         let text = format!("and {} more", texts.len() - shown);

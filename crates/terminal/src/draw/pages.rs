@@ -1,28 +1,27 @@
 //! The page of the keys, and the detail of a job.
 
-use ratatui::layout::{Rect, Size};
+use ratatui::layout::Rect;
 
 use super::Areas;
-use super::pen::{Pen, wrapped};
+use super::pen::{Pen, width, wrapped};
 use crate::look::Role;
 use crate::{App, Detail};
 
-/// The keys and the characters of the chart.
-const HELP: [&str; 34] = [
+/// The keys, which fill a usual terminal, and the characters of the chart.
+const HELP: [&str; 32] = [
     "Up Down k j         select a job          PageUp PageDown  a page of jobs",
-    "Home End g G        first and last job    Tab, 1-4, F2-F5  all, waiting, running, ended",
-    "m                   only my jobs, or all  s, S             sort by the next column; reverse",
+    "Home End g G        first and last job    m                only my jobs, or all",
+    "Tab 1-4 F2-F5       list all, waiting, running or ended jobs",
+    "s S                 sort by the next column; reverse the order",
     "/                   search name, number, user; n, N: next and previous match",
     "l Enter             detail of the job, with the end of its output",
     "",
-    "c                   cancel the job",
-    "h                   hold the waiting job",
-    "r                   release the held job",
-    "e                   extend the time limit of the job",
-    "                    Each tells its effect first, and waits for y.",
+    "c                   cancel the job        h                hold the waiting job",
+    "r                   release the held job  e                extend its time limit",
+    "                    Each shows its effect first, and waits for y.",
     "",
-    "Left Right          move the chart        + -              a shorter or longer time",
-    "p                   map of processors, or chart and jobs; PageUp, PageDown scroll it",
+    "Left Right          move the chart        + -              zoom in and out",
+    "p                   map of processors, or chart and jobs; PageUp PageDown scroll",
     "w                   what starts now: processors, and for how long",
     "t                   stop the time; then in the past:",
     "Left Right          a step back or ahead        + -  a shorter or longer step",
@@ -30,9 +29,8 @@ const HELP: [&str; 34] = [
     "t                   type an instant, such as 08:00, 2026-03-01T08:00, -2h",
     "f                   back to the present",
     "",
-    "? F1                this page             Ctrl-L           draw the terminal again",
+    "? F1                this page             Ctrl-L           redraw the terminal",
     "q Esc F10 Ctrl-C    end",
-    "",
     "Pools:  █ held by jobs   ▒ free, but reserved within an hour   · free",
     "Chart:  each row is one processor or several, from the bottom",
     "        █ ran   ▓ runs, up to its latest end   ░ promised or planned window",
@@ -45,9 +43,18 @@ const HELP: [&str; 34] = [
     "        The last 50 ended jobs are listed.",
 ];
 
-/// Returns the first line of the last part of the help, on a terminal of this size.
-pub(crate) fn help_end(size: Size) -> usize {
-    HELP.len().saturating_sub(usize::from(size.height.saturating_sub(2)))
+/// Returns the help in lines of at most so many columns. Lines that fit keep their blanks.
+fn help_lines(columns: u16) -> Vec<String> {
+    let columns = usize::from(columns);
+    let lines =
+        |text: &&str| if width(text) > columns { wrapped(text, columns) } else { vec![(*text).to_owned()] };
+    HELP.iter().flat_map(lines).collect()
+}
+
+/// Returns the first line of the last part of the help.
+pub(crate) fn help_end(app: &App) -> usize {
+    let body = Areas::of(app, app.size).body;
+    help_lines(body.width).len().saturating_sub(usize::from(body.height))
 }
 
 /// Returns the lines of an output that the detail of a job shows at a time.
@@ -56,8 +63,9 @@ pub(crate) fn output_room(app: &App, detail: &Detail) -> usize {
     usize::from(body.height).saturating_sub(heading(app, detail, body.width).len() + 1)
 }
 
-pub(super) fn help(pen: &mut Pen<'_>, area: Rect, top: usize) {
-    for (line, text) in (0..area.height).zip(HELP.iter().skip(top)) {
+pub(super) fn help(pen: &mut Pen<'_>, area: Rect, app: &App, top: usize) {
+    let lines = help_lines(area.width);
+    for (line, text) in (0..area.height).zip(lines.iter().skip(top.min(help_end(app)))) {
         pen.write(area, line, 0, text, Role::Plain);
     }
 }
@@ -65,8 +73,11 @@ pub(super) fn help(pen: &mut Pen<'_>, area: Rect, top: usize) {
 pub(super) fn detail(pen: &mut Pen<'_>, area: Rect, app: &App, detail: &Detail, below: usize) {
     let mut line = 0;
     for (text, role) in heading(app, detail, area.width) {
-        pen.write(area, line, 0, &text, role);
+        pen.write_cut(area, line, 0, &text, role);
         line += 1;
+    }
+    if !app.daemon {
+        return;
     }
     let title =
         if below > 0 { format!("output, up to {below} lines before its end:") } else { "output:".to_owned() };
@@ -93,4 +104,18 @@ fn heading(app: &App, detail: &Detail, width: u16) -> Vec<(String, Role)> {
     let head = detail.head.iter().flat_map(|text| wrapped(text, usize::from(width)));
     lines.extend(head.map(|text| (text, Role::Plain)));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_fits_into_a_usual_terminal() {
+        for line in HELP {
+            assert!(width(line) <= 80, "{line}");
+        }
+        assert!(HELP[21].ends_with("end"), "a page has all keys");
+        assert!(help_lines(40).iter().all(|line| width(line) <= 40));
+    }
 }

@@ -8,6 +8,9 @@ use ratatui::text::Span;
 use crate::Look;
 use crate::look::Role;
 
+/// The mark where a text is cut off.
+const MARK: &str = "…";
+
 /// Writes text into a buffer. Text outside of an area is cut off.
 pub(super) struct Pen<'a> {
     pub(super) buffer: &'a mut Buffer,
@@ -31,15 +34,29 @@ impl Pen<'_> {
         end - area.x
     }
 
-    /// Writes texts one after another. Those that do not fit as a whole are left out.
-    pub(super) fn write_parts(&mut self, area: Rect, line: u16, parts: &[(String, Role)]) -> u16 {
+    /// As [`Pen::write`], with a mark where the text is cut off.
+    pub(super) fn write_cut(&mut self, area: Rect, line: u16, column: u16, text: &str, role: Role) -> u16 {
+        let room = usize::from(area.width.saturating_sub(column));
+        self.write(area, line, column, &cut(text, room), role)
+    }
+
+    /// Writes texts one after another, up to the first one that does not fit as a whole. A mark follows if there is room for it.
+    /// Only the first text is cut off within.
+    pub(super) fn write_parts(&mut self, area: Rect, line: u16, parts: &[(String, Role)]) {
         let mut column = 0;
-        for (text, role) in parts {
+        for (place, (text, role)) in parts.iter().enumerate() {
             if usize::from(column) + width(text) <= usize::from(area.width) {
                 column = self.write(area, line, column, text, *role);
+                continue;
             }
+            let is_blank = |(text, _): &(String, Role)| text.trim().is_empty();
+            if column == 0 {
+                self.write_cut(area, line, 0, text, *role);
+            } else if !parts[place..].iter().all(is_blank) {
+                self.write(area, line, column, MARK, *role);
+            }
+            return;
         }
-        column
     }
 
     /// Changes the style of a line.
@@ -53,6 +70,29 @@ impl Pen<'_> {
 /// Returns the columns of a text.
 pub(super) fn width(text: &str) -> usize {
     Span::raw(text).width()
+}
+
+/// Returns the begin of a text that fits into so many columns, with a mark if this is not the whole text.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut begin = text.to_owned();
+    while !begin.is_empty() && width(&begin) >= columns {
+        begin.pop();
+    }
+    if columns == 0 { begin } else { begin.trim_end().to_owned() + MARK }
+}
+
+/// As [`wrapped`], but with at most `most` lines. The last one is cut off if there were more.
+pub(super) fn wrapped_up_to(text: &str, columns: usize, most: usize) -> Vec<String> {
+    let mut lines = wrapped(text, columns);
+    if lines.len() > most {
+        let rest = lines.split_off(most.saturating_sub(1)).join(" ");
+        lines.push(cut(&rest, columns));
+        lines.truncate(most);
+    }
+    lines
 }
 
 /// Returns a text in lines of at most `columns` columns, broken at blanks if possible.
@@ -100,5 +140,37 @@ mod tests {
         assert_eq!(wrapped("", 10), [""]);
         assert_eq!(wrapped("任務任務", 5), ["任務", "任務"]);
         assert_eq!(wrapped("任", 1), ["任"]);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_has_a_mark() {
+        assert_eq!(cut("render", 6), "render");
+        assert_eq!(cut("render", 5), "rend…");
+        assert_eq!(cut("a render", 3), "a…");
+        assert_eq!(cut("任務", 3), "任…");
+        assert_eq!((cut("render", 1), cut("render", 0)), ("…".to_owned(), String::new()));
+        assert_eq!(wrapped_up_to("one two three", 7, 2), ["one two", "three"]);
+        assert_eq!(wrapped_up_to("one two three four", 7, 2), ["one two", "three…"]);
+        assert_eq!(wrapped_up_to("one two three", 7, 0), [""; 0]);
+    }
+
+    #[track_caller]
+    fn check_parts(parts: &[&str], columns: u16, expect: &str) {
+        let area = Rect::new(0, 0, columns, 1);
+        let mut buffer = Buffer::empty(area);
+        let parts: Vec<(String, Role)> = parts.iter().map(|text| ((*text).to_owned(), Role::Plain)).collect();
+        Pen { buffer: &mut buffer, look: Look { colour: false, ascii: false } }.write_parts(area, 0, &parts);
+        let shown: String = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+        assert_eq!(shown.trim_end(), expect, "{parts:?} in {columns} columns");
+    }
+
+    #[test]
+    fn parts_are_shown_up_to_the_first_that_does_not_fit() {
+        let parts = ["vm", ", 9 broken", ", 1 late", "  "];
+        check_parts(&parts, 20, "vm, 9 broken, 1 late");
+        check_parts(&parts, 19, "vm, 9 broken…");
+        check_parts(&parts, 12, "vm, 9 broken");
+        check_parts(&["vm", ", 12 kept of 29", ", late"], 11, "vm…");
+        check_parts(&["machine", ", late"], 4, "mac…");
     }
 }

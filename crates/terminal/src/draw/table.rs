@@ -3,7 +3,7 @@
 use miserly_view::Line;
 use ratatui::layout::Rect;
 
-use super::pen::{Pen, width};
+use super::pen::{Pen, cut, width};
 use crate::App;
 use crate::app::{Column, Tab};
 use crate::look::Role;
@@ -95,10 +95,7 @@ fn head(app: &App, column: Column, width: usize) -> String {
 
 /// Returns a text in the width of its column. Numbers are at its right end.
 fn cell(column: Column, text: &str, columns: usize) -> String {
-    let mut text = text.to_owned();
-    while width(&text) > columns {
-        text.pop();
-    }
+    let text = cut(text, columns);
     let blanks = " ".repeat(columns - width(&text));
     if column == Column::Cpus { blanks + &text } else { text + &blanks }
 }

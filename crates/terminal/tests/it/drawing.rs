@@ -2,7 +2,7 @@
 
 use miserly_follow::Posted;
 use miserly_terminal::{App, Look};
-use miserly_view::{Job, PoolFacts, plain};
+use miserly_view::{Account, Facts, Job, PoolFacts, RUN_NUMBERS, State, plain};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
 
@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 const FRAME: &str = "\
-vm  day 2 12:00  promises: 11 kept of 12, 1 broken  95 % bounds: 95 % held of 40
+vm  day 2 12:00  promises: 1 broken, 11 kept of 12  95 % bounds: 95 % held of 40
 batch [██████████████████·················] 2 held, 2 free of 4; memory 0B/8GiB
       10:00             12:00              14:00             16:00
 batch                   │
@@ -57,7 +57,82 @@ fn a_machine_without_pools_or_with_many() {
     many.pools = (0..30)
         .map(|at| PoolFacts { name: format!("pool {at}"), cpus: 64, ..PoolFacts::default() })
         .collect();
-    assert!(text(&mut App::new(posted(many), PLAIN)).contains("more pools"));
+    let mut app = App::new(posted(many), PLAIN);
+    assert!(text(&mut app).contains("and 27 more pools"));
+    let low = lines(&drawn(&mut app, 80, 10)).join("\n");
+    assert!(low.contains("30 pools") && !low.contains("more"), "{low}");
+}
+
+/// Returns the line of a pool on a terminal of this width.
+fn pool_line(pool: PoolFacts, width: u16) -> String {
+    let mut known = facts(vec![]);
+    known.pools = vec![pool];
+    lines(&drawn(&mut App::new(posted(known), PLAIN), width, 24))[1].trim_end().to_owned()
+}
+
+#[test]
+fn numbers_of_a_pool_are_whole_beside_its_bar() {
+    let pool = |name: &str| PoolFacts {
+        name: name.to_owned(),
+        cpus: 1_234_567,
+        memory: 4096 << 30,
+        memory_held: 100 << 20,
+        ..PoolFacts::default()
+    };
+    assert_eq!(
+        pool_line(pool("batch"), 80),
+        "batch [···················] 0 held, 1234567 free of 1234567; memory 100MiB/4TiB"
+    );
+    assert_eq!(
+        pool_line(pool("nodes-with-large-memory"), 80),
+        "nodes-with-larg… [··········] 0 held, 1234567 free of 1234567…"
+    );
+    assert_eq!(pool_line(pool("batch"), 40), "batch 0 held, 1234567 free of 1234567…");
+    let stopped = PoolFacts { stopped: Some("a very long reason ".repeat(9)), ..pool("batch") };
+    assert!(pool_line(stopped, 80).ends_with('…'));
+}
+
+#[test]
+fn a_narrow_head_has_the_broken_promises_first() {
+    let account = Account { promises: 29, kept: 12, broken: 9, late: 1, forecasts: None };
+    let mut app = App::new(posted(Facts { account, ..usual() }), PLAIN);
+    let mut head = |width| lines(&drawn(&mut app, width, 24))[0].trim_end().to_owned();
+    assert_eq!(head(80), "vm  day 2 12:00  promises: 9 broken, 1 late, 12 kept of 29");
+    assert_eq!(head(50), "vm  day 2 12:00  promises: 9 broken, 1 late…");
+    assert_eq!(head(40), "vm  day 2 12:00  promises: 9 broken…");
+    assert_eq!(head(20), "vm  day 2 12:00…");
+    let failed = Posted { problem: Some("no daemon answers".to_owned()), ..posted(usual()) };
+    let mut app = App::new(failed, PLAIN);
+    assert!(lines(&drawn(&mut app, 40, 24))[0].starts_with("vm  day 2 12:00 NO ANSWER…"));
+}
+
+#[test]
+fn the_chart_has_the_numbers_of_the_log() {
+    let of_second_policy =
+        Job { number: RUN_NUMBERS + 2, label: "2".to_owned(), ..running(2, "solve", true) };
+    let later = Job { number: RUN_NUMBERS + 3, label: "3".to_owned(), ..waiting(3, "render", 30) };
+    let long = |job: Job| Job { limit: 300 * MINUTE, end: job.end.map(|end| end + 300 * MINUTE), ..job };
+    let shown = frame(posted(facts(vec![long(later), long(of_second_policy)])), false);
+    assert!(shown.contains("2▓") && shown.contains("3▚") && !shown.contains("100000"), "{shown}");
+}
+
+#[test]
+fn jobs_on_idle_processors_have_rows_only_if_one_is_visible() {
+    let idle = |since: i64| Job {
+        state: State::Opportunistic,
+        start: Some(NOW - since * MINUTE),
+        ..waiting(5, "early", 30)
+    };
+    let shown = |job: Job| frame(posted(facts(vec![job])), false);
+    let visible = shown(idle(60));
+    assert!(visible.contains("batch, on i…") && visible.contains('▒'), "{visible}");
+    let new = shown(idle(1));
+    assert!(!new.contains("on i…") && new.lines().nth(3).unwrap().starts_with("batch  "), "{new}");
+    let mut app = App::new(posted(facts(vec![idle(60)])), PLAIN);
+    for _ in 0..4 {
+        press(&mut app, KeyCode::Right);
+    }
+    assert!(!text(&mut app).contains("on i…"), "{}", text(&mut app));
 }
 
 #[test]
@@ -115,11 +190,25 @@ fn facts_stay_when_the_daemon_does_not_answer() {
 #[test]
 fn a_frame_is_drawn_again_only_after_a_change() {
     let mut app = App::new(posted(usual()), PLAIN);
-    let at = |now| posted(miserly_view::Facts { now, ..usual() });
+    let at = |now| posted(Facts { now, ..usual() });
     assert!(!app.post(at(NOW + MINUTE - 1)) && app.post(at(NOW + MINUTE)));
     assert!(app.post(posted(facts(vec![]))));
     assert!(!app.tick(NOW + 1) && app.tick(NOW + MINUTE));
     assert!(text(&mut app).contains("12:01"));
+}
+
+#[test]
+fn a_long_error_has_two_lines() {
+    let problem = "no daemon answers on /run/miserly/socket: Connection refused (os error 111); start it with miserly daemon";
+    let failed = Posted { problem: Some(problem.to_owned()), ..posted(usual()) };
+    let mut app = App::new(failed, PLAIN);
+    let mut foot = |width, height: u16| {
+        let shown = lines(&drawn(&mut app, width, height));
+        shown[usize::from(height) - 2..].iter().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(foot(80, 24).join(" "), problem);
+    assert_eq!(foot(40, 24)[1], "/run/miserly/socket: Connection refused…");
+    assert_eq!(foot(80, 6)[1], format!("{}…", &problem[..79]));
 }
 
 /// A queue of likely starts does not hide the jobs that run.

@@ -60,6 +60,46 @@ fn the_selection_follows_its_job() {
 }
 
 #[test]
+fn the_first_row_is_selected_until_a_key_selects_a_job() {
+    let queue = |jobs: &[i64]| posted(facts(jobs.iter().map(|job| waiting(*job, "mesh", *job)).collect()));
+    let all: Vec<i64> = (20..60).collect();
+    let mut app = App::new(queue(&all[10..]), PLAIN);
+    check_selected(&mut app, 30);
+    app.post(queue(&all));
+    check_selected(&mut app, 20);
+    // A search that is given up selects no job.
+    type_in(&mut app, "/59");
+    check_selected(&mut app, 59);
+    press(&mut app, KeyCode::Esc);
+    app.post(queue(&all[5..]));
+    check_selected(&mut app, 25);
+    press(&mut app, KeyCode::Down);
+    app.post(queue(&all));
+    check_selected(&mut app, 26);
+    press(&mut app, KeyCode::Home);
+    app.post(queue(&all[1..]));
+    check_selected(&mut app, 21);
+}
+
+#[test]
+fn a_request_keeps_the_job_of_the_first_row() {
+    let first = waiting(4, "mesh", 10);
+    let other = waiting(3, "render", 5);
+    for keys in ["e30min", "l", "c"] {
+        let mut app = App::new(posted(facts(vec![first.clone()])), PLAIN);
+        type_in(&mut app, keys);
+        app.post(posted(facts(vec![other.clone(), first.clone()])));
+        type_in(&mut app, if keys == "l" { "c" } else { "" });
+        if keys == "e30min" {
+            press(&mut app, KeyCode::Enter);
+        }
+        let asked = press(&mut app, KeyCode::Char('y'));
+        assert!(matches!(&asked, Some(Action::Ask(request)) if request.job == 4), "{keys}: {asked:?}");
+        check_selected(&mut app, 3);
+    }
+}
+
+#[test]
 fn pages_of_many_jobs() {
     let many: Vec<Job> = (100..200).map(|number| waiting(number, "many", number)).collect();
     let mut app = App::new(posted(facts(many)), PLAIN);
@@ -188,9 +228,15 @@ fn what_starts_now() {
 fn help_is_scrolled_and_left() {
     let mut app = app();
     type_in(&mut app, "?");
-    assert!(text(&mut app).contains("this page"));
+    let shown = text(&mut app);
+    assert!(shown.contains("this page") && shown.contains("end       "), "all keys\n{shown}");
+    assert!(!shown.contains('…') && shown.contains("any other key closes"), "{shown}");
     press(&mut app, KeyCode::End);
     assert!(text(&mut app).contains("The last 50 ended jobs"));
+    drawn(&mut app, 40, 24);
+    press(&mut app, KeyCode::End);
+    let narrow = lines(&drawn(&mut app, 40, 24)).join("\n");
+    assert!(narrow.contains("The last 50 ended jobs are listed."), "{narrow}");
     press(&mut app, KeyCode::Esc);
     check_selected(&mut app, 3);
 }

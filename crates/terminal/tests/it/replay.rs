@@ -88,7 +88,10 @@ fn nothing_is_asked() {
     assert_eq!(type_in(&mut app, "c"), None);
     assert!(text(&mut app).contains("there is no daemon to ask"));
     assert_eq!(press(&mut app, KeyCode::Enter), None);
-    assert!(text(&mut app).contains("the output is not known"));
+    let shown = text(&mut app);
+    assert!(!shown.contains("output") && !shown.contains("cancel"), "{shown}");
+    assert_eq!(type_in(&mut app, "c"), None);
+    assert!(!text(&mut app).contains("[1 all]"), "the key has no effect");
     type_in(&mut app, "q");
     assert!(text(&mut app).contains("[1 all]"));
 }
@@ -100,4 +103,8 @@ fn a_frame_of_an_instant() {
     let shown = once(app, 80);
     assert!(shown.starts_with("vm  day 2 11:00:00"), "{shown}");
     assert!(shown.contains("1 first anna: 2 cpus"), "{shown}");
+    let mut one = run();
+    one.jobs.push(Job { procs: 1, ..ended(3, "single") }.into());
+    let one = App::new(posted(one), PLAIN).at(NOW - 60 * MINUTE).with_processors();
+    assert!(once(one, 80).contains("3 single anna: 1 cpu\n"));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_units::memory;
-use miserly_view::{CpuUse, HostNow};
+use miserly_view::{CpuUse, HostNow, counted};
 
 /// A job on a host.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl OnHost<'_> {
         let text =
             |&(low, high): &(u32, u32)| if low == high { low.to_string() } else { format!("{low}-{high}") };
         let numbers: Vec<String> = self.numbers.iter().map(text).collect();
-        let place = if numbers.is_empty() { format!("{} cpus", self.cpus) } else { numbers.join(",") };
+        let place = if numbers.is_empty() { counted(self.cpus, "cpu") } else { numbers.join(",") };
         if self.opportunistic { format!("{place} (idle)") } else { place }
     }
 }

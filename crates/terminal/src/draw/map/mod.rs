@@ -8,7 +8,7 @@ use miserly_view::{CpuUse, HostNow, HostPart, Line, PoolNow, plain};
 use ratatui::layout::Rect;
 
 use self::host::{OnHost, amounts, memory_text, number_at, on_host, total};
-use super::pen::{Pen, width};
+use super::pen::{Pen, cut, width};
 use crate::App;
 use crate::look::Role;
 
@@ -28,6 +28,9 @@ const GUTTER: usize = 7;
 /// The most columns of the name of a host.
 const NAME_MOST: usize = 16;
 
+/// The characters of the map.
+const LEGEND: [&str; 4] = ["  a-Z jobs", "  ▒ reserved within an hour", "  · idle", "  x offline"];
+
 /// A line of the map.
 #[derive(Debug, Default)]
 pub(crate) struct MapLine {
@@ -39,14 +42,12 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let lines = lines(app, area.width);
     let page = usize::from(area.height.saturating_sub(1));
     let top = app.map_top.min(lines.len().saturating_sub(page));
-    let mut head = vec![
-        ("Processors".to_owned(), Role::Title),
-        ("  a-Z jobs  ▒ reserved within an hour  · idle  x offline".to_owned(), Role::Dim),
-    ];
+    let mut head = vec![("Processors".to_owned(), Role::Title)];
     if lines.len() > page {
         let last = (top + page).min(lines.len());
         head.push((format!("  {}-{last} of {}", top + 1, lines.len()), Role::Plain));
     }
+    head.extend(LEGEND.iter().map(|text| ((*text).to_owned(), Role::Dim)));
     pen.write_parts(area, 0, &head);
     for (row, line) in (1..area.height).zip(lines.iter().skip(top)) {
         pen.write_parts(area, row, &line.parts);
@@ -259,15 +260,6 @@ impl Map<'_> {
     fn is_selected(&self, job: i64) -> bool {
         self.app.list.selected() == Some(job)
     }
-}
-
-/// Returns the begin of a text that fits into so many columns.
-fn cut(text: &str, columns: usize) -> String {
-    let mut text = text.to_owned();
-    while width(&text) > columns {
-        text.pop();
-    }
-    text
 }
 
 fn to_u64(number: usize) -> u64 {
