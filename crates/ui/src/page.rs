@@ -63,6 +63,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     label { input type="checkbox" id="own"; " mine only" }
                     span id="find-note" class="muted" {}
                 }
+                p id="no-match" role="status" {}
                 (jobs_table("waiting", "Waiting, in the order of their starts", state.map(|state| &*state.moment.waiting)))
                 (jobs_table("running", "Running", state.map(|state| &*state.moment.running)))
                 (jobs_table("ended", "Ended last", state.map(|state| &*state.moment.ended)))
@@ -81,7 +82,8 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
 fn chosen_job() -> Markup {
     html! {
         section id="detail" aria-label="The chosen job" hidden {
-            h2 id="detail-title" {}
+            // The focus comes here when a key chose the job.
+            h2 id="detail-title" tabindex="-1" {}
             p id="sentence" aria-live="polite" {}
             p id="detail-facts" class="muted" {}
             div id="detail-tools" class="tools" {}
@@ -114,9 +116,10 @@ fn starts_now() -> Markup {
             h2 id="holes-title" { "What starts now" }
             div id="holes" {}
             p id="no-holes" class="muted" hidden {}
-            form id="ask" {
-                label { "Processors " input type="number" id="ask-procs" min="1" value="1"; } " "
-                label { "Minutes " input type="number" id="ask-minutes" min="1" value="60"; } " "
+            // The script checks the numbers: the browser's own check would leave an old answer below them.
+            form id="ask" novalidate {
+                label { "Processors " input type="number" id="ask-procs" min="1" value="1" required; } " "
+                label { "Minutes " input type="number" id="ask-minutes" min="1" value="60" required; } " "
                 label { "Queue " select id="ask-queue" {} } " "
                 button { "When?" }
                 p id="quoted" role="status" {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -79,7 +79,7 @@ async fn nothing() -> Refusal {
 /// Refuses requests with another content type, which a form of another site could send.
 async fn no_body_that_is_not_json(request: axum::extract::Request, next: axum::middleware::Next) -> Response {
     let json = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-    if request.method() != axum::http::Method::POST || json {
+    if request.method() != Method::POST || json {
         return next.run(request).await;
     }
     Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body has to be JSON").into_response()
@@ -90,9 +90,10 @@ struct Visit {
     token: Option<String>,
 }
 
-/// The page: with its content for the right token, else empty.
+/// The page: with its content for the right token, else empty. A request for the head alone does not use up a token.
 async fn index(
     State(site): State<Site>,
+    method: Method,
     Query(visit): Query<Visit>,
     headers: axum::http::HeaderMap,
 ) -> Response {
@@ -102,6 +103,9 @@ async fn index(
         let shown = if proxied { Some(site.live.latest().await) } else { None };
         return html(page::page(shown.as_deref(), None)).into_response();
     };
+    if method == Method::HEAD {
+        return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")]).into_response();
+    }
     match site.guard.keys.exchange(&token) {
         Ok(Some(key)) => {
             (site.used)();

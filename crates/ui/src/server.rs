@@ -160,3 +160,44 @@ fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
 fn link(guard: &Guard) -> String {
     format!("http://{}/?token={}", guard.address, guard.keys.token())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use miserly_view::{Account, Clock, Facts};
+
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: false,
+            earlier: false,
+            uid: None,
+            pools: vec![],
+            jobs: vec![],
+            account: Account::default(),
+        }
+    }
+
+    #[test]
+    fn a_request_for_the_head_does_not_use_up_the_link() {
+        let server = Server::bind(Options::default()).unwrap();
+        let (link, address) = (server.link(), server.address());
+        std::thread::spawn(move || server.run(&Board::new(facts()), |_| {}));
+        let status = |method: &str| {
+            let (_, path) = link.rsplit_once('/').unwrap();
+            let mut stream = TcpStream::connect(address).unwrap();
+            write!(stream, "{method} /{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                .unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer.split(' ').nth(1).unwrap().to_owned()
+        };
+        assert_eq!(["HEAD", "HEAD", "GET", "GET"].map(status), ["405", "405", "200", "401"]);
+    }
+}

@@ -6,17 +6,19 @@ const HIGH_MOST = 8000, DEVICE_MOST = 16000;
 // Milliseconds per pixel.
 const CLOSEST = 1, WIDEST = 1e9;
 const YEAR = 31536e6;
+// The most time that is shown beside that of the jobs.
+const BESIDE_MOST = 400 * 864e5;
 // Pauses before a part is asked for again that did not come.
 const RETRY_FIRST = 1000, RETRY_MOST = 30e3;
 // Runs of one log have numbers of their own.
 export const RUN_NUMBERS = 1e12;
-const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5 };
+export const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5 };
 const LIGHT = ['#0072b2', '#d55e00', '#008f68', '#b0568a', '#a87400', '#2f93cc', '#555b63', '#857a00'];
 const DARK = ['#56b4e9', '#ff8a4c', '#3fcf9f', '#e79ac4', '#f0b429', '#8fd0f7', '#b3bac2', '#d6c92b'];
 const STEPS = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000, 31536000];
 
 export class Chart {
-  /** `load` returns a part of the chart, `choose` is called with the number of a clicked job. */
+  /** `load` returns a part of the chart, `choose` is called with the clicked bar, or with null. */
   constructor(canvas, { load, choose, moved }) {
     Object.assign(this, { canvas, load, choose, moved });
     this.context = canvas.getContext('2d');
@@ -73,13 +75,19 @@ export class Chart {
     this.draw();
   }
 
-  /** Shows all the time, but of the future a year: a job may have a limit of thousands of years. */
+  /** Shows all the time of the jobs. A job may have a limit of thousands of years, so the future is limited. */
   fit() {
-    const [from, last] = this.range, to = Math.max(Math.min(last, this.present + YEAR), from + 1);
+    const [from, to] = this.known();
     this.scale = bounded((to - from) * 1.04 / Math.max(this.width(), 1));
     this.from = from - (to - from) * 0.02;
     this.follow = false;
     this.draw();
+  }
+
+  /** Returns the time of the jobs, but of the future a year. */
+  known() {
+    const [from, last] = this.range;
+    return [from, Math.max(Math.min(last, this.present + YEAR), from + 1)];
   }
 
   /** Shows an instant, if it is outside. */
@@ -90,12 +98,20 @@ export class Chart {
     this.draw();
   }
 
-  zoom(factor, x = this.width() / 2) {
-    const at = this.from + x * this.scale;
-    this.scale = bounded(this.scale * factor);
+  /** Zooms about a place. */
+  zoom(factor, x = this.middle()) {
+    if (!this.scale) return;
+    const at = this.from + x * this.scale, [from, to] = this.known();
+    this.scale = bounded(this.scale * factor, ((to - from) * 1.04 + BESIDE_MOST) / Math.max(this.width(), 1));
     this.from = at - x * this.scale;
     if (this.follow) this.follow = Math.abs(this.from + this.scale * this.width() / 4 - this.present) < 4 * this.scale;
     this.draw();
+  }
+
+  /** Returns the place that stays in a zoom: the line of the instant that is shown, or of the present, if it is visible. The present of a run is its end. */
+  middle() {
+    const marked = [this.now, this.present].filter(at => this.isLive || at !== this.present).map(at => this.x(at));
+    return marked.find(x => x >= 0 && x <= this.width()) ?? this.width() / 2;
   }
 
   pan(pixels) {
@@ -223,7 +239,7 @@ export class Chart {
     for (let tile = Math.floor(this.from / width); tile * width < this.from + this.scale * this.width(); tile++) {
       const own = this.tile(index, level, tile);
       const part = own.data ? [own, level, tile] : this.coarser(group.name, level, tile);
-      if (part) this.paintTile(part[0].data, place, part[1], part[2], tile * width, (tile + 1) * width);
+      if (part) this.paintTile(part[0].data, place, part[1], part[2], tile * width, (tile + 1) * width, group);
     }
     context.restore();
     if (this.ghost?.group === group.name) this.paintGhost(place, group);
@@ -288,10 +304,10 @@ export class Chart {
     return null;
   }
 
-  paintTile(data, place, level, tile, from, to) {
+  paintTile(data, place, level, tile, from, to, group) {
     const { context } = this, begin = tile * COLUMNS * 2 ** level, end = begin + COLUMNS * 2 ** level;
     const left = this.x(Math.max(begin, from)), right = this.x(Math.min(end, to)) + 0.5;
-    this.painted.push([data, place, left, right]);
+    this.painted.push([data, place, left, right, group]);
     context.save();
     context.beginPath();
     context.rect(left, place.top, right - left, place.height);
@@ -420,18 +436,25 @@ export class Chart {
     return this.patterns.get(key);
   }
 
-  /** Returns the job at a place. */
+  /** Returns the bar at a place, or null. */
   at(x, y) {
-    for (const [data, place, begin, end] of this.painted?.toReversed() ?? []) {
+    for (const [data, place, begin, end, group] of this.painted?.toReversed() ?? []) {
       if (x < begin || x > end || y < place.top || y > place.top + place.height) continue;
       const hit = data.bars.findLast(([from, to, , , , rows]) => {
         const [left, , width] = this.across(from, to);
         if (x < left - 1 || x > left + width + 1) return false;
         return rows.some(range => { const [top, height] = this.down(range, place); return y >= top && y <= top + height; });
       });
-      if (hit) return hit[2];
+      if (hit) return told(hit, group);
     }
     return null;
+  }
+
+  /** Returns the visible bar of a job, in the group with this name if it has one there; null without a bar. */
+  bar(job, name) {
+    const of = ([data, , , , group]) => data.bars.filter(bar => bar[2] === job).map(bar => told(bar, group));
+    const found = (this.painted ?? []).flatMap(of);
+    return found.find(bar => bar.group === name) ?? found[0] ?? null;
   }
 
   listen() {
@@ -454,7 +477,11 @@ export class Chart {
     });
     canvas.addEventListener('pointermove', event => {
       const before = this.pointers.get(event.pointerId);
-      if (!before) return void (canvas.title = this.at(...place(event)) ? `job ${this.at(...place(event)) % RUN_NUMBERS}` : '');
+      if (!before) {
+        const bar = this.at(...place(event));
+        canvas.title = bar ? `job ${bar.job % RUN_NUMBERS}` : '';
+        return;
+      }
       const after = place(event);
       if (this.pointers.size === 2) this.pinch(event.pointerId, before, after);
       else if (this.pressed.moved || Math.abs(after[0] - this.pressed.at[0]) > 3) {
@@ -486,7 +513,13 @@ export class Chart {
   }
 }
 
-const bounded = scale => Math.min(Math.max(scale, CLOSEST), WIDEST);
+const bounded = (scale, widest = WIDEST) => Math.max(Math.min(scale, widest, WIDEST), CLOSEST);
+
+/** Returns what a bar says of its job. A row of several processors may be taken in part, so there is a least and a most number of them. */
+function told([from, to, job, kind, , rows, likely], { name, unit }) {
+  const count = rows.reduce((sum, [low, above]) => sum + above - low, 0);
+  return { job, from, to, kind, likely, group: name, least: (count - 1) * unit + 1, most: count * unit };
+}
 
 /** Returns a part with its shade as cells of a small picture. */
 function prepared({ bars, shade }) {

@@ -1,6 +1,6 @@
 // The map: which jobs hold which processors of which host. Cells are for the eye and the mouse, the buttons below them for all.
 
-import { counted, element, memory } from './tables.js';
+import { counted, element, isByKey, memory } from './tables.js';
 
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
@@ -32,7 +32,7 @@ export function processors(into, moment, line, chosen, choose) {
     if (+part.dataset.job === chosen) part.setAttribute('aria-current', 'true');
     else part.removeAttribute('aria-current');
   }
-  into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job); };
+  into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job, isByKey(event)); };
   into.onkeydown = event => move(into, event);
 }
 

@@ -1,6 +1,6 @@
 // The page: takes states from the server, and shows them. A new state replaces the old one as a whole.
 
-import { Chart, RUN_NUMBERS } from './chart.js';
+import { Chart, KIND, RUN_NUMBERS } from './chart.js';
 import { processors } from './map.js';
 import { account, arrange, changes, counted, element, jobs, memory, pools, span, write } from './tables.js';
 
@@ -22,14 +22,22 @@ const ANSWER_MOST = 5e3;
 const SLEEP_LEAST = 10e3;
 // The most jobs that have ended and are listed.
 const ENDED_MOST = 50;
+// After this time an answer on a start is asked for again.
+const ANSWER_STAYS = 60e3;
+// A larger difference between the clock of the page and a new state: the clock of the server was set.
+const CLOCK_MOST = 120e3;
 
 let state = null, moment = null, chosen = null, instant = null;
+// The bar on which the chosen job was clicked, and the element that had the focus then.
+let clicked = null, opener = null;
 
 /** Sends a request with the key of this visit. */
 async function ask(path, options = {}) {
   const headers = { authorization: `Bearer ${stored.get() ?? ''}` };
   if (options.body) headers['content-type'] = 'application/json';
   const response = await fetch(path, { ...options, headers });
+  // Whole seconds. The daemon is on the machine of the server.
+  if (state?.daemon) hear(Date.parse(response.headers.get('date')));
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({ message: response.statusText }));
   throw Object.assign(new Error(problem.message), { status: response.status });
@@ -38,13 +46,28 @@ async function ask(path, options = {}) {
 const chart = new Chart($('chart'), {
   // A part that does not come is asked for again, with more time.
   load: async (query, pause) => (await ask(`/api/tile?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(ANSWER_MOST + 10 * pause) })).json(),
-  choose: job => choose(job),
+  choose: bar => choose(bar?.job ?? null, false, bar),
 });
 // For measurements of the frames.
 globalThis.chart = chart;
 
 /** The present: the state may be half a minute old. */
-const clock = () => state.moment.live ? state.moment.now + performance.now() - globalThis.shownAt : state.moment.now;
+const clock = () => state.moment.live ? performance.now() + ahead : state.moment.now;
+
+/** How far the clock of the server is ahead of that of the page, at least. */
+let ahead = -Infinity;
+function hear(at) {
+  if (at > 0) ahead = Math.max(ahead, at - performance.now());
+}
+
+/** Whether what is shown follows the present. */
+const follows = () => state.moment.live && instant === null && !state.problem && !problems.has('connection');
+
+/** Writes the instant that is shown. */
+function tick() {
+  const at = clock(), live = `${chart.label(at, 864e5)} ${chart.label(at, 1e3)}`;
+  write($('now'), follows() ? live : moment.text + (instant === null ? '' : ' (in the past)'));
+}
 
 /** Whether a daemon answers questions. */
 const asks = () => state.daemon;
@@ -52,7 +75,6 @@ const asks = () => state.daemon;
 function show() {
   if (!state) return;
   document.title = `${state.moment.title} - Miserly`;
-  write($('now'), moment.text + (instant === null ? '' : ' (in the past)'));
   write(document.querySelector('h1'), state.moment.title);
   $('note').hidden = !moment.note;
   write($('note'), moment.note ? `In the past: ${moment.note}.` : '');
@@ -66,6 +88,7 @@ function show() {
   if (asks()) holes();
   chart.chosen = chosen;
   chart.update(state, instant);
+  tick();
   slide();
   describe();
   problem('state', state.problem);
@@ -77,24 +100,27 @@ function lists() {
   const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
   const shown = line => (!own || line.own) && (!find || [line.label, line.name, line.user].some(text => text.toLowerCase().includes(find)));
   const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
-  let cut = moment.ended.length >= ENDED_MOST;
+  let cut = moment.ended.length >= ENDED_MOST, rows = 0;
   for (const [name, words, all] of [['waiting', 'Waiting, in the order of their starts', moment.waiting_count],
     ['running', 'Running', moment.running_count], ['ended', 'Ended last', null]]) {
-    jobs($(name), moment[name], shown, chosen, choose);
+    rows += jobs($(name), moment[name], shown, chosen, choose);
     const listed = moment[name].length, part = all !== null && listed < all;
     cut ||= part;
     write($(name).caption, words + (part ? ` (${listed} of ${all})` : all === null ? '' : ` (${all})`));
   }
   write($('find-note'), cut ? 'searches the listed jobs only' : '');
+  write($('no-match'), rows || !(find || own) ? '' : cut ? 'No listed job matches.' : 'No job matches.');
   // A job that went to another list keeps the focus.
   if (held && !document.activeElement.closest('tr[data-job]')) focusRow(held);
 }
 
-const focusRow = number => document.querySelector(`tr[data-job="${number}"] button`)?.focus({ preventScroll: true });
+const rowOf = number => document.querySelector(`tr[data-job="${number}"] button`);
+const focusRow = number => rowOf(number)?.focus({ preventScroll: true });
 
 /** Tells or ends a problem of one kind: of the connection, of the state, of the past. */
 const problems = new Map();
 function problem(kind, text) {
+  if (text && kind !== 'past') expire();
   if (text) problems.set(kind, text);
   else problems.delete(kind);
   $('problem').hidden = !problems.size;
@@ -103,16 +129,32 @@ function problem(kind, text) {
 
 const line = number => ['waiting', 'running', 'ended'].flatMap(list => moment[list]).find(line => line.number === number);
 
-/** Shows a job below the chart, or none. */
-function choose(number) {
-  const before = chosen, inside = $('detail').contains(document.activeElement);
-  chosen = number;
+/** Shows a job below the chart, or none. A job that a key chose gets the focus. */
+function choose(number, byKey = false, bar = null) {
+  if (number !== null && !$('detail').contains(document.activeElement)) opener = document.activeElement;
+  [chosen, clicked] = [number, bar];
+  if (number !== null) forgetError();
   chart.chosen = number;
   chart.draw();
   lists();
   map();
   describe();
-  if (number === null && inside) focusRow(before);
+  if (number === null) return;
+  // A box that is higher than the window is shown from its top. Without motion, for all.
+  for (const id of ['detail', 'detail-title']) $(id).scrollIntoView({ block: 'nearest', behavior: 'instant' });
+  if (byKey) $('detail-title').focus({ preventScroll: true });
+}
+
+/** Ends the view of a job. The focus goes back to where the job was chosen, unless it is elsewhere by now. */
+function close() {
+  const number = chosen, focus = document.activeElement;
+  const elsewhere = focus !== document.body && focus !== opener && !$('detail').contains(focus);
+  choose(null);
+  if (elsewhere) return;
+  const place = opener?.dataset.place, same = [...$('map').querySelectorAll('button')].find(button => button.dataset.place === place);
+  const into = opener?.isConnected && opener !== document.body ? opener : same ?? rowOf(number) ?? $('chart');
+  into.focus({ preventScroll: true });
+  into.scrollIntoView({ block: 'nearest', behavior: 'instant' });
 }
 
 /** Updates the texts on the chosen job in place, so that the focus, a question and an output stay. */
@@ -123,11 +165,34 @@ function describe() {
   if (box.dataset.job !== String(chosen)) $('result').replaceChildren();
   box.dataset.job = chosen;
   const found = line(chosen);
+  if (!found) clicked = chart.bar(chosen, clicked?.group) ?? clicked;
   write($('detail-title'), found ? `Job ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
-  write($('sentence'), found ? `${found.sentence}.` : 'It is in none of the lists below.');
+  write($('sentence'), found ? `${found.sentence}.` : clicked ? `${sentence(clicked)}.` : 'It is in none of the lists below.');
   write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most` +
-    (found.memory ? `, ${memory(found.memory)} of memory` : '') : '');
+    (found.memory ? `, ${memory(found.memory)} of memory` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
   tools(found);
+}
+
+/** Returns an instant with its day. */
+const dated = at => at < 2534e11 ? `${chart.label(at, 864e5)} ${chart.label(at, 60e3).split(' ').at(-1)}` : 'the year 10000 or later';
+
+/** Returns the end of the minute of a limit: an earlier one would not be true. */
+const whole = at => 60e3 * Math.ceil(at / 60e3);
+
+/** Tells the processors of a bar. */
+const width = ({ least, most }) => least === most ? counted(most, 'processor') : `${least} to ${most} processors`;
+
+/** Tells the times of a bar. */
+function sentence({ kind, from, to, likely }) {
+  const start = dated(from), end = dated(to), latest = dated(whole(to));
+  switch (kind) {
+    case KIND.ran: return `ran from ${start} to ${end} (${span(to - from)})`;
+    case KIND.running: return `runs since ${start}, until ${latest} at most`;
+    case KIND.promised: return `starts by ${dated(whole(from))}, ends by ${latest}`;
+    case KIND.planned: return `planned start ${start}, no promise; would end by ${latest}`;
+    case KIND.likely: return `likely start ${start}${likely ? `, with 95 % by ${dated(whole(likely[1]))}` : ''}`;
+    default: return `on idle processors from ${start} to ${end}`;
+  }
 }
 
 /** Makes the buttons of the chosen job anew if its state or the rights have changed. */
@@ -139,9 +204,10 @@ function tools(found) {
   const held = into.contains(document.activeElement) ? document.activeElement.textContent : null;
   const made = own && state.actions ? changesOf(found) : [];
   if (own) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
-  made.push(element('button', { type: 'button', onclick: () => choose(null) }, 'Close'));
+  made.push(element('button', { type: 'button', onclick: close }, 'Close'));
   into.replaceChildren(...made);
   if (held !== null) (made.find(button => button.textContent === held) ?? made.at(-1)).focus({ preventScroll: true });
+  if (same) forgetError();
   if (same && $('confirm')) tell('The job has changed, so nothing was done.', 'bad');
 }
 
@@ -152,15 +218,24 @@ function tell(text, kind) {
   if (held) told.focus({ preventScroll: true });
 }
 
+/** Ends the message that there was no output: there may be one by now. */
+function forgetError() {
+  const told = $('result').querySelector('[data-of=output]');
+  if (!told) return;
+  if (told === document.activeElement) $('detail-title').focus({ preventScroll: true });
+  told.remove();
+}
+
 /** Returns the buttons that change a job. What a change does is told from the state at the click. */
 function changesOf({ number, label, state: now }) {
   const promise = () => line(number)?.promised ? `; it loses its promise (${line(number).start_text})` : '';
+  const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
   const button = (text, effect, body) => element('button', { type: 'button', onclick: event => confirm(number, effect(), body, event.currentTarget) }, text);
   const cancel = button('Cancel', () => `Job ${label} is withdrawn${promise()}.`, { do: 'cancel' });
   if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel];
   if (now === 'ended') return [];
   if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held${promise()}.`, { do: 'hold' }), cancel];
-  return [button('Cancel', () => `Job ${label} ends now, and ${counted(line(number)?.procs ?? 0, 'processor')} become free.`, { do: 'cancel' }),
+  return [button('Cancel', () => `Job ${label} ends now, and ${freed(line(number)?.procs ?? 0)}.`, { do: 'cancel' }),
     button('Extend by 30 min', () => `Job ${label} may run 30 min longer, if no promise breaks.`, { do: 'extend', by: 1800 })];
 }
 
@@ -192,7 +267,9 @@ async function output(number) {
     if (held) again.focus({ preventScroll: true });
     text.scrollTop = text.scrollHeight;
   } catch (error) {
-    if (chosen === number) tell(error.message, 'bad');
+    if (chosen !== number) return;
+    tell(error.message, 'bad');
+    result.firstElementChild.dataset.of = 'output';
   }
 }
 
@@ -219,6 +296,7 @@ function queues(select, names) {
   const before = select.value;
   select.replaceChildren(...names.map(name => element('option', {}, name)));
   if (names.includes(before)) select.value = before;
+  else forget();
 }
 
 function fill(hole) {
@@ -228,23 +306,55 @@ function fill(hole) {
   quote();
 }
 
+/** The time of the answer that is shown, and the number of the last question: an answer to an earlier one is not shown. */
+let answered = null, question = 0;
+
+/** Replaces the answer by a text, or by none. */
+function forget(text = '', kind = 'muted') {
+  question++;
+  answered = null;
+  chart.ghost = null;
+  chart.draw();
+  $('quoted').replaceChildren(...text ? [element('span', { class: kind }, text)] : []);
+}
+
+/** Ends an answer that is no longer true. */
+function expire() {
+  if (answered !== null) forget('The answer was no longer up to date. Ask again.');
+}
+
+/** Checks the numbers of the question. Returns the field that is wrong, after the message on it. */
+function wrong(empty) {
+  const fields = [['ask-procs', 'Processors'], ['ask-minutes', 'Minutes']].map(([id, name]) => [$(id), name]);
+  const is = field => !field.validity.valid && (empty || !field.validity.valueMissing);
+  for (const [field] of fields) field.ariaInvalid = is(field) ? 'true' : null;
+  const found = fields.find(([field]) => is(field));
+  if (found) forget(`${found[1]}: a whole number from 1 on is needed.`, 'bad');
+  return found?.[0];
+}
+
 async function quote() {
+  const field = wrong(true);
+  if (field) return field.focus();
   const [cpus, minutes, queue] = [+$('ask-procs').value, +$('ask-minutes').value, $('ask-queue').value];
+  const turn = ++question;
+  if (answered !== null) answered = performance.now();
   try {
     const response = await ask('/api/quote', { method: 'POST', body: JSON.stringify({ cpus, time: 60 * minutes, queue }) });
     const { windows: [window], forecast } = await response.json();
+    if (turn !== question) return;
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
-    // The head of the answer has the time of the server, in whole seconds.
-    const soon = Math.max(clock(), Date.parse(response.headers.get('date')) || 0) + 2000;
-    const when = start === null ? 'no start would be promised' : start <= soon ? 'starts at once'
-      : `${window ? 'would be promised a start by' : 'would likely start at'} ${chart.label(start, 60e3)}`;
-    $('quoted').replaceChildren(`Such a job ${when}: `, element('code', {}, `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`));
+    const when = start === null ? 'no start would be promised' : start <= clock() + 2000 ? 'starts at once'
+      : window ? `would be promised a start by ${chart.label(whole(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
+    const told = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
+    // The same text again would be read again, and would end a selection.
+    if ($('quoted').textContent !== told + command) $('quoted').replaceChildren(told, element('code', {}, command));
     chart.ghost = start === null ? null : { group: queue, from: start, to: start + 60e3 * minutes, procs: cpus };
+    answered = performance.now();
+    chart.draw();
   } catch (error) {
-    $('quoted').replaceChildren(element('span', { class: 'bad' }, error.message));
-    chart.ghost = null;
+    if (turn === question) forget(error.message, 'bad');
   }
-  chart.draw();
 }
 
 /** Places the slider at the wanted instant, on steps that follow the known time. Its end is the present. */
@@ -358,24 +468,31 @@ async function listen(heard) {
 function take(next) {
   state = next;
   if (instant === null) moment = next.moment;
-  globalThis.shownAt = performance.now();
+  const told = next.moment.now - performance.now();
+  if (told > ahead || told < ahead - CLOCK_MOST) ahead = told;
   show();
   globalThis.shownVersion = next.version;
 }
 
 // Time goes by between two states, too.
 setInterval(() => {
-  if (!state?.moment.live || instant !== null || document.hidden || state.problem) return;
+  if (!state) return;
+  if (document.hidden) return;
+  if (answered !== null && performance.now() - answered > ANSWER_STAYS) quote();
+  if (!follows()) return;
   chart.pass(clock());
+  tick();
 }, 1000);
 
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
   fit: () => chart.fit(), live: () => { if (state) go(null); chart.goLive(); } })) $(id).addEventListener('click', act);
 $('slider').addEventListener('input', () => state && move());
 $('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
+// A field that is empty while it is typed is no mistake yet.
+$('ask').addEventListener('input', () => { if (!wrong(false)) forget(); });
 for (const id of ['find', 'own']) $(id).addEventListener('input', () => state && lists());
 document.addEventListener('keydown', event => {
-  if (event.key === 'Escape' && chosen !== null) choose(null);
+  if (event.key === 'Escape' && chosen !== null) close();
   const types = /INPUT|SELECT/.test(document.activeElement.tagName) && document.activeElement !== $('slider');
   if (types || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === '/') { event.preventDefault(); $('find').focus(); $('filters').scrollIntoView(); }

@@ -82,12 +82,12 @@ function day(used) {
   const mean = Math.round(used.reduce((sum, part) => sum + part, 0) / Math.max(used.length, 1));
   const points = used.map((part, place) => `${place},${100 - part} ${place + 1},${100 - part}`).join(' ');
   return element('div', { class: 'day', role: 'img', 'aria-label': `${mean} percent used in the last 24 hours` },
+    element('span', {}, `last 24 h: ${mean} %`),
     svg('svg', { 'aria-hidden': true, viewBox: `0 0 ${used.length} 100`, preserveAspectRatio: 'none' },
-      svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })),
-    element('span', {}, `last 24 h: ${mean} %`));
+      svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })));
 }
 
-/** Shows a list of jobs. Rows of the same jobs are kept, so that the focus stays. */
+/** Shows a list of jobs, and returns the number of its rows. Rows of the same jobs are kept, so that the focus stays. */
 export function jobs(table, lines, shown, chosen, choose) {
   const body = table.tBodies[0], kept = new Map([...body.rows].filter(row => row.dataset.job).map(row => [row.dataset.job, row]));
   const rows = lines.filter(shown).map(line => {
@@ -95,7 +95,7 @@ export function jobs(table, lines, shown, chosen, choose) {
     const key = String(line.number);
     let row = kept.get(key);
     if (!row) {
-      const button = element('button', { type: 'button', onclick: () => choose(line.number) }, line.label);
+      const button = element('button', { type: 'button', onclick: event => choose(line.number, isByKey(event)) }, line.label);
       row = element('tr', { 'data-job': key }, element('th', { scope: 'row' }, button),
         ...text.map((_, place) => element('td', { class: place === 2 ? 'number' : place === 7 ? 'sentence' : null })));
     }
@@ -109,8 +109,12 @@ export function jobs(table, lines, shown, chosen, choose) {
     return row;
   });
   arrange(body, rows);
-  table.hidden = !lines.length;
+  table.hidden = !rows.length;
+  return rows.length;
 }
+
+/** Returns whether a click is that of a key. */
+export const isByKey = event => event.detail === 0;
 
 const likely = line => line.likely_text ? `${line.likely_text[0]} to ${line.likely_text[1]}` : '-';
 
