@@ -292,7 +292,9 @@ fn promises_and_forecasts_are_where_users_look() {
         queue(&["queue", "--slurm", "--name", "wi*"]),
         queue(&["queue", "--slurm", "--user", "root", "--name", "wide"])
     );
-    assert_eq!(queue(&["slurm", "queue", "-p", "none"]).lines().count(), 1);
+    assert_eq!(queue(&["slurm", "queue", "-p", "long"]).lines().count(), 1);
+    let none = cluster.miserly(&["queue", "-p", "none"]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
     cluster.text("scancel", &[&filler]);
     let jobs: Vec<String> = ["1", "3", "4", "5"].iter().map(|task| format!("{array}_{task}")).collect();
     driver.until("all jobs are done", || cluster.text("squeue", &["-h"]).is_empty());
@@ -463,12 +465,20 @@ fn immediate_service_suspends_jobs_and_requeues_those_that_are_too_long() {
     let hand_back =
         || cluster.text(env!("CARGO_BIN_EXE_miserly"), &["slurm", "hand-back", "--state", &driver.state]);
     let victim = fillers.iter().find(|job| cluster.state_of(job) == "SUSPENDED").unwrap();
+    let text = hand_back();
+    assert!(text.starts_with("Slurm schedules by itself on all nodes but node"), "{text}");
     assert!(
-        hand_back().contains(&format!("still suspended, because others use their processors: {victim};"))
+        text.contains(&format!("still suspended, because others use their processors: {victim};")),
+        "{text}"
     );
     cluster.text("scancel", &[&last]);
     driver.until("the last one is gone", || cluster.text("squeue", &["-h", "-j", &last]).is_empty());
-    assert!(hand_back().contains("1 suspended job resumed"));
+    let text = hand_back();
+    assert!(
+        text.contains("1 suspended job resumed"),
+        "{text}\n{}",
+        cluster.text("squeue", &["-a", "-o", "%i %T %C %N %k"])
+    );
     assert_eq!(count("RUNNING"), 4);
 }
 
@@ -736,6 +746,53 @@ fn a_user_without_rights_is_refused_at_once() {
     refused();
     assert_eq!(reservation(), before);
     cluster.text("scontrol", &["delete", "ReservationName=miserly"]);
+    cluster.cancel_all();
+}
+
+#[test]
+fn an_array_with_a_limit_runs_as_many_tasks_as_it_may() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let driver = Driver::start(&cluster, "limited", &under("conservative"));
+    let array = cluster.submit(&["-a1-6%2", "-n1", "-t1"], "sleep 2");
+    let aside = |job: &Value| job["why"].as_str().is_some_and(|why| why.contains("at most 2 at the same"));
+    driver.until("a task has no place", || driver.job(&format!("{array}_6")).is_some_and(|job| aside(&job)));
+    driver.until("all tasks are done", || cluster.text("squeue", &["-h"]).is_empty());
+    let log = driver.log();
+    assert!(!log.contains("JobArrayTaskLimit") && !log.contains("promise broken"), "{log}");
+}
+
+#[test]
+fn a_driver_touches_its_own_reservation_only() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "own", &under("conservative"));
+    let said = |arguments: &[&str]| {
+        let output = cluster.miserly(arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+        text
+    };
+    let reservation = || cluster.text("scontrol", &["-o", "show", "reservation"]);
+    let state = cluster.folder.path().join("second");
+    let second = said(&["drive", "-p", "easy", "--state", state.to_str().unwrap()]);
+    assert!(second.contains("the reservation miserly is there already"), "{second}");
+    let words = "create reservation ReservationName=upkeep Nodes=node1 StartTime=now+1hours Duration=10 Users=root Flags=MAINT";
+    cluster.text("scontrol", &words.split(' ').collect::<Vec<_>>());
+    let other = said(&["hand-back", "--reservation", "upkeep"]);
+    assert!(other.contains("is not that of a driver, because it has the flags maint"), "{other}");
+    assert!(reservation().contains("ReservationName=upkeep"), "{}", reservation());
+    cluster.text("scontrol", &["delete", "ReservationName=upkeep"]);
+
+    // The comments of a driver that is gone go with it.
+    let long = cluster.submit(&["-n32", "-t5"], "sleep 60");
+    let own = cluster.submit(&["-n32", "-t5", "--comment=mine"], "true");
+    let comment = |job: &str| cluster.text("squeue", &["-h", "-o", "%k", "-j", job]).trim().to_owned();
+    driver.until("it has a promise", || comment(&own).starts_with("mine | miserly: starts by"));
+    driver.kill();
+    cluster.miserly(&["hand-back", "--state", &driver.state]);
+    assert_eq!(comment(&own), "mine");
+    cluster.text("scancel", &[&long, &own]);
     cluster.cancel_all();
 }
 

@@ -40,7 +40,8 @@ impl Drive {
     /// Returns the driver of a cluster, with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
     ///
     /// # Errors
-    /// If the policy needs something that cannot be done, a partition does not exist, or the folder cannot be used.
+    /// If the policy needs something that cannot be done, a partition does not exist, the folder cannot be used, or the reservation
+    /// is that of another driver.
     pub fn new(
         slurm: Slurm,
         cluster: &Cluster,
@@ -55,6 +56,14 @@ impl Drive {
             Some((store, stored)) => (Some(store), stored),
             None => (None, Stored::default()),
         };
+        let now = cluster.configuration.now;
+        let is_there = cluster.reservations.get(&settings.reservation).is_some_and(|one| one.is_active(now));
+        if let Some(folder) = folder.filter(|_| is_there && !stored.has_driven(&settings.reservation)) {
+            return Err(DriveError::Reserved {
+                reservation: settings.reservation,
+                folder: folder.to_owned(),
+            });
+        }
         let desk = Desk::new(settings.clone(), stored);
         Ok(Drive {
             poller: Poller::new(slurm.clone()).jobs_most(),
@@ -118,7 +127,7 @@ impl Drive {
             step.orders.insert(0, renew);
         }
         if let Some(store) = &mut self.store {
-            if step.changed {
+            if step.changed || !self.has_run {
                 store.commit(self.desk.stored(), &step.starts)?;
             }
             // A controller that is away is asked again at the next step.
@@ -126,8 +135,8 @@ impl Drive {
                 !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Tell { .. })
             });
             let asked = self.ask(&step.orders);
-            let untold = asked.as_ref().map_or_else(|_| step.orders.iter().collect(), Clone::clone);
-            for order in untold {
+            // What Slurm refuses it would refuse again: it may have written the comment, and say that the job cannot run.
+            for order in step.orders.iter().filter(|_| asked.is_err()) {
                 if let Order::Tell { job, .. } = order {
                     self.desk.untell(job);
                 }
@@ -136,7 +145,7 @@ impl Drive {
                 self.poller.read_all();
             }
             match asked {
-                Ok(_) | Err(DriveError::Slurm(_)) => {}
+                Ok(()) | Err(DriveError::Slurm(_)) => {}
                 Err(error) => {
                     // Its notes are delivered with the next step that succeeds.
                     self.found.add(step);
@@ -171,6 +180,7 @@ impl Drive {
         let is_complete = self.poller.is_complete();
         let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
         let step = self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)?;
+        self.changed.extend(step.unread.iter().cloned());
         if let Some(forecasts) = &mut self.forecasts {
             forecasts.ask(|| self.desk.copy());
         }
@@ -182,24 +192,19 @@ impl Drive {
         self.has_run
     }
 
-    /// Asks Slurm for these things. Returns those that it refuses, which the next step sees too.
-    fn ask<'a>(&self, orders: &'a [Order]) -> Result<Vec<&'a Order>, DriveError> {
-        let mut refused = vec![];
+    /// Asks Slurm for these things. The next step sees what it refuses.
+    fn ask(&self, orders: &[Order]) -> Result<(), DriveError> {
         for order in orders {
             for command in order.commands() {
-                match self.slurm.control(&command)? {
-                    None => {}
-                    Some(message) if matches!(order, Order::Reserve { .. } | Order::Renew { .. }) => {
-                        return Err(DriveError::Rights {
-                            reservation: self.settings.reservation.clone(),
-                            message,
-                        });
-                    }
-                    Some(_) => refused.push(order),
+                let refusal = self.slurm.control(&command)?;
+                let is_held = matches!(order, Order::Reserve { .. } | Order::Renew { .. });
+                if let Some(message) = refusal.filter(|_| is_held) {
+                    let reservation = self.settings.reservation.clone();
+                    return Err(DriveError::Rights { reservation, message });
                 }
             }
         }
-        Ok(refused)
+        Ok(())
     }
 
     /// Returns the time until the next step.

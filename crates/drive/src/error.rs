@@ -54,6 +54,27 @@ pub enum DriveError {
         /// Slurm's words.
         message: String,
     },
+    /// The reservation is there already.
+    #[error(
+        "the reservation {reservation} is there already, and is not that of a driver with its state in {}; another driver may hold nodes by it: choose another name (--reservation), or end it (miserly slurm hand-back --reservation {reservation})",
+        folder.display()
+    )]
+    Reserved {
+        /// The reservation.
+        reservation: String,
+        /// The folder of the state.
+        folder: PathBuf,
+    },
+    /// The reservation is not that of a driver.
+    #[error(
+        "the reservation {reservation} is not that of a driver, because it has the flags {flags}; nothing was changed"
+    )]
+    NotOfDriver {
+        /// The reservation.
+        reservation: String,
+        /// Its flags.
+        flags: String,
+    },
     /// The state of Slurm is impossible.
     #[error("the jobs that Slurm shows do not fit its nodes: {0}")]
     Ledger(String),

@@ -1,20 +1,24 @@
 //! The end of driving: Slurm schedules its nodes again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use miserly_slurm::{Cluster, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used};
-use crate::{Drive, DriveError, Order, orders, store};
+use crate::desk::{Stored, StoredJob, Used, waiting_tasks};
+use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandedBack {
+    /// The name of the reservation.
+    pub reservation: String,
     /// The orders that Slurm was given; none if there was nothing to hand back.
     pub orders: Vec<Order>,
     /// The jobs that the driver has suspended, and that stay so: their processors are in use.
     pub stay_suspended: Vec<String>,
+    /// The nodes of these jobs, which stay reserved until the next call, but not for longer than the driver had reserved them.
+    pub kept: Vec<String>,
     /// Whether the driver of the folder has ended. Otherwise it ends at its next step, and may have suspended further jobs.
     pub has_ended: bool,
 }
@@ -23,24 +27,33 @@ impl Drive {
     /// Hands the nodes back to Slurm: placed jobs that have not started are no longer bound to nodes, and the reservation ends.
     ///
     /// With the folder of its state, a driver that runs ends at its next step ([`DriveError::HandedBack`]), jobs get the
-    /// requests of their users back, and the jobs that the driver has suspended are resumed. One whose processors are in use
-    /// stays suspended: the next call resumes it, if they are free then.
+    /// requests and comments of their users back, and the jobs that the driver has suspended are resumed. One whose processors are in use
+    /// stays suspended, and its nodes stay reserved: the next call resumes it, if they are free then.
     ///
     /// # Errors
-    /// If the cluster cannot be read or asked, or the folder has no state.
+    /// If the cluster cannot be read or asked, the folder has no state, or the reservation is not that of a driver.
     pub fn hand_back(
         slurm: &Slurm,
-        reservation: &str,
+        reservation: Option<&str>,
         folder: Option<&Path>,
     ) -> Result<HandedBack, DriveError> {
+        let stored = folder.map(store::look).transpose()?.and_then(|(stored, _)| stored.reservation);
+        let reservation = reservation.or(stored.as_deref()).unwrap_or(Settings::RESERVATION);
+        let cluster = Cluster::read(slurm)?;
+        // One that has ended may be asked for no second end.
+        let active = cluster.reservations.get(reservation);
+        let active = active.filter(|one| one.is_active(cluster.configuration.now));
+        if let Some(other) = active.filter(|one| !orders::is_of_driver(one)) {
+            let flags = other.flags.join(",");
+            return Err(DriveError::NotOfDriver { reservation: reservation.to_owned(), flags });
+        }
         let (stored, has_ended) = match folder {
             Some(folder) => store::hand_back(folder)?,
             None => (Stored::default(), true),
         };
-        let cluster = Cluster::read(slurm)?;
-        let end = cluster.reservations.get(reservation).map(|reservation| reservation.end);
-        // One that has ended stays for a while, and may be asked for no second end.
-        let is_active = end.is_some_and(|end| end > cluster.configuration.now + 1);
+        let is_active = active.is_some();
+        // A driver that runs has changed it until its end.
+        let cluster = if folder.is_some() { Cluster::read(slurm)? } else { cluster };
         let inside =
             |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
         let back = |job: &Job| {
@@ -62,17 +75,56 @@ impl Drive {
         // Slurm may have started one of these meanwhile.
         let (resumed, stay_suspended) = resume_suspended(slurm, &stored.jobs)?;
         orders.extend(resumed);
+        let kept: BTreeSet<&String> =
+            stay_suspended.iter().filter_map(|job| cluster.jobs.get(job)).flat_map(|job| &job.on).collect();
+        let kept: Vec<String> = kept.into_iter().cloned().collect();
         if is_active {
-            let end = Order::HandBack { reservation: reservation.to_owned() };
+            let name = reservation;
+            let reservation = reservation.to_owned();
+            let end = if kept.is_empty() {
+                Order::HandBack { reservation }
+            } else {
+                // Otherwise Slurm would start other jobs there, before they can be resumed.
+                Order::Span { reservation, nodes: kept.clone() }
+            };
             for command in end.commands() {
                 if let Some(message) = slurm.control(&command)? {
-                    return Err(DriveError::Rights { reservation: reservation.to_owned(), message });
+                    return Err(DriveError::Rights { reservation: name.to_owned(), message });
                 }
             }
             orders.push(end);
         }
-        Ok(HandedBack { orders, stay_suspended, has_ended })
+        for order in own_comments(&cluster, &stored.jobs) {
+            for command in order.commands() {
+                // A job may have ended meanwhile.
+                slurm.control(&command)?;
+            }
+            orders.push(order);
+        }
+        let kept = if is_active { kept } else { vec![] };
+        Ok(HandedBack { reservation: reservation.to_owned(), orders, stay_suspended, kept, has_ended })
     }
+}
+
+/// Returns the orders that give jobs the comments of their users back: what a driver said is no longer true.
+fn own_comments(cluster: &Cluster, stored: &BTreeMap<String, StoredJob>) -> Vec<Order> {
+    let told = stored.iter().filter(|(_, job)| job.facts.told.is_some());
+    let known = told.filter_map(|(id, stored)| Some((cluster.jobs.get(id)?, stored)));
+    let comment = |(job, stored): (&Job, &StoredJob)| {
+        let waits = |other: &&Job| other.number == job.number && other.state == JobState::Pending;
+        let mut group: Vec<&Job> = if job.state == JobState::Pending {
+            cluster.jobs.values().filter(waits).collect()
+        } else {
+            vec![]
+        };
+        group.sort_by_key(|task| task.order());
+        Order::Tell {
+            job: job.id.clone(),
+            tasks: (group.len() > 1).then(|| waiting_tasks(&group)).flatten(),
+            text: stored.facts.form.comment.clone().unwrap_or_default(),
+        }
+    };
+    known.map(comment).collect()
 }
 
 /// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.

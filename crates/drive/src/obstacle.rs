@@ -47,7 +47,14 @@ pub(crate) fn obstacle(
     // A reason that stays until Slurm looks again is no obstacle once the begin is over.
     let waits = matches!(
         reason,
-        "" | "Priority" | "Resources" | "Cleaning" | "BeginTime" | "Reservation" | "Dependency"
+        "" | "Priority"
+            | "Resources"
+            | "Cleaning"
+            | "BeginTime"
+            | "Reservation"
+            | "Dependency"
+            // The driver counts the tasks of arrays by itself.
+            | "JobArrayTaskLimit"
     ) || reason.starts_with("ReqNodeNotAvail")
         || reason.starts_with("Nodes required for job are DOWN");
     if !waits {

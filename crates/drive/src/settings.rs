@@ -36,6 +36,9 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The usual name of the reservation.
+    pub const RESERVATION: &str = "miserly";
+
     /// Returns the driven partitions.
     pub(crate) fn partitions(&self, cluster: &Cluster) -> BTreeSet<String> {
         if self.partitions.is_empty() {

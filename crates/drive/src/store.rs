@@ -57,6 +57,8 @@ struct Head {
     groups: Vec<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reservation: Option<String>,
     state: SavedLedgerState,
 }
 
@@ -98,6 +100,7 @@ impl Store {
             nodes: stored.nodes,
             groups: stored.groups,
             policy: stored.policy,
+            reservation: stored.reservation,
             state: SavedLedgerState::new(&stored.state),
         };
         {
@@ -147,8 +150,10 @@ pub(crate) fn hand_back(folder: &Path) -> Result<(Stored, bool), DriveError> {
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.
 pub(crate) fn look(folder: &Path) -> Result<(Stored, Vec<StartRecord>), DriveError> {
     let path = folder.join("drive.db");
-    if !path.exists() {
-        return Err(DriveError::NoState { folder: folder.to_owned() });
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => return Err(DriveError::NoState { folder: folder.to_owned() }),
+        Err(error) => return Err(DriveError::Folder { folder: folder.to_owned(), error }),
     }
     let failed = |error| DriveError::Database { path: path.clone(), error };
     let connection = connect(&path)?;
@@ -199,6 +204,7 @@ fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
         nodes: head.nodes,
         groups: head.groups,
         policy: head.policy,
+        reservation: head.reservation,
         state: head.state.state(),
         jobs,
     })

@@ -42,7 +42,13 @@ impl Desk {
     }
 
     /// Finds the commands that make Slurm follow the ledger. `left` are the nodes to wait for.
-    pub(super) fn give_orders(&mut self, cluster: &Cluster, left: &BTreeSet<String>, step: &mut Step) {
+    pub(super) fn give_orders(
+        &mut self,
+        cluster: &Cluster,
+        read: &BTreeMap<String, Detail>,
+        left: &BTreeSet<String>,
+        step: &mut Step,
+    ) {
         let name = self.settings.reservation.clone();
         let nodes: Vec<String> = self.site.names().map(str::to_owned).collect();
         let until = minutes(self.settings.fallback);
@@ -136,7 +142,7 @@ impl Desk {
         if !fewer.is_empty() {
             step.orders.push(Order::Dismiss { reservation: name, users: fewer });
         }
-        self.tell(cluster, step);
+        self.tell(cluster, read, step);
     }
 
     /// Takes in that the comment of a job was not written.
@@ -149,7 +155,9 @@ impl Desk {
     /// Writes the promise of each waiting job, or the reason of its wait, into its comment.
     ///
     /// The waiting tasks of an array share a comment, because a comment of its own would part a task from the others.
-    fn tell(&mut self, cluster: &Cluster, step: &mut Step) {
+    ///
+    /// `read` are the descriptions that were read for this step.
+    fn tell(&mut self, cluster: &Cluster, read: &BTreeMap<String, Detail>, step: &mut Step) {
         if !self.settings.comments {
             return;
         }
@@ -193,6 +201,13 @@ impl Desk {
                 None => format!("{MARK}{words}"),
             };
             if facts.told.as_ref() != Some(&comment) {
+                let is_readable = job.state == JobState::Pending
+                    && job.reservation.as_ref() != Some(&self.settings.reservation);
+                if facts.told.is_some() && is_readable && !read.contains_key(id) {
+                    // Its user may have changed the comment.
+                    step.unread.insert(id.clone());
+                    continue;
+                }
                 told += 1;
                 self.told_last.clone_from(id);
                 step.changed = true;
@@ -263,7 +278,7 @@ fn shared_words(tasks: &[&Case]) -> Option<String> {
 }
 
 /// Returns the waiting tasks of an array in Slurm's notation: `17_[3-9]`.
-fn waiting_tasks(group: &[&Job]) -> Option<String> {
+pub(crate) fn waiting_tasks(group: &[&Job]) -> Option<String> {
     let (array, _) = group.first()?.array.as_ref()?;
     let numbers: Option<Vec<usize>> = group.iter().map(|job| job.array.as_ref()?.1.parse().ok()).collect();
     Some(format!("{array}_[{}]", task_ranges(&numbers?)))
@@ -308,6 +323,11 @@ pub(super) fn told_before(told: &str) -> Option<String> {
 /// Returns whether a comment on a job that runs is no longer true, if nothing else is said of it.
 fn is_over(told: &str) -> bool {
     told.contains(AHEAD) || told.contains(STANDS)
+}
+
+/// Returns whether a comment has a part of this program.
+pub(super) fn is_told(comment: &str) -> bool {
+    comment.contains(MARK)
 }
 
 /// Returns the comment of a user, without the part of this program.

@@ -7,7 +7,8 @@ use miserly_core::{
 };
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
-use super::asking::own_comment;
+use super::arrays::ArrayPlaces;
+use super::asking::{is_told, own_comment};
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::opportunistic::{Opportunistic, is_completing};
 use super::rebuild::{holds_nodes, on_hosts};
@@ -28,7 +29,10 @@ impl Desk {
         let partitions = self.settings.partitions(cluster);
         self.forget_groups();
         let awaited: BTreeSet<String> = self.nodes_of_suspended(cluster).cloned().collect();
-        let ids: Vec<String> = self.cases.keys().cloned().collect();
+        let mut ids: Vec<String> = self.cases.keys().cloned().collect();
+        // The first tasks of an array are the first ones to get a place.
+        ids.sort_by_cached_key(|id| cluster.jobs.get(id).map(Job::order));
+        self.arrays = ArrayPlaces::of(&self.cases, cluster);
         for id in ids {
             let job = cluster.jobs.get(&id);
             if let Some(form) = details.get(&id) {
@@ -69,20 +73,25 @@ impl Desk {
         if job.is_some_and(holds_nodes) {
             known.on = form.on.clone();
         } else {
-            let comment = known.comment.take().filter(|_| case.facts.told.is_some());
             let (least_nodes, most_nodes, nodes) = if case.facts.was_placed {
                 (known.least_nodes, known.most_nodes, std::mem::take(&mut known.nodes))
             } else {
                 (form.least_nodes, form.most_nodes, form.nodes.clone())
             };
-            let comment = comment.or_else(|| own_comment(form.comment.as_deref()));
+            if !form.comment.as_deref().is_some_and(is_told) {
+                // Its user has written another one, or that of the driver is on its way.
+                case.facts.told = None;
+            }
+            let comment = own_comment(form.comment.as_deref());
+            let array_limit = form.array_limit.or(known.array_limit);
             let mut eligible = form.eligible;
             if let Some(job) = &mut case.facts.opportunistic {
                 // Slurm keeps a requeued job for two minutes. Its user did not ask for that.
                 job.set_eligible(eligible);
                 eligible = known.eligible;
             }
-            *known = Detail { least_nodes, most_nodes, nodes, comment, eligible, ..form.clone() };
+            *known =
+                Detail { least_nodes, most_nodes, nodes, comment, eligible, array_limit, ..form.clone() };
         }
     }
 
@@ -180,7 +189,10 @@ impl Desk {
     fn waits(&mut self, at: Time, cluster: &Cluster, job: &Job, events: &mut Events, step: &mut Step) {
         // It is put back at the end.
         let Some(mut case) = self.cases.remove(&job.id) else { return };
+        let had_place = case.has_place();
         self.waits_as(at, cluster, job, &mut case, events, step);
+        let has_arrived = events.arrived.last().is_some_and(|(id, _)| *id == job.id);
+        self.arrays.change(job, had_place, case.has_place() || has_arrived);
         self.cases.insert(job.id.clone(), case);
     }
 
@@ -323,7 +335,12 @@ impl Desk {
             },
             None => None,
         };
-        why.or_else(|| {
+        let crowded = || {
+            let most = self.arrays.lacks_place(job, case)?;
+            let why = format!("its array runs at most {most} at the same time");
+            Some(Aside { until: None, why })
+        };
+        why.or_else(crowded).or_else(|| {
             let later = begin.filter(|_| !self.settings.policy.needs().begin_and_deadline)?;
             Some(Aside { until: Some(later.ticks()), why: "it may not start yet".to_owned() })
         })

@@ -4,6 +4,8 @@
 //! decides in a pass, and the starts become [`Order`]s. An order that has no effect is given again, because the next step finds
 //! the same difference.
 
+mod arrays;
+
 mod asking;
 
 mod case;
@@ -36,7 +38,9 @@ use miserly_core::{
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job};
 
+use self::arrays::ArrayPlaces;
 use self::asking::told_before;
+pub(crate) use self::asking::waiting_tasks;
 
 pub use self::asking::Told;
 
@@ -89,6 +93,8 @@ pub struct Step {
     pub(crate) wants_nodes: bool,
     /// Whether anything changed that has to be stored.
     pub(crate) changed: bool,
+    /// The jobs whose descriptions have to be read before their comments are written.
+    pub(crate) unread: BTreeSet<String>,
 }
 
 impl Step {
@@ -119,6 +125,8 @@ pub(crate) struct Stored {
     pub(crate) groups: Vec<Vec<String>>,
     /// The policy; none of an earlier version.
     pub(crate) policy: Option<String>,
+    /// The name of the reservation; none of an earlier version.
+    pub(crate) reservation: Option<String>,
     pub(crate) state: LedgerState,
     /// The jobs, by name.
     pub(crate) jobs: BTreeMap<String, StoredJob>,
@@ -131,6 +139,13 @@ pub(crate) struct StoredJob {
     pub(crate) facts: Facts,
     /// Its entry in the ledger, if it is there.
     pub(crate) entry: Option<Entry>,
+}
+
+impl Stored {
+    /// Returns whether this is the state of a driver that held nodes by this reservation.
+    pub(crate) fn has_driven(&self, reservation: &str) -> bool {
+        self.last.is_some() && self.reservation.as_deref().is_none_or(|name| name == reservation)
+    }
 }
 
 /// Removes all that is of another policy from an entry: it could neither keep nor break its promises.
@@ -180,6 +195,8 @@ pub(crate) struct Desk {
     attention: Option<Time>,
     /// The clock at this step. Its instant may be that of a wake-up before.
     now: Time,
+    /// The tasks of arrays that have a place.
+    arrays: ArrayPlaces,
     /// The users with limits that keep a placed job from starting.
     limited: BTreeSet<u32>,
 }
@@ -238,6 +255,7 @@ impl Desk {
             told_last: String::new(),
             attention: None,
             now: Time::ZERO,
+            arrays: ArrayPlaces::default(),
             limited: BTreeSet::new(),
         }
     }
@@ -259,6 +277,7 @@ impl Desk {
             nodes: self.nodes.clone(),
             groups: self.groups.clone(),
             policy: Some(self.settings.policy.to_string()),
+            reservation: Some(self.settings.reservation.clone()),
             state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
             jobs: self.cases.iter().map(job).collect(),
         }
@@ -395,7 +414,7 @@ impl Desk {
         let left = self.nodes_to_wait_for();
         step.wants_nodes = !seen.is_complete && self.has_unasked(cluster, &left);
         if !step.wants_nodes {
-            self.give_orders(cluster, &left, &mut step);
+            self.give_orders(cluster, seen.details, &left, &mut step);
         }
         Ok(step)
     }

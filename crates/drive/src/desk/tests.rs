@@ -60,6 +60,19 @@ impl Scene {
         self.cluster.jobs.insert(job.id.clone(), job);
     }
 
+    /// Submits tasks of an array, of which some may run at the same time.
+    fn submit_array(&mut self, number: u64, tasks: &[u64], most: u64) {
+        for task in tasks {
+            self.submit(number, 1, 1, 10);
+            let job = self.cluster.jobs.remove(&number.to_string()).unwrap();
+            let id = format!("{number}_{task}");
+            let array = Some((number, task.to_string()));
+            self.cluster.jobs.insert(id.clone(), Job { id: id.clone(), array, ..job });
+            let form = self.details.remove(&number.to_string()).unwrap();
+            self.details.insert(id, Detail { array_limit: Some(most), ..form });
+        }
+    }
+
     /// Makes a step. Returns the jobs that are placed, with their nodes, and those that lose their promises.
     fn step(&mut self, second: i64) -> String {
         let Scene { cluster, details, desk } = self;
@@ -315,7 +328,7 @@ fn a_job_that_waits_for_another_place_leaves_its_reservation() {
     scene.desk.cases.get_mut("1").unwrap().facts.stage = stage;
     let mut step = Step::default();
     let left = scene.desk.nodes_to_wait_for();
-    scene.desk.give_orders(&scene.cluster, &left, &mut step);
+    scene.desk.give_orders(&scene.cluster, &scene.details, &left, &mut step);
     let orders: Vec<String> = step.orders.iter().map(ToString::to_string).collect();
     assert!(
         orders.iter().any(|order| order.starts_with("scontrol update JobId=1 ReservationName= ")),
@@ -613,4 +626,67 @@ fn a_promise_on_a_node_that_drains_is_broken() {
         scene.cluster.nodes.get_mut("n2").unwrap().states = vec!["drain".into()];
         assert_eq!(scene.step(12), "3 broken", "{alone}");
     }
+}
+
+#[test]
+fn as_many_tasks_are_planned_as_their_array_may_run() {
+    for policy in ["conservative", "easy", "miser"] {
+        let mut scene = Scene::new(policy);
+        scene.submit_array(7, &[10, 3, 1, 2], 2);
+        scene.submit(8, 14, 2, 20);
+        assert_eq!(scene.step(10), "7_1 on n1, 7_2 on n1, 8 on n1+n2", "{policy}");
+        for task in ["7_1", "7_2"] {
+            scene.start(task, 10, &[("n1", 1)]);
+        }
+        scene.start("8", 10, &[("n1", 6), ("n2", 8)]);
+        // Slurm shows no limit with a task by itself.
+        let form = Detail { least_nodes: 1, least_cpus: 1, ..Detail::default() };
+        scene.details.insert("7_3".into(), form);
+        assert_eq!(scene.step(11), "", "{policy}");
+        let aside = scene.desk.cases["7_3"].facts.aside.as_ref().map(|aside| aside.why.clone());
+        assert_eq!(aside.as_deref(), Some("its array runs at most 2 at the same time"));
+        scene.restart();
+        scene.cluster.jobs.remove("7_2");
+        assert_eq!(scene.step(12), "7_3 on n1", "{policy}");
+        scene.cluster.jobs.remove("7_1");
+        assert_eq!(scene.step(13), "7_10 on n1", "{policy}");
+    }
+}
+
+#[test]
+fn a_comment_that_its_user_changes_stays() {
+    let mut scene = Scene::new("conservative");
+    scene.desk.settings.comments = true;
+    scene.submit(1, 8, 2, 10);
+    scene.submit(2, 16, 2, 10);
+    let told = |scene: &mut Scene, second: i64, comment: Option<&str>| {
+        if let Some(comment) = comment {
+            let comment = Some(comment.to_owned());
+            let form = Detail { least_nodes: 2, least_cpus: 1, comment, ..Detail::default() };
+            scene.details.insert("2".into(), form);
+        }
+        scene.cluster.configuration.now = second;
+        let Scene { cluster, details, desk } = scene;
+        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
+        details.clear();
+        let text = |order: Order| match order {
+            Order::Tell { job, text, .. } if job == "2" => Some(text),
+            _ => None,
+        };
+        (step.orders.into_iter().find_map(text).unwrap_or_default(), step.unread.contains("2"))
+    };
+    let (first, _) = told(&mut scene, 10, Some("mine"));
+    assert!(first.starts_with("mine | miserly: starts by"), "{first}");
+    assert_eq!(told(&mut scene, 11, None), (String::new(), false));
+    // Its promise changes. It is read again before the comment is written.
+    scene.start("1", 10, &[("n1", 4), ("n2", 4)]);
+    scene.cluster.jobs.remove("1");
+    scene.submit(3, 16, 2, 30);
+    scene.cluster.jobs.get_mut("2").unwrap().priority = 0;
+    assert_eq!(told(&mut scene, 12, None), (String::new(), true));
+    let (next, _) = told(&mut scene, 13, Some("other"));
+    assert_eq!(next, "other | miserly: not planned: it is held");
+    // It was written.
+    assert_eq!(told(&mut scene, 14, Some(&next)), (String::new(), false));
 }

@@ -58,6 +58,10 @@ pub struct Detail {
     /// Whether it may be stopped and begun anew: a batch job that its user lets Slurm requeue.
     #[serde(default)]
     pub is_requeueable: bool,
+    /// The most tasks of its array that may run at the same time; 0 without a limit. Slurm shows it with the waiting tasks together,
+    /// and not with a task by itself.
+    #[serde(default)]
+    pub array_limit: Option<u64>,
     /// The comment of its user.
     pub comment: Option<String>,
     /// Its allocation on each node, if it runs.
@@ -176,10 +180,17 @@ impl Detail {
             eligible: fields.get("EligibleTime").and_then(|text| text.parse().ok()),
             deadline: fields.get("Deadline").and_then(|text| text.parse().ok()),
             is_requeueable: ["Requeue", "BatchFlag"].iter().all(|key| fields.get(key) == Some("1")),
+            array_limit: array_limit(&fields),
             comment: quoted(&line, "Comment"),
             on: allocated(&line),
         })
     }
+}
+
+/// Returns the most tasks of an array that may run at the same time, if the description is that of several tasks.
+fn array_limit(fields: &Fields<'_>) -> Option<u64> {
+    let has_several = fields.get("ArrayTaskId").is_some_and(|tasks| tasks.contains(['-', ',', '%']));
+    fields.number("ArrayTaskThrottle").ok().or(has_several.then_some(0))
 }
 
 /// Returns the requested memory. By GPU it is that of all GPUs on a node. `all` are the fields of the whole line.

@@ -131,6 +131,11 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// Returns whether it has not ended at an instant, in seconds since 1970. Slurm shows one that has ended for a while.
+    pub fn is_active(&self, now: i64) -> bool {
+        self.end > now + 1
+    }
+
     pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Reservation), SlurmError> {
         let time = |key: &str| {
             let text = fields.required(key)?;
