@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, SlurmCommand};
 use crate::colour::ColourArg;
 
 fn main() -> ExitCode {
@@ -38,7 +38,10 @@ fn main() -> ExitCode {
     let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
     // These read signals, and restore the terminal.
     let own = own || matches!(cli.command, Command::Run(_) | Command::Alloc(_) | Command::Attach(_));
-    if !own && !matches!(cli.command, Command::Kernel(_)) {
+    // A driver ends after its step.
+    let drives =
+        matches!(&cli.command, Command::Slurm(args) if matches!(args.command, SlurmCommand::Drive(_)));
+    if !own && !drives && !matches!(cli.command, Command::Kernel(_)) {
         clean_up_on_interrupt();
     }
     match run(&cli.command) {

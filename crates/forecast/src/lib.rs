@@ -29,7 +29,7 @@ pub use self::audit::{Audit, ClassAudit, LEVEL_CLASSES, LEVELS, Quantile, SizeCl
 pub use self::bmbp::Bmbp;
 pub use self::calibration::Calibration;
 pub use self::present::{Compared, Comparison, Differences, Forecaster, Given, LiveQueue};
-pub use self::replay::{ForecastError, Forecasts, JobForecast, forecast_log};
+pub use self::replay::{ForecastError, Forecasts, JobForecast, check_policy, forecast_log};
 pub use self::runtimes::{RuntimeModel, Runtimes};
 pub use self::what_if::{
     Added, GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, what_if,

@@ -9,7 +9,7 @@ use miserly_sim::Observer;
 use crate::ahead::{Rules, SystemCopy, drawn_runtime};
 use crate::audit::{Audit, LEVELS, Outcome, SizeClass};
 use crate::calibration::Scale;
-use crate::replay::{seconds, unsuitable};
+use crate::replay::{check_policy, seconds};
 use crate::what_if::{median_of, range_of};
 use crate::{Calibration, ForecastError, RuntimeModel};
 
@@ -123,7 +123,7 @@ impl Forecaster {
         draws: u64,
         goes_on: &dyn Fn(u64) -> bool,
     ) -> Vec<Given> {
-        if unsuitable(&queue.policy.needs()).is_some() {
+        if check_policy(&queue.policy).is_err() {
             return vec![];
         }
         let LiveQueue { copy, .. } = queue;
@@ -179,10 +179,8 @@ impl Forecaster {
         draws: u64,
         goes_on: &dyn Fn(u64) -> bool,
     ) -> Result<Comparison, ForecastError> {
-        for LiveQueue { policy, .. } in [before, after] {
-            if let Some(why) = unsuitable(&policy.needs()) {
-                return Err(ForecastError::Unsuitable { policy: policy.to_string(), why });
-            }
+        for queue in [before, after] {
+            check_policy(&queue.policy)?;
         }
         // Both run under their own policies, or both under `easy`.
         let plain = (before.policy == after.policy && (before.is_deep() || after.is_deep()))

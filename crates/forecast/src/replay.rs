@@ -88,9 +88,7 @@ pub fn forecast_log(
     draws: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Forecasts, ForecastError> {
-    if let Some(why) = unsuitable(&policy.needs()) {
-        return Err(ForecastError::Unsuitable { policy: policy.to_string(), why });
-    }
+    check_policy(policy)?;
     let mut simulation = setup.simulation(policy)?;
     if simulation.system().queues().len() != 1 {
         return Err(ForecastError::Queues);
@@ -108,8 +106,19 @@ pub fn forecast_log(
     Ok(recorder.calibrate())
 }
 
+/// Checks that the futures of jobs can be simulated under a policy.
+///
+/// # Errors
+/// [`ForecastError::Unsuitable`].
+pub fn check_policy(policy: &PolicySpec) -> Result<(), ForecastError> {
+    match unsuitable(&policy.needs()) {
+        Some(why) => Err(ForecastError::Unsuitable { policy: policy.to_string(), why }),
+        None => Ok(()),
+    }
+}
+
 /// Returns the reason why a policy with these needs cannot be forecast.
-pub(crate) fn unsuitable(needs: &Needs) -> Option<&'static str> {
+fn unsuitable(needs: &Needs) -> Option<&'static str> {
     let reasons = [
         (needs.suspension, "it suspends jobs"),
         (needs.time_slices, "it slices time"),

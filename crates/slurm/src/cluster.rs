@@ -34,6 +34,12 @@ pub use values::{Amount, Limit};
 use job::{COLUMNS, SEPARATOR};
 use values::present;
 
+/// The words of `scontrol` for all partitions.
+const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
+
+/// The words of `scontrol` for all reservations.
+const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
+
 /// A cluster, as its controller showed it.
 ///
 /// It is read by several commands, one after the other, jobs last. So a job may be on a node that was idle a moment before.
@@ -72,6 +78,23 @@ impl Cluster {
         Err(SlurmError::NoPartition { partition: partition.to_owned(), known })
     }
 
+    /// Reads the partitions, and checks that one is there.
+    ///
+    /// # Errors
+    /// [`SlurmError::NoPartition`], or if they cannot be read.
+    pub fn find_partition(slurm: &Slurm, partition: &str) -> Result<(), SlurmError> {
+        let partitions = named(&slurm.ask("scontrol", &SHOW_PARTITIONS)?, Partition::parse)?;
+        Cluster { partitions, ..Cluster::default() }.check_partition(partition)
+    }
+
+    /// Reads the reservations, by name. One that has ended stays for a while.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn reservations(slurm: &Slurm) -> Result<BTreeMap<String, Reservation>, SlurmError> {
+        named(&slurm.ask("scontrol", &SHOW_RESERVATIONS)?, Reservation::parse)
+    }
+
     /// Returns the starts of jobs that have ended lately, as far as the controller remembers them.
     pub fn starts(slurm: &Slurm, jobs: &[String]) -> BTreeMap<String, i64> {
         let arguments = ["-a", "-h", "-r", "-t", "all", "-o", "%i|%S|%N", "-j", &jobs.join(",")];
@@ -96,8 +119,8 @@ impl Cluster {
         let configuration = Configuration::parse(&asked.text)?;
         configuration.check_version()?;
         let nodes = slurm.ask("scontrol", &["-a", "-o", "show", "node"])?;
-        let partitions = slurm.ask("scontrol", &["-a", "-o", "show", "partition"])?;
-        let reservations = slurm.ask("scontrol", &["-a", "-o", "show", "reservation"])?;
+        let partitions = slurm.ask("scontrol", &SHOW_PARTITIONS)?;
+        let reservations = slurm.ask("scontrol", &SHOW_RESERVATIONS)?;
         let (jobs, took_for_jobs) = Cluster::timed_jobs(slurm)?;
         let answers = [&asked, &nodes, &partitions, &reservations];
         let took = took_for_jobs + answers.iter().map(|answer| answer.took).sum::<Duration>();

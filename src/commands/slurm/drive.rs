@@ -1,6 +1,8 @@
 //! `miserly slurm drive` and `hand-back`: a policy schedules a cluster.
 
-use std::thread::sleep;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::park_timeout;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -8,7 +10,7 @@ use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
 use miserly_run::Stopwatch;
-use miserly_slurm::Configuration;
+use miserly_slurm::{Cluster, Configuration, Slurm};
 use miserly_view::plain;
 use serde::Serialize;
 
@@ -25,6 +27,12 @@ const LEAVE: Duration = Duration::from_secs(10);
 
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// The exit code of a process that a signal ends.
+const SIGNALLED: i32 = 130;
+
+/// Whether a signal has asked the driver to end.
+static ENDS: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
@@ -61,6 +69,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     if args.dry_run {
         return dry_run(&drive.step()?, args.json);
     }
+    end_at_signal();
     let clock = Stopwatch::start();
     let (mut failures, mut drives) = (0_u32, false);
     loop {
@@ -82,6 +91,8 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
                 note!("the nodes were handed back to Slurm");
                 return Ok(());
             }
+            // The signal may have ended the commands of this step too.
+            Err(_) if drives && ENDS.load(Ordering::Relaxed) => Duration::ZERO,
             // A restart of the controller is no end. Without rights there is nothing to wait for.
             Err(error @ (DriveError::Slurm(_) | DriveError::Rights { .. }))
                 if failures > 0 || drive.has_run() =>
@@ -93,11 +104,41 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
             }
             Err(error) => return Err(error.into()),
         };
-        if args.period.is_some_and(|period| clock.elapsed() + pause > period) {
+        let is_signalled = ENDS.load(Ordering::Relaxed);
+        if is_signalled || args.period.is_some_and(|period| clock.elapsed() + pause > period) {
+            drop(drive);
+            note_end(&args.cluster.slurm(), &args.reservation.reservation, args.state.as_deref());
+            if is_signalled {
+                std::process::exit(SIGNALLED);
+            }
             return Ok(());
         }
-        sleep(pause);
+        // A signal ends the pause.
+        park_timeout(pause);
     }
+}
+
+/// Lets a signal end the loop of this thread after its step. A second one ends the process at once.
+fn end_at_signal() {
+    let thread = std::thread::current();
+    let handler = move || {
+        if ENDS.swap(true, Ordering::Relaxed) {
+            std::process::exit(SIGNALLED);
+        }
+        thread.unpark();
+    };
+    // Without it a signal ends the process at once, without a line.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Prints how long the nodes stay reserved without the driver, and what frees them at once.
+fn note_end(slurm: &Slurm, reservation: &str, state: Option<&Path>) {
+    let Ok(reservations) = Cluster::reservations(slurm) else { return };
+    let now = Timestamp::now().as_second();
+    let Some(one) = reservations.get(reservation).filter(|one| one.is_active(now)) else { return };
+    let of_day = instant(one.end).split(' ').next_back().unwrap_or_default().to_owned();
+    let state = state.map_or_else(String::new, |state| format!(" --state {}", state.display()));
+    note!("the nodes stay reserved until {of_day}; `miserly slurm hand-back{state}` frees them at once");
 }
 
 /// Returns the time that a job of this cluster takes to end after its limit.
@@ -178,15 +219,18 @@ fn words(note: &Note) -> String {
 }
 
 pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
-    let reservation = &args.reservation.reservation;
+    let reservation = args.reservation.as_deref();
     let handed_back = Drive::hand_back(&args.cluster.slurm(), reservation, args.state.as_deref())?;
     let count = |is: fn(&&Order) -> bool| handed_back.orders.iter().filter(is).count() as u64;
     let ended = count(|order| matches!(order, Order::HandBack { .. })) > 0;
+    let placed = || counted(count(|order| matches!(order, Order::TakeBack { .. })), "job");
     let mut text = if ended {
-        let placed = count(|order| matches!(order, Order::TakeBack { .. }));
-        format!("Slurm schedules by itself; {} placed and not started\n", counted(placed, "job"))
+        format!("Slurm schedules by itself; {} placed and not started\n", placed())
+    } else if handed_back.kept.is_empty() {
+        format!("there is no reservation {}: Slurm schedules by itself\n", handed_back.reservation)
     } else {
-        format!("there is no reservation {reservation}: Slurm schedules by itself\n")
+        let kept = handed_back.kept.join(",");
+        format!("Slurm schedules by itself on all nodes but {kept}; {} placed and not started\n", placed())
     };
     if !handed_back.has_ended {
         text += "the driver ends at its next step; call this again then\n";

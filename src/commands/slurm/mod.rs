@@ -8,7 +8,7 @@ mod replay;
 
 pub(crate) use self::queue::{ClusterFilter, cluster_queue, cluster_queue_text};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::Span;
-use miserly_forecast::Forecaster;
+use miserly_forecast::{Forecaster, check_policy};
 use miserly_import::SlurmOptions;
 use miserly_report::AtomicFile;
 use miserly_run::Stopwatch;
@@ -32,7 +32,7 @@ use serde::Serialize;
 use super::import::write;
 use super::live::{counted, local, table};
 use crate::args::{
-    FutureArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
     SlurmStatusArgs, SlurmWatchArgs,
 };
 use crate::output::{print, print_json};
@@ -125,7 +125,9 @@ fn status_text(cluster: &Cluster, during: &RangeInclusive<i64>) -> String {
     text += &table(&header, &header[2..], rows);
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
-        *reasons.entry(job.reason.as_deref().unwrap_or("none")).or_default() += 1;
+        // The nodes follow that are not available, and they differ from job to job.
+        let reason = job.reason.as_deref().and_then(|reason| reason.split(',').next());
+        *reasons.entry(reason.unwrap_or("none")).or_default() += 1;
     }
     if !reasons.is_empty() {
         let each: Vec<String> = reasons.iter().map(|(reason, jobs)| format!("{reason} {jobs}")).collect();
@@ -141,7 +143,20 @@ fn status_text(cluster: &Cluster, during: &RangeInclusive<i64>) -> String {
     text
 }
 
+/// Checks that a period of the accounting has begun, and ends after that.
+fn check_period(period: &PeriodArgs) -> anyhow::Result<()> {
+    let PeriodArgs { since, until, .. } = *period;
+    if since > Timestamp::now() {
+        bail!("--since {} is in the future: the accounting has jobs of the past", local(since));
+    }
+    if let Some(until) = until.filter(|until| *until < since) {
+        bail!("--until {} is before --since {}", local(until), local(since));
+    }
+    Ok(())
+}
+
 fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
+    check_period(&args.period)?;
     let slurm = args.period.cluster.slurm();
     let mut options = args.options();
     // The accounting does not have the size of the machine.
@@ -224,9 +239,15 @@ fn learned(slurm: &Slurm, days: i64) -> Option<Forecaster> {
 fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
+    policy.as_ref().map_or(Ok(()), check_policy)?;
     let mut cluster = read(&slurm)?;
-    if let Some(job) = &args.job
-        && !cluster.jobs.contains_key(job)
+    let called = |job: &String| -> BTreeSet<String> {
+        let jobs = cluster.jobs.values().filter(|one| one.is_called(job));
+        jobs.map(|job| job.id.clone()).collect()
+    };
+    let wanted = args.job.as_ref().map(|job| (job, called(job)));
+    if let Some((job, tasks)) = &wanted
+        && tasks.is_empty()
     {
         bail!("job {job}: the cluster has no such job that has not ended");
     }
@@ -237,15 +258,13 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     }
     let mut forecasts =
         forecasts(&cluster, &forecaster, policy.as_ref(), &Observed::read(&slurm, &cluster), *draws);
-    if let Some(job) = &args.job {
-        if let Some(why) = forecasts.left_out.get(job) {
+    if let Some((job, tasks)) = &wanted {
+        forecasts.jobs.retain(|forecast| tasks.contains(&forecast.job));
+        forecasts.left_out.retain(|job, _| tasks.contains(job));
+        if forecasts.jobs.is_empty() {
+            let why = forecasts.left_out.values().next().map_or("it does not wait", String::as_str);
             bail!("job {job} has no forecast: {why}");
         }
-        forecasts.jobs.retain(|forecast| forecast.job == *job);
-        if forecasts.jobs.is_empty() {
-            bail!("job {job} has no forecast: it does not wait");
-        }
-        forecasts.left_out.clear();
     }
     if args.json {
         return print_json(&forecasts);
@@ -271,6 +290,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
 fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
+    policy.as_ref().map_or(Ok(()), check_policy)?;
     let mut audit = Audit::new(learned(&slurm, *history).unwrap_or_default());
     let mut poller = Poller::new(slurm.clone());
     let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);

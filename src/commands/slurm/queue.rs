@@ -105,6 +105,10 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
             why: why.as_deref().map(plain),
         });
     }
+    // A job in it shows that it is there.
+    if let (true, Some(partition)) = (found.is_empty(), wanted.partition) {
+        Cluster::find_partition(slurm, partition)?;
+    }
     Ok(found)
 }
 
@@ -175,7 +179,7 @@ fn driver_text(document: &DriverDoc) -> String {
         )
     });
     text + &format!(
-        "{} started, {} with a promise, {} of them by it\n",
+        "{} started, {} with a promise, {} of them by their first promise\n",
         counted(document.started, "job"),
         document.promised,
         document.kept

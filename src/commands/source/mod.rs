@@ -23,7 +23,16 @@ pub(crate) fn daemon(args: &SourceArgs) -> anyhow::Result<Option<DaemonSocket>> 
     if args.journal.is_some() || args.run_log.is_some() || args.slurm {
         return Ok(None);
     }
-    ensure!(args.policy.is_empty(), "--policy: needs --run and a log");
+    let of_run = [
+        ("--policy", !args.policy.is_empty()),
+        ("--procs", !args.run.procs.is_empty()),
+        ("--machine", args.run.machine.is_some()),
+        ("--estimates", args.run.estimates.is_some()),
+        ("--drop", !args.run.drop.is_empty()),
+    ];
+    for (option, is_given) in of_run {
+        ensure!(!is_given, "{option}: needs --run and a log");
+    }
     Ok(Some(find(args.daemon.socket.as_deref())?))
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the forecasts of waiting jobs, on queues in the middle of a run.
 
 use miserly_core::{Entry, JobId, Ledger, Request, Span, System, Time};
-use miserly_forecast::{Forecaster, Given, LEVELS, LiveQueue, SystemCopy};
+use miserly_forecast::{Forecaster, Given, LEVELS, LiveQueue, SystemCopy, check_policy};
 use miserly_policies::PolicySpec;
 use miserly_sim::Observer;
 use miserly_workload::TraceError;
@@ -134,4 +134,12 @@ fn outcomes_of_others_bring_no_forecast_before_the_earliest_start() {
         forecaster.settle(&before, 0);
     }
     assert!(given(&forecaster).bounds[0] >= 200_000, "{:?}", given(&forecaster));
+}
+
+#[test]
+fn a_policy_that_slices_time_has_no_forecasts() {
+    let check = |policy: &str| check_policy(&policy.parse().expect("a policy"));
+    assert!(check("easy").is_ok() && check("slurm").is_ok());
+    let refused = check("gang").expect_err("a refusal").to_string();
+    assert!(refused.starts_with("policy gang: no forecasts, because it "), "{refused}");
 }

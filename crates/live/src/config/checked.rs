@@ -66,8 +66,10 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     };
     let state = folder(file.state.as_ref(), "state")?;
     let user = file.user.as_ref().map(|user| user.get_ref().clone());
-    if file.allow_root == Some(true) && user.is_none() {
-        return Err(Problem::new(0..0, "allow-root: it has a meaning only with `user`".to_owned()));
+    let allow_root = file.allow_root.as_ref().filter(|written| *written.get_ref());
+    if let Some(written) = allow_root.filter(|_| user.is_none()) {
+        let problem = "allow-root: it has a meaning only with `user`".to_owned();
+        return Err(Problem::new(written.span(), problem));
     }
     // A daemon with `user` starts as root.
     let of_root = user.is_some() || getuid().is_root();
@@ -80,7 +82,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         opportunistic_cpus: machine.cpus.clone(),
         access: value_or_default(file.access.as_ref(), "access", &ACCESS)?,
         user,
-        allow_root: file.allow_root.unwrap_or(false),
+        allow_root: allow_root.is_some(),
         rules: rules(file, &queues)?,
         cpus,
         topology: machine.topology.clone(),

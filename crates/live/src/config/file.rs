@@ -17,7 +17,7 @@ pub(super) struct File {
     pub(super) socket: Written<String>,
     pub(super) access: Written<String>,
     pub(super) user: Written<String>,
-    pub(super) allow_root: Option<bool>,
+    pub(super) allow_root: Written<bool>,
     pub(super) private_folders: Written<bool>,
     pub(super) no_new_privileges: Written<bool>,
     pub(super) pam: Written<String>,

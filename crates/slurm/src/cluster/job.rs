@@ -170,6 +170,12 @@ impl Job {
         })
     }
 
+    /// Returns whether a user means it by this: its name, its number, or that of its array.
+    pub fn is_called(&self, name: &str) -> bool {
+        let array = self.array.as_ref().map(|(array, _)| *array);
+        self.id == name || name.parse().is_ok_and(|number| number == self.number || Some(number) == array)
+    }
+
     /// Returns the place of its name among others.
     pub fn order(&self) -> (u64, u64) {
         let number = |text: &str| text.parse().unwrap_or(0);

@@ -38,6 +38,10 @@ fn jobs_of_all_kinds_are_read() {
     assert_eq!((job.array.clone(), job.partitions.join(" ")), (Some((4, "3".into())), "batch opp".into()));
     assert_eq!((job.limit, job.memory, job.start), (Limit::Unlimited, None, None));
     assert_eq!((job.id.as_str(), job.order()), ("4_3", (4, 3)));
+    assert_eq!(
+        ["4", "4_3", "9", "3", "4_", "_3"].map(|name| job.is_called(name)),
+        [true, true, true, false, false, false]
+    );
     assert!(job.is_held() && job.on.is_empty() && job.name.is_empty());
     assert_eq!((job.reservation.as_deref(), job.gres.as_deref()), (Some("r1"), Some("gres:gpu:2")));
     let ends = running.replace("RUNNING", "COMPLETING");

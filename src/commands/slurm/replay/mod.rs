@@ -3,6 +3,7 @@
 mod shadow;
 mod twin;
 
+use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::{Machine, Span, Time};
 use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
@@ -12,7 +13,8 @@ use miserly_workload::swf::{Field, Record};
 pub(super) use self::shadow::shadow;
 pub(super) use self::twin::twin;
 use crate::args::PeriodArgs;
-use crate::commands::live::counted;
+use crate::commands::live::{counted, local};
+use crate::commands::slurm::check_period;
 
 /// The accounting before a period that is simulated too.
 const WARM_UP: SignedDuration = SignedDuration::from_hours(24);
@@ -26,8 +28,30 @@ struct Accounting {
     begin: i64,
 }
 
+impl Accounting {
+    /// Returns the number of its jobs that became eligible in the period.
+    fn eligible(&self, period: &PeriodArgs) -> u64 {
+        let since = period.since.as_second();
+        let eligible = self.log.records.iter().filter_map(times).map(|(submit, _)| submit);
+        eligible.filter(|submit| self.begin.saturating_add(submit.secs()) >= since).count() as u64
+    }
+
+    /// Checks that there are such jobs.
+    fn check(&self, period: &PeriodArgs) -> anyhow::Result<()> {
+        if self.eligible(period) > 0 {
+            return Ok(());
+        }
+        let until = period.until.map_or_else(|| "now".to_owned(), local);
+        bail!(
+            "no ended job of the accounting became eligible to start from {} to {until}: give another period",
+            local(period.since)
+        )
+    }
+}
+
 /// Returns the accounting of a period. That of a day before it is there too, so that the cluster is not idle at its begin.
 fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<Accounting> {
+    check_period(period)?;
     let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
     let mut log = log(slurm, with_warm_up(period), period.until, &options)?;
     let ids = log.records.iter().map(|record| record.get(Field::Job)).collect();

@@ -52,7 +52,11 @@ struct Replayed {
 pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     let cluster = read(&slurm)?;
-    let Accounting { log, begin, .. } = accounting(&slurm, &args.period)?;
+    let accounting = accounting(&slurm, &args.period)?;
+    if !args.json {
+        accounting.check(&args.period)?;
+    }
+    let Accounting { log, begin, .. } = accounting;
     let outcomes = simulated(&log, &plain(&cluster), &args.policy)?;
     let (mut jobs, mut not_simulated) = (vec![], 0);
     for record in log.records {

@@ -40,7 +40,12 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let slurm = args.period.cluster.slurm();
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
     read(&slurm)?;
-    let Accounting { mut log, ids, begin } = accounting(&slurm, &args.period)?;
+    let accounting = accounting(&slurm, &args.period)?;
+    let eligible = accounting.eligible(&args.period);
+    if !args.json {
+        accounting.check(&args.period)?;
+    }
+    let Accounting { mut log, ids, begin } = accounting;
     let mut site = Site::read(&slurm, args, &mut log, begin)?;
     let configuration = &site.cluster.configuration;
     let twin = match &args.policy {
@@ -66,7 +71,6 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
     let at = |seconds: i64, otherwise| Time::from_secs(seconds.saturating_sub(begin)).unwrap_or(otherwise);
     let since = at(args.period.since.as_second(), Time::ZERO);
-    let eligible = log.records.iter().filter_map(times).filter(|(submit, _)| *submit >= since).count() as u64;
     let starts = jobs.iter().filter(|job| job.request.submit >= since);
     let starts: Vec<(Time, Time, Time)> = starts
         .filter_map(|job| Some((job.request.submit, job.start?, *simulated.get(&job.request.number)?)))
@@ -312,6 +316,9 @@ fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String
         share(cycles.confirmed, cycles.simulated),
         cycles.simulated,
     );
+    if audit.jobs == 0 {
+        return text + "no job was simulated\n";
+    }
     text + &format!(
         "{}, of which {} waited for more than a cycle\n\
          starts within a cycle ({}): {}; of those that waited: {}\n\
