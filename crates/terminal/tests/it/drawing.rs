@@ -84,8 +84,8 @@ fn numbers_of_a_pool_are_whole_beside_its_bar() {
         "batch [···················] 0 held, 1234567 free of 1234567; memory 100MiB/4TiB"
     );
     assert_eq!(
-        pool_line(pool("nodes-with-large-memory"), 80),
-        "nodes-with-larg… [··········] 0 held, 1234567 free of 1234567…"
+        pool_line(pool("wide-nodes-with-memory"), 80),
+        "wide-nodes-with… [··········] 0 held, 1234567 free of 1234567…"
     );
     assert_eq!(pool_line(pool("batch"), 40), "batch 0 held, 1234567 free of 1234567…");
     let stopped = PoolFacts { stopped: Some("a very long reason ".repeat(9)), ..pool("batch") };
