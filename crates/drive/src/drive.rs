@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_core::Time;
-use miserly_slurm::{Change, Cluster, Detail, Poller, Slurm};
+use miserly_slurm::{Change, Cluster, Detail, Poller, Reservation, Slurm};
 
 use crate::desk::{Desk, Seen, Stored};
 use crate::forecasts::Forecasts;
@@ -33,6 +33,8 @@ pub struct Drive {
     found: Step,
     /// The jobs with forms that may have changed.
     changed: BTreeSet<String>,
+    /// The jobs with comments that users may have changed.
+    unread: BTreeSet<String>,
     readings: u64,
 }
 
@@ -57,12 +59,19 @@ impl Drive {
             None => (None, Stored::default()),
         };
         let now = cluster.configuration.now;
-        let is_there = cluster.reservations.get(&settings.reservation).is_some_and(|one| one.is_active(now));
-        if let Some(folder) = folder.filter(|_| is_there && !stored.has_driven(&settings.reservation)) {
-            return Err(DriveError::Reserved {
-                reservation: settings.reservation,
-                folder: folder.to_owned(),
-            });
+        let active = |name: &str| cluster.reservations.get(name).filter(|one| one.is_active(now));
+        let is_own = |one: &Reservation| stored.has_made(&settings.reservation, one);
+        if let Some(folder) = folder {
+            if active(&settings.reservation).is_some_and(|one| !is_own(one)) {
+                return Err(DriveError::Reserved {
+                    reservation: settings.reservation,
+                    folder: folder.to_owned(),
+                });
+            }
+            let other = stored.reservation.clone().filter(|name| *name != settings.reservation);
+            if let Some(before) = other.filter(|name| active(name).is_some_and(orders::is_of_driver)) {
+                return Err(DriveError::OtherReservation { before, folder: folder.to_owned() });
+            }
         }
         let desk = Desk::new(settings.clone(), stored);
         Ok(Drive {
@@ -75,6 +84,7 @@ impl Drive {
             has_run: false,
             found: Step::default(),
             changed: BTreeSet::new(),
+            unread: BTreeSet::new(),
             readings: 0,
         })
     }
@@ -127,7 +137,8 @@ impl Drive {
             step.orders.insert(0, renew);
         }
         if let Some(store) = &mut self.store {
-            if step.changed || !self.has_run {
+            let reserves = step.orders.iter().any(|order| matches!(order, Order::Reserve { .. }));
+            if step.changed || reserves || !self.has_run {
                 store.commit(self.desk.stored(), &step.starts)?;
             }
             // A controller that is away is asked again at the next step.
@@ -171,7 +182,7 @@ impl Drive {
             self.changed.extend(cluster.jobs.keys().cloned());
         }
         let unknown: Vec<String> =
-            self.desk.unknown(cluster, &self.changed).into_iter().map(str::to_owned).collect();
+            self.desk.unknown(cluster, &self.changed, &self.unread).into_iter().map(str::to_owned).collect();
         let details = Detail::read(&self.slurm, cluster, &unknown)?;
         self.changed.clear();
         let vanished = self.desk.vanished(cluster);
@@ -180,7 +191,7 @@ impl Drive {
         let is_complete = self.poller.is_complete();
         let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
         let step = self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)?;
-        self.changed.extend(step.unread.iter().cloned());
+        self.unread.clone_from(&step.unread);
         if let Some(forecasts) = &mut self.forecasts {
             forecasts.ask(|| self.desk.copy());
         }

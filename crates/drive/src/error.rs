@@ -65,6 +65,17 @@ pub enum DriveError {
         /// The folder of the state.
         folder: PathBuf,
     },
+    /// The driver of a state holds nodes by another reservation.
+    #[error(
+        "the driver with its state in {} holds nodes by the reservation {before}: hand them back first (miserly slurm hand-back --reservation {before}), or drive with --reservation {before}",
+        folder.display()
+    )]
+    OtherReservation {
+        /// The other reservation.
+        before: String,
+        /// The folder of the state.
+        folder: PathBuf,
+    },
     /// The reservation is not that of a driver.
     #[error(
         "the reservation {reservation} is not that of a driver, because it has the flags {flags}; nothing was changed"

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use miserly_slurm::{Cluster, Job, JobState, Slurm};
+use miserly_slurm::{Cluster, Detail, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used, waiting_tasks};
+use crate::desk::{Stored, StoredJob, Used, is_told, own_comment, waiting_tasks};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -94,7 +94,7 @@ impl Drive {
             }
             orders.push(end);
         }
-        for order in own_comments(&cluster, &stored.jobs) {
+        for order in own_comments(slurm, &cluster, &stored.jobs)? {
             for command in order.commands() {
                 // A job may have ended meanwhile.
                 slurm.control(&command)?;
@@ -106,25 +106,30 @@ impl Drive {
     }
 }
 
-/// Returns the orders that give jobs the comments of their users back: what a driver said is no longer true.
-fn own_comments(cluster: &Cluster, stored: &BTreeMap<String, StoredJob>) -> Vec<Order> {
-    let told = stored.iter().filter(|(_, job)| job.facts.told.is_some());
-    let known = told.filter_map(|(id, stored)| Some((cluster.jobs.get(id)?, stored)));
-    let comment = |(job, stored): (&Job, &StoredJob)| {
-        let waits = |other: &&Job| other.number == job.number && other.state == JobState::Pending;
-        let mut group: Vec<&Job> = if job.state == JobState::Pending {
-            cluster.jobs.values().filter(waits).collect()
-        } else {
-            vec![]
-        };
-        group.sort_by_key(|task| task.order());
-        Order::Tell {
-            job: job.id.clone(),
-            tasks: (group.len() > 1).then(|| waiting_tasks(&group)).flatten(),
-            text: stored.facts.form.comment.clone().unwrap_or_default(),
+/// Returns the orders that take the words of a driver out of the comments of its jobs: they are no longer true.
+fn own_comments(
+    slurm: &Slurm,
+    cluster: &Cluster,
+    stored: &BTreeMap<String, StoredJob>,
+) -> Result<Vec<Order>, DriveError> {
+    let known: Vec<String> = stored.keys().filter(|id| cluster.jobs.contains_key(*id)).cloned().collect();
+    let mut orders = vec![];
+    // The waiting tasks of an array have one comment.
+    let mut numbers = BTreeSet::new();
+    for (id, form) in Detail::read(slurm, cluster, &known)? {
+        let Some(job) = cluster.jobs.get(&id) else { continue };
+        let is_told = form.comment.as_deref().is_some_and(is_told);
+        if !is_told || !numbers.insert(job.number) {
+            continue;
         }
-    };
-    known.map(comment).collect()
+        let waits = |other: &&Job| other.number == job.number && other.state == JobState::Pending;
+        let mut group: Vec<&Job> = cluster.jobs.values().filter(waits).collect();
+        group.sort_by_key(|task| task.order());
+        let tasks = (group.len() > 1).then(|| waiting_tasks(&group)).flatten();
+        let text = own_comment(form.comment.as_deref()).unwrap_or_default();
+        orders.push(Order::Tell { job: id, tasks, text });
+    }
+    Ok(orders)
 }
 
 /// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.

@@ -1,6 +1,5 @@
 //! `miserly slurm drive` and `hand-back`: a policy schedules a cluster.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
 use miserly_run::Stopwatch;
-use miserly_slurm::{Cluster, Configuration, Slurm};
+use miserly_slurm::{Cluster, Configuration};
 use miserly_view::plain;
 use serde::Serialize;
 
@@ -107,7 +106,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         let is_signalled = ENDS.load(Ordering::Relaxed);
         if is_signalled || args.period.is_some_and(|period| clock.elapsed() + pause > period) {
             drop(drive);
-            note_end(&args.cluster.slurm(), &args.reservation.reservation, args.state.as_deref());
+            note_end(args);
             if is_signalled {
                 std::process::exit(SIGNALLED);
             }
@@ -132,13 +131,17 @@ fn end_at_signal() {
 }
 
 /// Prints how long the nodes stay reserved without the driver, and what frees them at once.
-fn note_end(slurm: &Slurm, reservation: &str, state: Option<&Path>) {
-    let Ok(reservations) = Cluster::reservations(slurm) else { return };
+fn note_end(args: &SlurmDriveArgs) {
+    let Ok(reservations) = Cluster::reservations(&args.cluster.slurm()) else { return };
     let now = Timestamp::now().as_second();
-    let Some(one) = reservations.get(reservation).filter(|one| one.is_active(now)) else { return };
-    let of_day = instant(one.end).split(' ').next_back().unwrap_or_default().to_owned();
-    let state = state.map_or_else(String::new, |state| format!(" --state {}", state.display()));
-    note!("the nodes stay reserved until {of_day}; `miserly slurm hand-back{state}` frees them at once");
+    let name = &args.reservation.reservation;
+    let Some(one) = reservations.get(name).filter(|one| one.is_active(now)) else { return };
+    let [state, file] =
+        [("--state", &args.state), ("--slurm-conf", &args.cluster.slurm_conf)].map(|(option, path)| {
+            path.as_ref().map_or_else(String::new, |path| format!(" {option} {}", path.display()))
+        });
+    let until = instant(one.end);
+    note!("the nodes stay reserved until {until}; `miserly slurm hand-back{state}{file}` frees them at once");
 }
 
 /// Returns the time that a job of this cluster takes to end after its limit.

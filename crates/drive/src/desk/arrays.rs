@@ -1,42 +1,72 @@
 //! Arrays of which a limited number of tasks may run at the same time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_slurm::{Cluster, Job};
 
 use super::case::{Case, Stage};
 use super::rebuild::holds_nodes;
 
-/// The number of tasks of each array that have a place: those that hold nodes, are placed, or are in the ledger.
+/// The tasks of each array that have a place: those that hold nodes, are placed, or are in the ledger.
 ///
-/// A task without a place would keep nodes idle that Slurm does not let it have.
+/// A task without a place would keep nodes idle that Slurm does not let it have. The first tasks have the places.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ArrayPlaces(BTreeMap<u64, u64>);
+pub(super) struct ArrayPlaces {
+    places: BTreeMap<u64, Places>,
+    /// The most tasks of an array at the same time; 0 without a limit. Slurm shows it with the tasks that wait together only.
+    limits: BTreeMap<u64, u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// The tasks that hold nodes.
+    holding: usize,
+    /// The other ones, by their order.
+    waiting: BTreeSet<(u64, u64)>,
+}
 
 impl ArrayPlaces {
     /// Counts them.
-    pub(super) fn of(cases: &BTreeMap<String, Case>, cluster: &Cluster) -> ArrayPlaces {
-        let mut places = ArrayPlaces::default();
+    pub(super) fn count(&mut self, cases: &BTreeMap<String, Case>, cluster: &Cluster) {
+        self.places.clear();
         for job in cluster.jobs.values() {
-            let has = holds_nodes(job) || cases.get(&job.id).is_some_and(Case::has_place);
-            places.change(job, false, has);
+            let Some((array, _)) = job.array else { continue };
+            let places = self.places.entry(array).or_default();
+            if holds_nodes(job) {
+                places.holding += 1;
+            } else if cases.get(&job.id).is_some_and(Case::has_place) {
+                places.waiting.insert(job.order());
+            }
         }
-        places
+        self.limits.retain(|array, _| self.places.contains_key(array));
     }
 
-    /// Takes in whether a job had a place, and has one now.
-    pub(super) fn change(&mut self, job: &Job, had: bool, has: bool) {
+    /// Takes in the limit of the array of a task, if Slurm shows one with it.
+    pub(super) fn set_limit(&mut self, task: &str, limit: Option<u64>) {
+        let array = task.split_once('_').and_then(|(array, _)| array.parse().ok());
+        self.limits.extend(array.zip(limit));
+    }
+
+    /// Takes in whether a waiting job has a place now.
+    pub(super) fn set_place(&mut self, job: &Job, has: bool) {
         let Some((array, _)) = job.array else { return };
-        let places = self.0.entry(array).or_default();
-        *places = (*places + u64::from(has)).saturating_sub(u64::from(had));
+        let waiting = &mut self.places.entry(array).or_default().waiting;
+        if has {
+            waiting.insert(job.order());
+        } else {
+            waiting.remove(&job.order());
+        }
     }
 
     /// Returns the limit of the array of a waiting job, if all of its places are those of other tasks.
     pub(super) fn lacks_place(&self, job: &Job, case: &Case) -> Option<u64> {
         let (array, _) = job.array.as_ref()?;
-        let most = case.facts.form.array_limit.filter(|most| *most > 0)?;
-        let places = self.0.get(array).copied().unwrap_or(0);
-        (places.saturating_sub(u64::from(case.has_place())) >= most).then_some(most)
+        let most = self.limits.get(array).copied().or(case.facts.form.array_limit);
+        let most = most.filter(|most| *most > 0)?;
+        let places = self.places.get(array)?;
+        let others =
+            if case.has_place() { places.waiting.range(..job.order()).count() } else { places.waiting.len() };
+        ((places.holding + others) as u64 >= most).then_some(most)
     }
 }
 

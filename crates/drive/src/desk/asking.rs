@@ -18,6 +18,9 @@ const MOST_TOLD: usize = 20;
 /// The begin of the comment on a job that runs ahead of its start.
 const AHEAD: &str = "runs on idle nodes ahead of its start";
 
+/// The begin of the comment on a job that is placed.
+const STARTS_ON: &str = "starts on ";
+
 /// The comment on a job that is suspended for another one.
 const STANDS: &str = "is suspended for a short time, for a job that begins";
 
@@ -168,7 +171,7 @@ impl Desk {
         for group in tasks.values_mut().filter(|group| group.len() > 1) {
             group.sort_by_cached_key(|task| task.order());
         }
-        let mut told = 0;
+        let (mut told, mut asked) = (0, 0);
         // Each step goes on after the job at which the last one ended.
         let first = std::mem::take(&mut self.told_last);
         let ids: Vec<String> = self
@@ -188,7 +191,7 @@ impl Desk {
                 _ if case.facts.told.as_deref().is_some_and(is_over) => &alone,
                 _ => continue,
             };
-            if told == MOST_TOLD {
+            if told + asked == MOST_TOLD {
                 break;
             }
             let cases: Vec<&Case> = group.iter().filter_map(|task| self.cases.get(&task.id)).collect();
@@ -201,11 +204,10 @@ impl Desk {
                 None => format!("{MARK}{words}"),
             };
             if facts.told.as_ref() != Some(&comment) {
-                let is_readable = job.state == JobState::Pending
-                    && job.reservation.as_ref() != Some(&self.settings.reservation);
-                if facts.told.is_some() && is_readable && !read.contains_key(id) {
-                    // Its user may have changed the comment.
-                    step.unread.insert(id.clone());
+                // Its user may have changed the comment. A job that is placed starts within a second.
+                if !matches!(facts.stage, Stage::Placed { .. }) && !read.contains_key(id) {
+                    asked += 1;
+                    step.unread.extend(group.iter().map(|task| task.id.clone()));
                     continue;
                 }
                 told += 1;
@@ -215,6 +217,10 @@ impl Desk {
                 step.orders.push(Order::Tell { job: id.clone(), tasks, text: comment.clone() });
                 facts.told = Some(comment);
             }
+        }
+        // The next step writes those that are read for it.
+        if told == 0 {
+            self.told_last = first;
         }
     }
 }
@@ -241,7 +247,7 @@ fn words(case: &Case) -> String {
         (Stage::Running, ..) => RUNS.to_owned(),
         (Stage::Placed { nodes, .. }, ..) => {
             let briefly = " for a short time; if it has not ended then, it waits again";
-            format!("starts on {}{}", nodes.join(","), if facts.quantum.is_some() { briefly } else { "" })
+            format!("{STARTS_ON}{}{}", nodes.join(","), if facts.quantum.is_some() { briefly } else { "" })
         }
         (_, Some(aside), _) => format!("not planned: {}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
@@ -322,21 +328,21 @@ pub(super) fn told_before(told: &str) -> Option<String> {
 
 /// Returns whether a comment on a job that runs is no longer true, if nothing else is said of it.
 fn is_over(told: &str) -> bool {
-    told.contains(AHEAD) || told.contains(STANDS)
+    !told.ends_with(RUNS) && !told.contains(STARTS_ON)
 }
 
 /// Returns whether a comment has a part of this program.
-pub(super) fn is_told(comment: &str) -> bool {
-    comment.contains(MARK)
+pub(crate) fn is_told(comment: &str) -> bool {
+    comment.starts_with(MARK) || comment.contains(&format!(" | {MARK}"))
 }
 
 /// Returns the comment of a user, without the part of this program.
-pub(super) fn own_comment(comment: Option<&str>) -> Option<String> {
+pub(crate) fn own_comment(comment: Option<&str>) -> Option<String> {
     let comment = comment?;
     if comment.starts_with(MARK) {
         return None;
     }
-    let own = comment.rsplit_once(&format!(" | {MARK}")).map_or(comment, |(own, _)| own);
+    let own = comment.split_once(&format!(" | {MARK}")).map_or(comment, |(own, _)| own);
     Some(own.to_owned()).filter(|own| !own.is_empty())
 }
 
@@ -400,6 +406,7 @@ mod tests {
     #[test]
     fn the_comment_of_a_user_is_kept_apart() {
         assert_eq!(own_comment(Some("mine | miserly: waits")).as_deref(), Some("mine"));
+        assert_eq!(own_comment(Some("a | miserly: waits | miserly: runs")).as_deref(), Some("a"));
         assert_eq!(own_comment(Some("a | b")).as_deref(), Some("a | b"));
         assert_eq!(own_comment(Some("see miserly: docs")).as_deref(), Some("see miserly: docs"));
         assert_eq!(own_comment(Some("miserly: waits")), None);

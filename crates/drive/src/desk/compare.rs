@@ -7,7 +7,6 @@ use miserly_core::{
 };
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
-use super::arrays::ArrayPlaces;
 use super::asking::{is_told, own_comment};
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::opportunistic::{Opportunistic, is_completing};
@@ -32,7 +31,10 @@ impl Desk {
         let mut ids: Vec<String> = self.cases.keys().cloned().collect();
         // The first tasks of an array are the first ones to get a place.
         ids.sort_by_cached_key(|id| cluster.jobs.get(id).map(Job::order));
-        self.arrays = ArrayPlaces::of(&self.cases, cluster);
+        self.arrays.count(&self.cases, cluster);
+        for (id, form) in details {
+            self.arrays.set_limit(id, form.array_limit);
+        }
         for id in ids {
             let job = cluster.jobs.get(&id);
             if let Some(form) = details.get(&id) {
@@ -54,7 +56,8 @@ impl Desk {
             // A job that came and went between two readings has no form.
             let Some(form) = details.get(&job.id) else { continue };
             self.numbers += 1;
-            let facts = Facts { form: form.clone(), submitted: job.submitted, ..Facts::default() };
+            let form = Detail { comment: own_comment(form.comment.as_deref()), ..form.clone() };
+            let facts = Facts { form, submitted: job.submitted, ..Facts::default() };
             self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
             step.changed = true;
             if holds_nodes(job) {
@@ -69,20 +72,21 @@ impl Desk {
     /// Takes in the form of a job. That of a placed job has the nodes that it was given.
     fn learn(&mut self, id: &str, job: Option<&Job>, form: &Detail) {
         let Some(case) = self.cases.get_mut(id) else { return };
+        if !form.comment.as_deref().is_some_and(is_told) {
+            // Its user has written another one, or that of the driver is on its way.
+            case.facts.told = None;
+        }
         let known = &mut case.facts.form;
+        known.comment = own_comment(form.comment.as_deref());
         if job.is_some_and(holds_nodes) {
             known.on = form.on.clone();
         } else {
+            let comment = known.comment.take();
             let (least_nodes, most_nodes, nodes) = if case.facts.was_placed {
                 (known.least_nodes, known.most_nodes, std::mem::take(&mut known.nodes))
             } else {
                 (form.least_nodes, form.most_nodes, form.nodes.clone())
             };
-            if !form.comment.as_deref().is_some_and(is_told) {
-                // Its user has written another one, or that of the driver is on its way.
-                case.facts.told = None;
-            }
-            let comment = own_comment(form.comment.as_deref());
             let array_limit = form.array_limit.or(known.array_limit);
             let mut eligible = form.eligible;
             if let Some(job) = &mut case.facts.opportunistic {
@@ -189,10 +193,9 @@ impl Desk {
     fn waits(&mut self, at: Time, cluster: &Cluster, job: &Job, events: &mut Events, step: &mut Step) {
         // It is put back at the end.
         let Some(mut case) = self.cases.remove(&job.id) else { return };
-        let had_place = case.has_place();
         self.waits_as(at, cluster, job, &mut case, events, step);
         let has_arrived = events.arrived.last().is_some_and(|(id, _)| *id == job.id);
-        self.arrays.change(job, had_place, case.has_place() || has_arrived);
+        self.arrays.set_place(job, case.has_place() || has_arrived);
         self.cases.insert(job.id.clone(), case);
     }
 
@@ -335,8 +338,16 @@ impl Desk {
             },
             None => None,
         };
+        // The pause after a start that failed goes on.
+        let pauses = case.handle.is_none()
+            && case
+                .facts
+                .aside
+                .as_ref()
+                .and_then(|aside| aside.until)
+                .is_some_and(|until| until > at.ticks());
         let crowded = || {
-            let most = self.arrays.lacks_place(job, case)?;
+            let most = self.arrays.lacks_place(job, case).filter(|_| !pauses)?;
             let why = format!("its array runs at most {most} at the same time");
             Some(Aside { until: None, why })
         };

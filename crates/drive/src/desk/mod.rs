@@ -36,11 +36,11 @@ use miserly_core::{
     Request, Round, Span, State, Submission, Time,
 };
 use miserly_forecast::{LiveQueue, SystemCopy};
-use miserly_slurm::{Cluster, Detail, Job};
+use miserly_slurm::{Cluster, Detail, Job, Reservation};
 
 use self::arrays::ArrayPlaces;
 use self::asking::told_before;
-pub(crate) use self::asking::waiting_tasks;
+pub(crate) use self::asking::{is_told, own_comment, waiting_tasks};
 
 pub use self::asking::Told;
 
@@ -64,6 +64,9 @@ const MOST_ASKED: u32 = 3;
 
 /// A wake-up that is later than this was missed.
 const LATE: Span = Span::from_ticks(10 * 1_000_000);
+
+/// Slurm makes a reservation in this time after it was asked, whatever the clocks of the two machines are.
+const ANSWERED: Span = Span::from_ticks(300 * 1_000_000);
 
 /// A driver with an older state than this was away.
 const AWAY: Span = Span::from_ticks(60 * 1_000_000);
@@ -142,9 +145,10 @@ pub(crate) struct StoredJob {
 }
 
 impl Stored {
-    /// Returns whether this is the state of a driver that held nodes by this reservation.
-    pub(crate) fn has_driven(&self, reservation: &str) -> bool {
-        self.last.is_some() && self.reservation.as_deref().is_none_or(|name| name == reservation)
+    /// Returns whether the driver of this state made the reservation of this name: it is stored before that.
+    pub(crate) fn has_made(&self, name: &str, reservation: &Reservation) -> bool {
+        let stored = self.reservation.as_deref().is_none_or(|known| known == name);
+        stored && self.last.is_some_and(|last| reservation.begin <= (last + ANSWERED).secs())
     }
 }
 
@@ -312,14 +316,21 @@ impl Desk {
         }
     }
 
-    /// Returns the jobs with an unknown form: new ones, and those that run on several nodes.
-    pub(crate) fn unknown<'a>(&self, cluster: &'a Cluster, changed: &BTreeSet<String>) -> Vec<&'a str> {
+    /// Returns the jobs with an unknown form: new ones, those that run on several nodes, and those of the last step whose comments
+    /// are `unread`.
+    pub(crate) fn unknown<'a>(
+        &self,
+        cluster: &'a Cluster,
+        changed: &BTreeSet<String>,
+        unread: &BTreeSet<String>,
+    ) -> Vec<&'a str> {
         let partitions = self.settings.partitions(cluster);
         let wanted = |job: &&Job| {
             let is_placed = job.reservation.as_deref() == Some(&self.settings.reservation);
             match self.cases.get(&job.id) {
                 _ if !is_ours(job, &partitions, &self.site) && !self.site_is_new() => false,
                 None => true,
+                Some(_) if unread.contains(&job.id) => true,
                 Some(case) if case.facts.opportunistic.as_ref().is_some_and(Opportunistic::waits_again) => {
                     true
                 }

@@ -287,10 +287,13 @@ fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
     scene.step(10);
     scene.start("1", 11, &[("n1", 4)]);
     let told = |told: &str| told_before(&format!("mine | miserly: {told}"));
-    assert_eq!(told("starts by 2026-11-27T10:00:00"), None);
+    assert_eq!(told("starts on n1"), None);
+    // Slurm may have started it by itself.
+    assert!(told("starts by 2026-11-27T10:00:00").is_some());
     let facts = &mut scene.desk.cases.get_mut("1").unwrap().facts;
     facts.told = told("runs on idle nodes ahead of its start; if they are needed, it waits again");
-    facts.form.comment = Some("mine".into());
+    let written = "mine | miserly: runs on idle nodes ahead of its start; if they are needed, it waits again";
+    scene.details.get_mut("1").unwrap().comment = Some(written.into());
     // The driver may have been killed before it had written that.
     assert_eq!(facts.told, told("runs"));
     let told = |scene: &mut Scene, second| {
@@ -689,4 +692,27 @@ fn a_comment_that_its_user_changes_stays() {
     assert_eq!(next, "other | miserly: not planned: it is held");
     // It was written.
     assert_eq!(told(&mut scene, 14, Some(&next)), (String::new(), false));
+}
+
+#[test]
+fn the_first_tasks_of_an_array_keep_their_places() {
+    let mut scene = Scene::new("conservative");
+    scene.submit(9, 16, 2, 30);
+    assert_eq!(scene.step(10), "9 on n1+n2");
+    scene.start("9", 10, &[("n1", 8), ("n2", 8)]);
+    scene.submit_array(7, &[1, 2, 3, 4], 4);
+    assert_eq!(scene.step(11), "");
+    let has_place = |scene: &Scene| {
+        let has = |task: &&str| scene.desk.cases[&format!("7_{task}")].has_place();
+        ["1", "2", "3", "4"].into_iter().filter(has).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(has_place(&scene), "1 2 3 4");
+    // The limit is lowered: Slurm shows it with the tasks that wait together.
+    let form = Detail { least_nodes: 1, least_cpus: 1, array_limit: Some(2), ..Detail::default() };
+    scene.details.insert("7_2".into(), form.clone());
+    assert_eq!(scene.step(12), "7_3 broken, 7_4 broken");
+    assert_eq!(has_place(&scene), "1 2");
+    scene.details.insert("7_4".into(), Detail { array_limit: Some(3), ..form });
+    assert_eq!(scene.step(13), "");
+    assert_eq!(has_place(&scene), "1 2 3");
 }
