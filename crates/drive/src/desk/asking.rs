@@ -205,21 +205,24 @@ impl Desk {
             };
             if facts.told.as_ref() != Some(&comment) {
                 // Its user may have changed the comment. A job that is placed starts within a second.
-                if !matches!(facts.stage, Stage::Placed { .. }) && !read.contains_key(id) {
+                let is_placed = matches!(facts.stage, Stage::Placed { .. });
+                if !is_placed && !read.contains_key(id) {
                     asked += 1;
                     step.unread.extend(group.iter().map(|task| task.id.clone()));
                     continue;
                 }
                 told += 1;
-                self.told_last.clone_from(id);
+                // Those that are read for the next step stay in front.
+                if !is_placed {
+                    self.told_last.clone_from(id);
+                }
                 step.changed = true;
                 let tasks = (group.len() > 1).then(|| waiting_tasks(group)).flatten();
                 step.orders.push(Order::Tell { job: id.clone(), tasks, text: comment.clone() });
                 facts.told = Some(comment);
             }
         }
-        // The next step writes those that are read for it.
-        if told == 0 {
+        if self.told_last.is_empty() {
             self.told_last = first;
         }
     }

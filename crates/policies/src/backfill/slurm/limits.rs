@@ -105,6 +105,11 @@ impl fmt::Display for RunningLimits {
 }
 
 impl RunningLimits {
+    /// Returns whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether a job exceeds a limit by itself.
     pub(super) fn never_allow(&self, request: &Request) -> bool {
         let exceeds = |limit: &&RunningLimit| {

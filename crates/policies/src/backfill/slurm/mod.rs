@@ -52,7 +52,7 @@ pub struct SlurmRules {
 /// | cycle | each [`bf_interval`](SlurmRules::bf_interval), from [`bf_first`](SlurmRules::bf_first) on and before it, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
-/// with time, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
+/// with time, running jobs have limits, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
 ///
 /// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
 /// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
@@ -194,7 +194,11 @@ impl<P: CyclePlan> SlurmLike<P> {
         let LastCycle(last) = context.ledger().policy_state();
         if due <= now && last != Some(now) {
             context.set_policy_state(&LastCycle(Some(now)));
-            self.changed = P::VARIES_WITH_TIME || self.rules.order.changes() || self.plan.is_unsteady();
+            // With limits, the main loop may pass a job at the next cycle that a job of this one brings over its limit.
+            self.changed = P::VARIES_WITH_TIME
+                || self.rules.order.changes()
+                || self.plan.is_unsteady()
+                || !self.rules.limits.is_empty();
             self.cycle(context)?;
         }
         self.next_cycle =
