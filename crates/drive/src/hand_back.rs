@@ -5,7 +5,7 @@ use std::path::Path;
 
 use miserly_slurm::{Cluster, Detail, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used, is_told, own_comment, waiting_tasks};
+use crate::desk::{Stored, StoredJob, Used, is_told, own_comment, waiting_groups, waiting_tasks};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -75,21 +75,20 @@ impl Drive {
         // Slurm may have started one of these meanwhile.
         let (resumed, stay_suspended) = resume_suspended(slurm, &stored.jobs)?;
         orders.extend(resumed);
-        let kept: BTreeSet<&String> =
-            stay_suspended.iter().filter_map(|job| cluster.jobs.get(job)).flat_map(|job| &job.on).collect();
+        let suspended = stay_suspended.iter().filter_map(|job| cluster.jobs.get(job));
+        let kept: BTreeSet<&String> = suspended.filter(|_| is_active).flat_map(|job| &job.on).collect();
         let kept: Vec<String> = kept.into_iter().cloned().collect();
+        let reservation = reservation.to_owned();
         if is_active {
-            let name = reservation;
-            let reservation = reservation.to_owned();
             let end = if kept.is_empty() {
-                Order::HandBack { reservation }
+                Order::HandBack { reservation: reservation.clone() }
             } else {
                 // Otherwise Slurm would start other jobs there, before they can be resumed.
-                Order::Span { reservation, nodes: kept.clone() }
+                Order::Span { reservation: reservation.clone(), nodes: kept.clone() }
             };
             for command in end.commands() {
                 if let Some(message) = slurm.control(&command)? {
-                    return Err(DriveError::Rights { reservation: name.to_owned(), message });
+                    return Err(DriveError::Rights { reservation, message });
                 }
             }
             orders.push(end);
@@ -101,8 +100,7 @@ impl Drive {
             }
             orders.push(order);
         }
-        let kept = if is_active { kept } else { vec![] };
-        Ok(HandedBack { reservation: reservation.to_owned(), orders, stay_suspended, kept, has_ended })
+        Ok(HandedBack { reservation, orders, stay_suspended, kept, has_ended })
     }
 }
 
@@ -114,6 +112,7 @@ fn own_comments(
 ) -> Result<Vec<Order>, DriveError> {
     let known: Vec<String> = stored.keys().filter(|id| cluster.jobs.contains_key(*id)).cloned().collect();
     let mut orders = vec![];
+    let groups = waiting_groups(cluster);
     // The waiting tasks of an array have one comment.
     let mut numbers = BTreeSet::new();
     for (id, form) in Detail::read(slurm, cluster, &known)? {
@@ -122,10 +121,7 @@ fn own_comments(
         if !is_told || !numbers.insert(job.number) {
             continue;
         }
-        let waits = |other: &&Job| other.number == job.number && other.state == JobState::Pending;
-        let mut group: Vec<&Job> = cluster.jobs.values().filter(waits).collect();
-        group.sort_by_key(|task| task.order());
-        let tasks = (group.len() > 1).then(|| waiting_tasks(&group)).flatten();
+        let tasks = groups.get(&job.number).and_then(|group| waiting_tasks(group));
         let text = own_comment(form.comment.as_deref()).unwrap_or_default();
         orders.push(Order::Tell { job: id, tasks, text });
     }

@@ -164,13 +164,7 @@ impl Desk {
         if !self.settings.comments {
             return;
         }
-        let mut tasks: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
-        for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
-            tasks.entry(job.number).or_default().push(job);
-        }
-        for group in tasks.values_mut().filter(|group| group.len() > 1) {
-            group.sort_by_cached_key(|task| task.order());
-        }
+        let tasks = waiting_groups(cluster);
         let (mut told, mut asked) = (0, 0);
         // Each step goes on after the job at which the last one ended.
         let first = std::mem::take(&mut self.told_last);
@@ -217,7 +211,7 @@ impl Desk {
                     self.told_last.clone_from(id);
                 }
                 step.changed = true;
-                let tasks = (group.len() > 1).then(|| waiting_tasks(group)).flatten();
+                let tasks = waiting_tasks(group);
                 step.orders.push(Order::Tell { job: id.clone(), tasks, text: comment.clone() });
                 facts.told = Some(comment);
             }
@@ -286,9 +280,22 @@ fn shared_words(tasks: &[&Case]) -> Option<String> {
     }
 }
 
-/// Returns the waiting tasks of an array in Slurm's notation: `17_[3-9]`.
+/// Returns the waiting jobs by number, those of an array in order: its tasks share a number, and a comment.
+pub(crate) fn waiting_groups(cluster: &Cluster) -> BTreeMap<u64, Vec<&Job>> {
+    let mut groups: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+    for job in cluster.jobs.values().filter(|job| job.state == JobState::Pending) {
+        groups.entry(job.number).or_default().push(job);
+    }
+    for group in groups.values_mut().filter(|group| group.len() > 1) {
+        group.sort_by_cached_key(|task| task.order());
+    }
+    groups
+}
+
+/// Returns several waiting tasks of an array in Slurm's notation: `17_[3-9]`.
 pub(crate) fn waiting_tasks(group: &[&Job]) -> Option<String> {
-    let (array, _) = group.first()?.array.as_ref()?;
+    let [first, _, ..] = group else { return None };
+    let (array, _) = first.array.as_ref()?;
     let numbers: Option<Vec<usize>> = group.iter().map(|job| job.array.as_ref()?.1.parse().ok()).collect();
     Some(format!("{array}_[{}]", task_ranges(&numbers?)))
 }

@@ -40,7 +40,7 @@ use miserly_slurm::{Cluster, Detail, Job, Reservation};
 
 use self::arrays::ArrayPlaces;
 use self::asking::told_before;
-pub(crate) use self::asking::{is_told, own_comment, waiting_tasks};
+pub(crate) use self::asking::{is_told, own_comment, waiting_groups, waiting_tasks};
 
 pub use self::asking::Told;
 

@@ -73,13 +73,20 @@ impl Scene {
         }
     }
 
-    /// Makes a step. Returns the jobs that are placed, with their nodes, and those that lose their promises.
-    fn step(&mut self, second: i64) -> String {
+    /// Makes a step.
+    fn run(&mut self, second: i64) -> Step {
         let Scene { cluster, details, desk } = self;
         cluster.configuration.now = second;
         let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
         let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
         details.clear();
+        step
+    }
+
+    /// Makes a step. Returns the jobs that are placed, with their nodes, and those that lose their promises.
+    fn step(&mut self, second: i64) -> String {
+        let step = self.run(second);
+        let cluster = &mut self.cluster;
         let order = |order: &Order| match order {
             Order::Place { job, nodes, .. } => Some(format!("{job} on {}", nodes.join("+"))),
             Order::TakeBack { job, .. } => Some(format!("{job} back")),
@@ -297,9 +304,7 @@ fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
     // The driver may have been killed before it had written that.
     assert_eq!(facts.told, told("runs"));
     let told = |scene: &mut Scene, second| {
-        let Scene { cluster, details, desk } = scene;
-        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
-        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
+        let step = scene.run(second);
         let text = |order: &Order| match order {
             Order::Tell { text, .. } => Some(text.clone()),
             _ => None,
@@ -668,11 +673,7 @@ fn a_comment_that_its_user_changes_stays() {
             let form = Detail { least_nodes: 2, least_cpus: 1, comment, ..Detail::default() };
             scene.details.insert("2".into(), form);
         }
-        scene.cluster.configuration.now = second;
-        let Scene { cluster, details, desk } = scene;
-        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
-        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
-        details.clear();
+        let step = scene.run(second);
         let text = |order: Order| match order {
             Order::Tell { job, text, .. } if job == "2" => Some(text),
             _ => None,
