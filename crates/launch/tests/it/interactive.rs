@@ -178,6 +178,18 @@ fn a_terminal_loses_no_output_without_a_grace() {
 }
 
 #[test]
+fn no_signal_ends_a_relay_however_early() {
+    // A process that has just begun has the mask of its parent.
+    let script = "for child in $(cat /proc/$PPID/task/*/children); do \
+        test $child = $$ || grep SigBlk /proc/$child/status; done";
+    let (test, shim) = interactive(TERMINAL, script);
+    assert_eq!(ended(&shim).exit, Exit::Code(0));
+    let mask = test.out().trim().rsplit('\t').next().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let terminate = 1 << (rustix::process::Signal::TERM.as_raw() - 1);
+    assert_eq!(mask.map(|mask| mask & terminate), Some(terminate), "{}", test.out());
+}
+
+#[test]
 fn a_client_is_told_only_of_its_own_input() {
     let script = "trap 'touch got' USR1; touch ready; until test -e go; do sleep 0.1; done; \
         head -c 100000 >/dev/null; sleep 60";

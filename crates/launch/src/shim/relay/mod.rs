@@ -33,7 +33,6 @@ pub(super) use self::start::{RelayParts, detach, start};
 use self::start::{RelaySettings, settings};
 use crate::frame::{ClientFrame, RelayHello};
 use crate::identity::raw;
-use crate::sys;
 use crate::time::BootTime;
 
 /// Time for which the relay of an ended job still sends the rest of the output.
@@ -79,24 +78,30 @@ pub(super) fn run() -> Result<(), String> {
 impl Relay {
     /// Takes what the preparing program has passed in place of the standard files.
     fn new() -> io::Result<Relay> {
-        // It ends with the job, and by no signal of it before. All are blocked.
-        sys::signals()?;
-        let RelaySettings { main, terminal, takes_input, base } = settings()?;
-        let [socket, input, output] = passed_files()?;
+        let settings = settings()?;
+        let files = passed_files()?;
         std::env::set_current_dir("/")?;
-        // A process that has already ended leaves the relay nothing to wait for.
-        let exit = raw(main).and_then(|main| pidfd_open(main, PidfdFlags::empty()).ok());
+        let exit = raw(settings.main).and_then(|main| pidfd_open(main, PidfdFlags::empty()).ok());
+        Relay::of(&settings, exit, files)
+    }
+
+    /// Returns a relay with its socket, the input of the job and the output. `exit` is `None` if the main process was reaped
+    /// before the relay came to look.
+    fn of(settings: &RelaySettings, exit: Option<OwnedFd>, files: [OwnedFd; 3]) -> io::Result<Relay> {
+        let [socket, input, output] = files;
         for fd in [&socket, &input] {
             ioctl_fionbio(fd, true)?;
         }
-        let master = terminal.then(|| input.try_clone()).transpose()?;
+        let master = settings.terminal.then(|| input.try_clone()).transpose()?;
         let terminal = master.map(|master| {
-            let history = History::new(output.into(), base);
+            let history = History::new(output.into(), settings.base);
             Terminal { master, history, read_at: None }
         });
-        let input = JobInput::new(takes_input.then_some(input));
-        let until = exit.is_none().then(|| BootTime::now().after(FLUSH_TIME));
-        Ok(Relay { socket, main, exit, input, terminal, client: None, until })
+        let input = JobInput::new(settings.takes_input.then_some(input));
+        // A terminal keeps the output of a process that has exited.
+        let is_over = exit.is_none() && terminal.is_none();
+        let until = is_over.then(|| BootTime::now().after(FLUSH_TIME));
+        Ok(Relay { socket, main: settings.main, exit, input, terminal, client: None, until })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -256,4 +261,31 @@ fn passed_files() -> io::Result<[OwnedFd; 3]> {
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use rustix::io::write;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn a_relay_that_begins_after_the_exit_reads_the_output() {
+        let (master, slave) = start::open_terminal(0, 0).unwrap();
+        write(&slave, b"last\n").unwrap();
+        drop(slave);
+        let (socket, _daemon) =
+            socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
+        let mut file = tempfile::tempfile().unwrap();
+        let files = [socket, master, file.try_clone().unwrap().into()];
+        let settings = RelaySettings { main: 1, terminal: true, takes_input: true, base: 0 };
+        Relay::of(&settings, None, files).unwrap().run().unwrap();
+        let mut output = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut output).unwrap();
+        assert_eq!(output, "last\r\n");
+    }
 }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::MARK;
 use crate::shim::{RELAY, RELAY_PARENT, call};
 use crate::spec::Interaction;
+use crate::sys;
 
 /// Environment variable with the [`RelaySettings`].
 const SETTINGS: &str = "MISERLY_RELAY";
@@ -89,6 +90,9 @@ pub(in crate::shim) fn start(parts: RelayParts<'_>) -> io::Result<Option<OwnedFd
 /// Spawns the relay in a session of its own without waiting for it. The shim adopts it.
 pub(in crate::shim) fn detach(dir: &Path) -> io::Result<()> {
     setsid()?;
+    // The relay ends with the job, and by no signal of it before. It inherits what is blocked, because a short job may end
+    // before the relay has begun.
+    sys::signals()?;
     let mut command = call(dir, RELAY);
     for name in [SETTINGS, MARK] {
         command.envs(env::var_os(name).map(|value| (name, value)));
@@ -97,7 +101,7 @@ pub(in crate::shim) fn detach(dir: &Path) -> io::Result<()> {
 }
 
 /// Returns both ends of a new terminal of this process's user.
-fn open_terminal(rows: u16, columns: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+pub(super) fn open_terminal(rows: u16, columns: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
     grantpt(&master)?;
