@@ -45,9 +45,9 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs,
-    ExtendArgs, HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, RemoveArgs,
-    ReservationArgs, ReservationCommand, RunJobArgs, ShowArgs, SignalArgs, SortKey, StateFilter, SubmitArgs,
-    TakeBackArgs, TopArgs, UsageArgs, UsageBy,
+    ExtendArgs, HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
+    RemoveArgs, ReservationArgs, ReservationCommand, RunJobArgs, ShowArgs, SignalArgs, SortKey, StateFilter,
+    SubmitArgs, TakeBackArgs, TopArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
 pub(crate) use self::slurm::{
@@ -146,7 +146,7 @@ pub(crate) enum Command {
     /// Holds waiting jobs; they lose their windows
     Hold(TakeBackArgs),
     /// Releases held jobs; they get new windows
-    Release(JobsArgs),
+    Release(ReleaseArgs),
     /// Ends running jobs and queues them again
     Requeue(TakeBackArgs),
     /// Extends the windows of jobs, unless that breaks a promise

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
-use jiff::civil::Time;
-use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
-use miserly_api::submit::{instant, length_of_time};
+use jiff::Timestamp;
+use miserly_api::submit::length_of_time;
 use miserly_import::SlurmOptions;
 use miserly_policies::PolicySpec;
 use miserly_slurm::Slurm;
-use miserly_units::parse_duration;
 
 use super::import::{SubmitAtArg, WrittenArgs};
+use super::live::before;
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmClusterArgs {
@@ -98,11 +97,11 @@ pub(crate) struct PeriodArgs {
     pub(crate) cluster: ClusterArgs,
 
     /// The begin: jobs that ran after it: 2026-03-01T08:00, 08:00 (the last one), yesterday, now-2d
-    #[arg(long, value_name = "WHEN", value_parser = past)]
+    #[arg(long, value_name = "WHEN", value_parser = before)]
     pub(crate) since: Timestamp,
 
     /// The end: jobs that ran before it, in the notation of --since [default: now]
-    #[arg(long, value_name = "WHEN", value_parser = past)]
+    #[arg(long, value_name = "WHEN", value_parser = before)]
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -308,43 +307,6 @@ pub(crate) struct SlurmHandBackArgs {
     pub(crate) reservation: Option<String>,
 }
 
-/// Parses an instant of the accounting.
-fn past(text: &str) -> Result<Timestamp, String> {
-    past_from(text, &Zoned::now())
-}
-
-/// Parses an instant of the accounting, with the words of `sacct`. A time of day is the last one.
-///
-/// Later instants have the notation of [`instant`].
-fn past_from(text: &str, now: &Zoned) -> Result<Timestamp, String> {
-    let found = match text {
-        "today" | "midnight" => last(Time::midnight(), now),
-        "yesterday" => now.yesterday().and_then(|day| day.start_of_day()).ok().map(|day| day.timestamp()),
-        "noon" => last(Time::constant(12, 0, 0, 0), now),
-        _ if text.contains(':') && !text.contains('-') => text.parse().ok().and_then(|time| last(time, now)),
-        _ => ago(text, now).or_else(|| instant(text, now).ok()),
-    };
-    found.ok_or_else(|| {
-        "write an instant of the past, such as 2026-03-01T08:00, 08:00 (the last one), today, yesterday, now-1hour, or now-2d"
-            .to_owned()
-    })
-}
-
-/// Returns the instant that is a length of time before now: `now-2d`, or `2d`.
-fn ago(text: &str, now: &Zoned) -> Option<Timestamp> {
-    let with_unit = || text.ends_with(|letter: char| letter.is_ascii_alphabetic()).then_some(text);
-    let length = parse_duration(text.strip_prefix("now-").or_else(with_unit)?).ok()?;
-    now.timestamp().checked_sub(SignedDuration::from_micros(length.ticks())).ok()
-}
-
-/// Returns the last instant at which the clock showed `time`.
-fn last(time: Time, now: &Zoned) -> Option<Timestamp> {
-    let on = |day: &Zoned| day.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok();
-    let today = on(now)?;
-    let last = if today > *now { on(&now.checked_sub(1.day()).ok()?)? } else { today };
-    Some(last.timestamp())
-}
-
 /// Returns the time of a fallback. Slurm's reservations have whole minutes.
 fn fallback(text: &str) -> Result<Duration, String> {
     let time = period(text)?;
@@ -365,54 +327,4 @@ fn reservation(text: &str) -> Result<String, String> {
 
 fn period(text: &str) -> Result<Duration, String> {
     length_of_time(text).map(Duration::from_secs).map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn past_at(text: &str) -> Result<String, String> {
-        let now: Zoned = "2026-11-27T10:00:00+01:00[Europe/Berlin]".parse().unwrap();
-        let found = past_from(text, &now)?;
-        Ok(found.to_zoned(now.time_zone().clone()).datetime().to_string())
-    }
-
-    #[track_caller]
-    fn check(text: &str, expect: &str) {
-        assert_eq!(past_at(text).as_deref(), Ok(expect), "{text}");
-    }
-
-    #[test]
-    fn a_time_of_day_is_the_last_one() {
-        check("08:00", "2026-11-27T08:00:00");
-        check("08:00:05", "2026-11-27T08:00:05");
-        check("10:00", "2026-11-27T10:00:00");
-        check("20:00", "2026-11-26T20:00:00");
-        check("noon", "2026-11-26T12:00:00");
-        check("midnight", "2026-11-27T00:00:00");
-        check("today", "2026-11-27T00:00:00");
-        check("yesterday", "2026-11-26T00:00:00");
-    }
-
-    #[test]
-    fn instants_before_now_and_of_the_calendar() {
-        check("now", "2026-11-27T10:00:00");
-        check("now-90", "2026-11-27T09:58:30");
-        check("now-1hour", "2026-11-27T09:00:00");
-        check("now-2d", "2026-11-25T10:00:00");
-        check("2d", "2026-11-25T10:00:00");
-        check("2026-03-01", "2026-03-01T00:00:00");
-        check("2026-03-01T08:00", "2026-03-01T08:00:00");
-        check("2026-11-01T08:00:00Z", "2026-11-01T09:00:00");
-        // The end of a period may be later.
-        check("tomorrow", "2026-11-28T00:00:00");
-    }
-
-    #[test]
-    fn what_is_no_instant_of_the_past() {
-        for bad in ["", "now-", "25:00", "2026-02-30", "8", "soon"] {
-            let refused = past_at(bad).unwrap_err();
-            assert!(refused.contains("yesterday"), "{bad}: {refused}");
-        }
-    }
 }

@@ -73,7 +73,9 @@ fn a_screen_reader_has_a_name_for_everything() {
     browser.wait_until("document.activeElement.id === 'confirm'");
     let told = browser.read_aloud();
     let told = told.iter().find(|[_, name, _]| name == "Do it").expect("a button");
-    assert!(told[2].starts_with(&format!("Job {waiter} is withdrawn; it loses its promise")), "{told:?}");
+    let effect = format!("Job {waiter} is withdrawn. job {waiter}: no promise; before: starts by ");
+    assert!(told[2].starts_with(&effect), "{told:?}");
+    assert!(told[2].ends_with("no other promise moves"), "{told:?}");
     browser.key("Enter");
     browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 1");
     assert_eq!(browser.evaluate("document.activeElement.textContent"), "Done.", "where the focus was");

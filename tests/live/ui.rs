@@ -362,7 +362,11 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.look(375, "dark");
     browser.click("#running tbody button");
     browser.click("#detail .tools button");
-    browser.wait_until("document.querySelector('#result p').textContent.includes('ends now')");
+    browser.wait_until("document.querySelector('#effect')?.textContent.includes('ends now')");
+    let moves = browser.evaluate("document.querySelector('#moves').textContent");
+    let moves = moves.as_str().expect("a text");
+    assert!(moves.contains("no promise; before: has started, ends by "), "{moves}");
+    assert!(moves.contains(&format!("other promises that move: 1\n  job {waiting}: from ")), "{moves}");
     is_clean(&mut browser);
     browser.screenshot("ui-phone-dark");
     browser.click("#confirm");

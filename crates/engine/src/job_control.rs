@@ -102,16 +102,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Releases a held job, as if it were submitted now.
     pub(crate) fn release(&mut self, now: Now, caller: &Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
-        let record = self.owned_job(caller, job)?;
-        if record.state != JobState::Held {
-            return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
-        }
-        self.info.may_release(caller, record)?;
-        self.check_place_of_release(record)?;
+        self.check_can_release(caller, job)?;
         let mut round = Round::default();
-        if let Some(mut record) = self.jobs.remove(job) {
-            record.state = JobState::Deferred;
-            record.held_by = None;
+        if let Some(record) = self.jobs.remove(job) {
+            let mut record = record.released();
             record.promise.renew(PromiseCause::Released);
             self.enter(at, record, &mut round);
         }
@@ -123,6 +117,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
+    }
+
+    /// Returns a held job that the caller may release now.
+    pub(crate) fn check_can_release(&self, caller: &Caller, job: i64) -> Result<&Record, RequestError> {
+        let record = self.owned_job(caller, job)?;
+        if record.state != JobState::Held {
+            return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
+        }
+        self.info.may_release(caller, record)?;
+        self.check_place_of_release(record)?;
+        Ok(record)
     }
 
     /// Ends a running job and runs it again from the beginning.
@@ -211,6 +216,11 @@ impl Record {
         let message =
             format!("job {} has begun to run; `miserly requeue` ends it and runs it again", self.number);
         Err(Problem::new(ProblemCode::Conflict, message))
+    }
+
+    /// Returns the record of a held job after its release.
+    pub(crate) fn released(self) -> Record {
+        Record { state: JobState::Deferred, held_by: None, ..self }
     }
 
     /// Checks that the job can be ended and run again.

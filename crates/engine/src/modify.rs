@@ -239,25 +239,38 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     self.try_round(from, at, round)?.check_kept()?;
                 }
                 let Some(queue) = self.setup.position(&record.queue) else { return Ok(None) };
-                let mut round = Round::default();
-                let new = JobId(self.jobs.unused_handle());
-                if self.enters_at_once(record, at) {
-                    let request = record.request(&self.setup, 0, at, self.earliest_begin(record, at));
-                    round.submitted.push(miserly_core::Submission { job: new, request });
-                }
-                let mut trial = self.try_round(queue, at, round)?;
-                trial.entered = vec![(new, record.number)];
-                (queue, trial)
+                (queue, self.try_entry(at, queue, record)?)
             }
         };
         trial.check_kept()?;
+        self.check_admitted(queue, &trial)?;
+        Ok(Some(trial))
+    }
+
+    /// Tries on a copy of a queue that a job enters it, if it does so at once.
+    pub(crate) fn try_entry(
+        &self,
+        at: Time,
+        queue: usize,
+        record: &Record,
+    ) -> Result<TriedRound, RequestError> {
+        let mut round = Round::default();
+        let new = JobId(self.jobs.unused_handle());
+        if self.enters_at_once(record, at) {
+            let request = record.request(&self.setup, 0, at, self.earliest_begin(record, at));
+            round.submitted.push(miserly_core::Submission { job: new, request });
+        }
+        let mut trial = self.try_round(queue, at, round)?;
+        trial.entered = vec![(new, record.number)];
+        Ok(trial)
+    }
+
+    /// Checks that the policy of a queue refused no job in a trial.
+    pub(crate) fn check_admitted(&self, queue: usize, trial: &TriedRound) -> Result<(), Problem> {
         let horizon = self.setup.queues[queue].policy.horizon();
         let effects: Vec<(i64, Effect)> = trial.effects_on_entered().collect();
         let refusal = |(_, number): &(JobId, i64)| refused(&effects, *number, &self.unrecorded, horizon);
-        match trial.entered.iter().find_map(refusal) {
-            Some(problem) => Err(problem.into()),
-            None => Ok(Some(trial)),
-        }
+        trial.entered.iter().find_map(refusal).map_or(Ok(()), Err)
     }
 
     /// Replaces the record of a job whose queue does not notice.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
-use miserly_core::{Effect, JobId, Ledger, Round, State, System, Time};
+use miserly_core::{Effect, EndHow, Ended, JobId, Ledger, Round, State, System, Time};
 
 use crate::extension::extension;
 use crate::modify::CheckedChange;
@@ -64,7 +64,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn preview(&mut self, now: Now, caller: &Caller, job: i64, change: &JobChange) -> Handled {
         let at = self.fresh(now)?;
         let moves = match change {
+            JobChange::Cancel => self.moves_of_cancel(now, at, caller, job)?,
             JobChange::Hold => self.moves_of_hold(now, at, caller, job)?,
+            JobChange::Release => self.moves_of_release(now, at, caller, job)?,
             JobChange::Requeue => self.moves_of_requeue(now, at, caller, job)?,
             JobChange::Extend(by) => self.moves_of_extension(now, at, caller, job, *by)?,
             JobChange::Modify(changes) => {
@@ -83,9 +85,43 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn moves_of_hold(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
         let record = self.owned_job(caller, job)?;
         record.check_can_hold()?;
+        self.moves_without(now, at, job, |handle| Round { withdrawn: vec![handle], ..Round::default() })
+    }
+
+    fn moves_of_cancel(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
+        self.owned_job(caller, job)?;
+        let waits = self.is_waiting(job);
+        self.moves_without(now, at, job, |job| {
+            let ended = Ended { job, how: EndHow::Cancelled };
+            let (withdrawn, ended) = if waits { (vec![job], vec![]) } else { (vec![], vec![ended]) };
+            Round { withdrawn, ended, ..Round::default() }
+        })
+    }
+
+    fn moves_of_release(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
+        let record = self.check_can_release(caller, job)?.clone().released();
+        let mut moves = Moves { job, ..Moves::default() };
+        let queue = self.setup.position(&record.queue);
+        if let Some(queue) = queue.filter(|_| self.dependencies.has_place_for(&record)) {
+            let trial = self.try_entry(at, queue, &record)?;
+            self.check_admitted(queue, &trial)?;
+            moves.after = trial.start_of(job).map(|start| record.window(now, start));
+            self.add_moved(now, &mut moves, &trial, &[job]);
+        }
+        Ok(moves)
+    }
+
+    /// Returns the promises that move if a job leaves its queue by a round.
+    fn moves_without(
+        &self,
+        now: Now,
+        at: Time,
+        job: i64,
+        leave: impl FnOnce(JobId) -> Round,
+    ) -> Result<Moves, RequestError> {
         let mut moves = Moves { job, before: self.present_window(now, job), ..Moves::default() };
         if let Some((handle, queue)) = self.place_of(job) {
-            let round = Round { withdrawn: vec![handle], ..Round::default() };
+            let round = leave(handle);
             let trial = self.try_round(queue, at, round)?;
             self.add_moved(now, &mut moves, &trial, &[]);
         }

@@ -3,16 +3,19 @@
 use std::sync::mpsc::Receiver;
 
 use miserly_api::client::{Client, ClientError};
+use miserly_api::model::{JobChange, Moves};
 
 use crate::{Action, Detail, Request, What};
 
 /// An answer of the daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The request was carried out.
     Done(String),
     /// It was not: the reason.
     Refused(String),
+    /// The promises that a request would move, or why it would be refused.
+    Moves(Request, Result<Box<Moves>, String>),
     /// The detail of a job.
     Detail(Detail),
 }
@@ -26,6 +29,10 @@ pub(crate) fn serve(client: &Client, actions: &Receiver<Action>, mut answer: imp
                 Ok(()) => Answer::Done(request.done()),
                 Err(error) => Answer::Refused(error.to_string()),
             },
+            Action::Preview(request) => {
+                let moves = client.preview(request.job, &change(request.what));
+                Answer::Moves(request, moves.map(Box::new).map_err(|error| error.to_string()))
+            }
             Action::Detail(number) => match client.job(number) {
                 Ok(job) => Answer::Detail(Detail::of(&job)),
                 Err(error) => Answer::Refused(error.to_string()),
@@ -40,5 +47,14 @@ fn send(client: &Client, request: &Request) -> Result<(), ClientError> {
         What::Hold => client.hold(request.job, false).map(drop),
         What::Release => client.release(request.job).map(drop),
         What::Extend(secs) => client.extend(request.job, secs as f64).map(drop),
+    }
+}
+
+fn change(what: What) -> JobChange {
+    match what {
+        What::Cancel => JobChange::Cancel,
+        What::Hold => JobChange::Hold,
+        What::Release => JobChange::Release,
+        What::Extend(secs) => JobChange::Extend(secs as f64),
     }
 }

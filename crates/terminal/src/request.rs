@@ -39,16 +39,16 @@ impl Request {
         }
     }
 
-    /// Returns the effect of the request, in words.
+    /// Returns what the request does to the job, in words.
     pub(crate) fn effect(&self, facts: &Facts) -> String {
         let Some(job) = facts.jobs.iter().find(|job| job.number == self.job) else {
             return format!("job {} is not known any more", self.label);
         };
         match self.what {
             What::Cancel => cancel(facts, job),
-            What::Hold => format!("holds job {}{}", job.label, lost(facts, job)),
+            What::Hold => format!("holds job {}", job.label),
             What::Release => format!("releases job {}, which gets a new place in the queue", job.label),
-            What::Extend(secs) => extend(facts, job, secs),
+            What::Extend(secs) => extend(job, secs),
         }
     }
 
@@ -78,37 +78,19 @@ fn misfit(state: State, what: What) -> Option<&'static str> {
 
 fn cancel(facts: &Facts, job: &Job) -> String {
     if job.state.is_before_start() {
-        return format!("cancels job {}, which waits{}", job.label, lost(facts, job));
+        return format!("cancels job {}, which waits", job.label);
     }
-    let since = job.start.map_or_else(String::new, |start| format!(" since {}", text(facts, start)));
+    let since = job
+        .start
+        .map_or_else(String::new, |start| format!(" since {}", facts.clock.instant(start, facts.now)));
     format!("cancels job {}, which runs{since}, and frees {}", job.label, counted(job.procs, "processor"))
 }
 
-/// Returns the promise that a waiting job loses, in words.
-fn lost(facts: &Facts, job: &Job) -> String {
-    match job.promised {
-        Some(start) => format!("; it loses its promise: starts by {}", text(facts, start)),
-        None => String::new(),
-    }
-}
-
-fn extend(facts: &Facts, job: &Job, secs: u64) -> String {
+fn extend(job: &Job, secs: u64) -> String {
     let by = i64::try_from(secs).unwrap_or(i64::MAX).saturating_mul(1000);
     let longer = job.limit.saturating_add(by);
     let limit = span(longer.unsigned_abs() / 1000);
-    let extended = format!("extends job {} by {}, to {limit} in all", job.label, span(secs));
-    match job.end.filter(|_| job.state.holds()) {
-        Some(end) => format!(
-            "{extended}; ends by {} instead of {}",
-            text(facts, end.saturating_add(by)),
-            text(facts, end)
-        ),
-        None => extended,
-    }
-}
-
-fn text(facts: &Facts, at: i64) -> String {
-    facts.clock.instant(at, facts.now)
+    format!("extends job {} by {}, to {limit} in all", job.label, span(secs))
 }
 
 fn span(secs: u64) -> String {

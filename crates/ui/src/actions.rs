@@ -3,11 +3,17 @@
 use std::path::Path;
 
 use axum::http::StatusCode;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
-use miserly_api::model::{Quote, Submission};
+use miserly_api::model::{JobChange, Quote, Submission};
+use miserly_view::{Clock, moved_promises};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
+
+/// The most other jobs with a moved promise that the effect of a change names.
+const MOVES_NAMED: usize = 3;
 
 /// A change of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -24,6 +30,17 @@ pub(crate) enum Action {
         /// The seconds.
         by: f64,
     },
+}
+
+impl From<Action> for JobChange {
+    fn from(action: Action) -> JobChange {
+        match action {
+            Action::Cancel => JobChange::Cancel,
+            Action::Hold => JobChange::Hold,
+            Action::Release => JobChange::Release,
+            Action::Extend { by } => JobChange::Extend(by),
+        }
+    }
 }
 
 /// The end of the output of a job.
@@ -71,6 +88,17 @@ pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Re
             Action::Extend { by } => drop(client.extend(job, by)?),
         }
         Ok(())
+    })
+    .await
+}
+
+/// Returns the promises that a change of a job would move, in words.
+pub(crate) async fn preview(socket: DaemonSocket, job: i64, action: Action) -> Result<Vec<String>, Refusal> {
+    ask(socket, move |client| {
+        let moves = client.preview(job, &action.into())?;
+        let (clock, now) = (Clock::Wall(TimeZone::system()), Timestamp::now());
+        let text = |at: Timestamp| clock.latest(at.as_millisecond(), now.as_millisecond());
+        Ok(moved_promises(&moves, now, MOVES_NAMED, text))
     })
     .await
 }

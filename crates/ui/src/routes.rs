@@ -44,6 +44,14 @@ impl Site {
         let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no daemon behind this page");
         self.daemon.clone().ok_or_else(none)
     }
+
+    /// Returns the daemon, if its jobs can be changed from the page.
+    fn changing_daemon(&self) -> Result<DaemonSocket, Refusal> {
+        if !self.actions {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "this page is read-only"));
+        }
+        self.daemon()
+    }
 }
 
 /// Returns the router of the page.
@@ -57,6 +65,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/quote", post(quote))
         .route("/metrics", get(metrics))
         .route("/api/jobs/{job}", post(change))
+        .route("/api/jobs/{job}/effect", post(effect))
         .route("/api/jobs/{job}/log", get(log))
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
     Router::new()
@@ -184,9 +193,14 @@ async fn change(
     Path(job): Path<i64>,
     Json(action): Json<Action>,
 ) -> Result<StatusCode, Refusal> {
-    if !site.actions {
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "this page is read-only"));
-    }
-    actions::change(site.daemon()?, job, action).await?;
+    actions::change(site.changing_daemon()?, job, action).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+async fn effect(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    Json(action): Json<Action>,
+) -> Result<Response, Refusal> {
+    Ok(Json(actions::preview(site.changing_daemon()?, job, action).await?).into_response())
 }

@@ -143,16 +143,27 @@ pub fn word(job: &JobView) -> &'static str {
         Phase::Opportunistic { parked: true, .. } => "parked",
         Phase::Running(_) => "running",
         Phase::Suspended(_) => "suspended",
-        Phase::Done { exit: Exit::Code(0), .. } => "done",
-        Phase::Done { .. } => "done, failed",
-        Phase::Killed { by: KilledBy::Time, .. } => "out of time",
-        Phase::Killed { by: KilledBy::User, .. } => "cancelled",
-        Phase::Killed { by: KilledBy::Shutdown, .. } => "shut down",
-        Phase::Killed { by: KilledBy::Memory, .. } => "out of memory",
+        Phase::Done { exit, .. } => word_of_exit(*exit),
+        Phase::Killed { by, .. } => word_of_kill(*by),
         Phase::Failed { .. } => "not run",
         Phase::Lost { .. } => "lost",
         Phase::Adopted { .. } => "adopted",
         Phase::Unreadable { .. } => "unreadable",
+    }
+}
+
+/// Returns the word for a job that exited by itself.
+pub fn word_of_exit(exit: Exit) -> &'static str {
+    if exit == Exit::Code(0) { "done" } else { "done, failed" }
+}
+
+/// Returns the word for a job that was ended.
+pub fn word_of_kill(by: KilledBy) -> &'static str {
+    match by {
+        KilledBy::Time => "out of time",
+        KilledBy::User => "cancelled",
+        KilledBy::Shutdown => "shut down",
+        KilledBy::Memory => "out of memory",
     }
 }
 

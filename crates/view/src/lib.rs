@@ -30,6 +30,8 @@ mod lanes;
 
 mod moment;
 
+mod moves;
+
 mod plain;
 
 mod step;
@@ -44,11 +46,12 @@ pub use account::{Account, ForecastAccount};
 pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
 pub use clock::{Clock, span};
-pub use daemon::{DaemonFacts, job_of, word};
+pub use daemon::{DaemonFacts, job_of, word, word_of_exit, word_of_kill};
 pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
 pub use moment::{Line, Moment, PoolNow};
+pub use moves::moved_promises;
 pub use plain::plain;
 pub use step::whole_step;
 pub use tile::{Shade, Tile, TileBar, TileRequest};

@@ -22,7 +22,7 @@ use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
-pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
+pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter, before};
 pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::{SubmitArgs, when};
@@ -105,6 +105,16 @@ pub(crate) struct TakeBackArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+
+    /// Prints the promises that the jobs would get, each on its own, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("filter").multiple(true))]
 pub(crate) struct CancelArgs {
     /// The job numbers, and ranges such as 10-20; numbers without an unfinished job in a range are skipped
@@ -157,6 +167,10 @@ pub(crate) struct CancelArgs {
     /// Limits the jobs to this name, in which * is any text and ? any character; yours, without --user
     #[arg(long, short, value_name = "NAME", group = "filter", help_heading = "Filters")]
     pub(crate) name: Option<String>,
+
+    /// Prints the promises that would move, each job on its own, and changes nothing
+    #[arg(long, conflicts_with = "array")]
+    pub(crate) dry_run: bool,
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,
@@ -271,10 +285,9 @@ impl Command {
             Command::Show(ShowArgs { jobs, .. }) => jobs.json,
             Command::Extend(args) => args.json,
             Command::Modify(args) => args.jobs.json,
-            Command::Wait(args) | Command::Release(args) | Command::Pause(args) | Command::Resume(args) => {
-                args.json
-            }
+            Command::Wait(args) | Command::Pause(args) | Command::Resume(args) => args.json,
             Command::Signal(args) => args.jobs.json,
+            Command::Release(args) => args.jobs.json,
             Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
             Command::Cancel(args) => args.ask.json,
             Command::Pools(args) | Command::Limits(args) | Command::Status(args) => args.json,

@@ -1,10 +1,10 @@
 //! The arguments of `miserly queue`.
 
 use clap::{Args, ValueEnum, value_parser};
-use jiff::Timestamp;
-use miserly_api::submit::length_of_time;
+use jiff::{Timestamp, Zoned};
+use miserly_api::submit::{length_of_time, past_instant};
 
-use super::{DaemonArgs, job, when};
+use super::{DaemonArgs, job};
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
@@ -47,7 +47,7 @@ pub(crate) struct QueueArgs {
     #[arg(long, short, value_name = "NAME", help_heading = FILTERS)]
     pub(crate) name: Option<String>,
 
-    /// Limits the list to jobs that had not ended then: 2h (ago), 1d, or 2026-03-01T08:00; includes finished jobs
+    /// Limits the list to jobs that had not ended then: 2h (ago), 08:00 (the last one), or 2026-03-01T08:00; includes finished jobs
     #[arg(long, value_name = "WHEN", value_parser = before, help_heading = FILTERS)]
     pub(crate) since: Option<Timestamp>,
 
@@ -210,14 +210,7 @@ impl StateFilter {
     }
 }
 
-/// Parses an instant of the past: a length of time before now, or an instant.
+/// Parses an instant of the past.
 pub(crate) fn before(text: &str) -> Result<Timestamp, String> {
-    match length_of_time(text) {
-        Ok(secs) if !text.contains('-') => {
-            let secs = i64::try_from(secs).map_err(|_| "this is too long ago".to_owned())?;
-            let ago = jiff::SignedDuration::from_secs(secs);
-            Timestamp::now().checked_sub(ago).map_err(|_| "this is too long ago".to_owned())
-        }
-        _ => when(text),
-    }
+    past_instant(text, &Zoned::now())
 }

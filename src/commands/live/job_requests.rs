@@ -10,7 +10,7 @@ use super::modify;
 use super::queue::{self, Wanted};
 use super::text::jobs;
 use super::{client, print_answer};
-use crate::args::{CancelArgs, JobList, JobsArgs, SignalArgs, TakeBackArgs};
+use crate::args::{CancelArgs, JobList, JobsArgs, ReleaseArgs, SignalArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
@@ -26,6 +26,9 @@ pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
     } else {
         job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.ask.json)?
     };
+    if args.dry_run {
+        return modify::preview(&client, &numbers, &JobChange::Cancel, args.ask.json);
+    }
     numbers.reverse();
     send(&client, &numbers, args.ask.json, "cancelled", |client, job| client.cancel(job, args.array))
 }
@@ -37,8 +40,11 @@ pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {
     requests(&args.jobs, "held", Order::Descending, |client, job| client.hold(job, args.move_promises))
 }
 
-pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
-    requests(args, "released", Order::Ascending, Client::release)
+pub(crate) fn release(args: &ReleaseArgs) -> anyhow::Result<ExitCode> {
+    if args.dry_run {
+        return preview(&args.jobs, &JobChange::Release);
+    }
+    requests(&args.jobs, "released", Order::Ascending, Client::release)
 }
 
 pub(crate) fn requeue(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use jiff::tz::TimeZone;
-use miserly_live::history::{FinishedJob, finished_jobs, procs};
-use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain};
+use miserly_live::history::{FinishedJob, JobOutcome, finished_jobs, procs};
+use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain, word_of_exit, word_of_kill};
 
 use super::users::Users;
 
@@ -57,11 +57,21 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         memory: job.memory.saturating_mul(1024),
         limit: job.time / 1000,
         state: State::Ended,
-        word: job.outcome.as_str().to_owned(),
+        word: word(job.outcome).to_owned(),
         submitted: job.submitted / 1000,
         start: job.started.map(|started| started / 1000),
         end: Some(job.ended / 1000),
         cpus: job.cpu_ranges.clone(),
         ..Job::default()
     })
+}
+
+/// Returns the word for the outcome of a job.
+fn word(outcome: JobOutcome) -> &'static str {
+    match outcome {
+        JobOutcome::Done(exit) => word_of_exit(exit),
+        JobOutcome::Killed(by) => word_of_kill(by),
+        JobOutcome::Failed => "not run",
+        JobOutcome::Lost => "lost",
+    }
 }

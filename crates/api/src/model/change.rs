@@ -69,8 +69,12 @@ pub enum TimeBound {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {
+    /// End or withdraw it. A running job is taken as over at once.
+    Cancel,
     /// Hold it.
     Hold,
+    /// Release it.
+    Release,
     /// End its attempt, and run it again.
     Requeue,
     /// Extend its time limit by this many seconds.

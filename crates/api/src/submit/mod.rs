@@ -14,6 +14,8 @@ mod set;
 
 mod instant;
 
+mod past;
+
 mod quantity;
 
 mod after;
@@ -29,6 +31,7 @@ pub use instant::{dated_instant, instant};
 pub use jobs::{JobRange, jobs};
 pub use mail::{mail_address, mail_events};
 pub use options::{hint, own_options};
+pub use past::past_instant;
 pub use quantity::{array, gpus, length_of_time, memory, retry};
 pub use script::{Directives, Remark, directives};
 pub use signal::{early_signal, job_signal};

@@ -354,6 +354,27 @@ fn previews_of_hold_requeue_and_extend_change_nothing() {
 }
 
 #[test]
+fn previews_of_cancel_and_release_are_what_then_happens() {
+    let (mut life, [first, second, third]) = three();
+    let lines = life.lines().len();
+    let waiting = preview(&mut life, 2, second, JobChange::Cancel).unwrap();
+    assert_eq!((waiting.before.map(|window| Life::second(window.start)), waiting.after), (Some(22), None));
+    let moved: Vec<_> = waiting.moved.iter().map(|one| (one.job, one.after.map(Life::second))).collect();
+    assert_eq!(moved, [(third, Some(22))]);
+    let running = preview(&mut life, 2, first, JobChange::Cancel).unwrap();
+    assert_eq!(running.after, None);
+    assert_eq!(running.moved.iter().map(|moved| moved.job).collect::<Vec<_>>(), [second, third]);
+    assert_eq!(preview(&mut life, 2, second, JobChange::Release).unwrap_err().code, ProblemCode::Conflict);
+    assert_eq!(life.lines().len(), lines);
+    life.ask(2, DaemonRequest::Hold { job: second, move_promises: false }).unwrap();
+    assert_eq!(promised(&mut life, 2, third), 22);
+    let released = preview(&mut life, 3, second, JobChange::Release).unwrap();
+    assert_eq!((released.before, released.count), (None, 0));
+    life.ask(3, DaemonRequest::Release(second)).unwrap();
+    assert_eq!(promised(&mut life, 3, second), Life::second(released.after.unwrap().start));
+}
+
+#[test]
 fn jobs_of_an_array_keep_their_order_behind_one_that_moves_forward() {
     for policy in ["conservative", "easy"] {
         let mut life = Life::of_policy(policy, 1, 1);

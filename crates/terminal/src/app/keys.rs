@@ -28,7 +28,7 @@ impl App {
             Mode::Search(before, text) => self.search_key(key.code, before, text),
             Mode::Instant(text) => self.instant_key(key.code, text),
             Mode::Extend(text) => self.extend_key(key.code, text),
-            Mode::Confirm(request) => self.confirm_key(key.code, request),
+            Mode::Confirm(request, _) => self.confirm_key(key.code, request),
             Mode::Detail(detail, below) => self.detail_key(key.code, detail, below),
         };
         self.settle();
@@ -40,9 +40,9 @@ impl App {
             KeyCode::Char('q') | KeyCode::Esc | KeyCode::F(10) => return Some(Action::Quit),
             KeyCode::Char('?') | KeyCode::F(1) => self.mode = Mode::Help(0),
             KeyCode::Char('l') | KeyCode::Enter => return self.open_detail(),
-            KeyCode::Char('c') => self.confirm(What::Cancel),
-            KeyCode::Char('h') => self.confirm(What::Hold),
-            KeyCode::Char('r') => self.confirm(What::Release),
+            KeyCode::Char('c') => return self.confirm(What::Cancel),
+            KeyCode::Char('h') => return self.confirm(What::Hold),
+            KeyCode::Char('r') => return self.confirm(What::Release),
             KeyCode::Char('e') => self.ask_time(),
             KeyCode::Char('w') => self.mode = Mode::Holes,
             KeyCode::Char('p') => self.processors = !self.processors,
@@ -178,23 +178,26 @@ impl App {
         self.daemon.then_some(Action::Detail(number))
     }
 
-    /// Asks for the confirmation of a request on the selected job.
-    fn confirm(&mut self, what: What) {
-        if let Some(reason) = self.obstacle() {
-            return self.tell(reason, true);
-        }
-        let Some(line) = self.selected() else { return };
-        match Request::new(&line.job, what) {
-            Ok(request) => self.mode = Mode::Confirm(request),
-            Err(reason) => self.tell(reason, true),
-        }
+    /// Begins a request on the selected job: it is sent once it is confirmed.
+    fn confirm(&mut self, what: What) -> Option<Action> {
+        let request = self.request(what)?;
+        self.mode = Mode::Confirm(request.clone(), vec![]);
+        Some(Action::Preview(request))
     }
 
     fn ask_time(&mut self) {
-        self.confirm(What::Extend(0));
-        if matches!(self.mode, Mode::Confirm(_)) {
+        if self.request(What::Extend(0)).is_some() {
             self.mode = Mode::Extend(String::new());
         }
+    }
+
+    /// Returns a request on the selected job, or tells why there is none.
+    fn request(&mut self, what: What) -> Option<Request> {
+        let made = match (self.obstacle(), self.selected()) {
+            (Some(reason), _) => Err(reason.to_owned()),
+            (None, selected) => Request::new(&selected?.job, what),
+        };
+        made.map_err(|reason| self.tell(reason, true)).ok()
     }
 
     /// Returns why no request is possible.
@@ -212,7 +215,7 @@ impl App {
         match code {
             KeyCode::Esc => {}
             KeyCode::Enter => match length_of_time(&text) {
-                Ok(secs) => self.confirm(What::Extend(secs)),
+                Ok(secs) => return self.confirm(What::Extend(secs)),
                 Err(error) => {
                     self.tell(error.to_string(), true);
                     self.mode = Mode::Extend(text);

@@ -8,7 +8,10 @@ mod span;
 
 mod view;
 
+use jiff::Timestamp;
+use miserly_api::model::Moves;
 use miserly_follow::Posted;
+use miserly_view::{Facts, moved_promises};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
@@ -17,6 +20,9 @@ pub(crate) use self::span::Span;
 pub(crate) use self::view::View;
 use crate::draw::Areas;
 use crate::{Answer, Detail, Look, Request};
+
+/// The most other jobs with a moved promise that a question names.
+const MOVES_NAMED: usize = 3;
 
 /// The action of the program for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub enum Action {
     Redraw,
     /// Sends a request on a job.
     Ask(Request),
+    /// Asks which promises a request would move.
+    Preview(Request),
     /// Reads the detail of a job.
     Detail(i64),
 }
@@ -46,8 +54,8 @@ pub(crate) enum Mode {
     Instant(String),
     /// They type the time by which a job is extended.
     Extend(String),
-    /// They confirm a request, or drop it.
-    Confirm(Request),
+    /// They confirm a request, or drop it. The lines are the promises that it would move, once they are known.
+    Confirm(Request, Vec<String>),
     /// They move in the detail of a job: the lines below the last one that is shown.
     Detail(Detail, usize),
 }
@@ -144,7 +152,7 @@ impl App {
         if stays || now < known.facts.now {
             return false;
         }
-        let facts = miserly_view::Facts { now, ..(*known.facts).clone() };
+        let facts = Facts { now, ..(*known.facts).clone() };
         self.live = Posted { facts: facts.into(), ..known.clone() };
         self.show();
         true
@@ -155,6 +163,11 @@ impl App {
         match (answer, &mut self.mode) {
             (Answer::Done(text), _) => self.notice = Some(Notice { text, bad: false }),
             (Answer::Refused(text), _) => self.notice = Some(Notice { text, bad: true }),
+            (Answer::Moves(of, moves), Mode::Confirm(request, known)) if of == *request => {
+                let moves = moves.map(|moves| moves_in_words(&moves, &self.live.facts));
+                *known = moves.unwrap_or_else(|reason| vec![reason]);
+            }
+            (Answer::Moves(..), _) => return false,
             (Answer::Detail(new), Mode::Detail(known, _)) => {
                 let changed = *known != new;
                 if known.number == new.number {
@@ -232,7 +245,7 @@ impl App {
     /// Lets the table follow its jobs and the size of the terminal.
     fn settle(&mut self) {
         // A request and a detail are of the job that was selected when they began.
-        let keep = matches!(self.mode, Mode::Extend(_) | Mode::Confirm(_) | Mode::Detail(..));
+        let keep = matches!(self.mode, Mode::Extend(_) | Mode::Confirm(..) | Mode::Detail(..));
         let page = Areas::of(self, self.size).page();
         self.list.settle(&self.view.lines, page, keep);
         // The sentence of the selected job may have another height.
@@ -250,4 +263,10 @@ impl App {
     pub(crate) fn tell(&mut self, text: impl Into<String>, bad: bool) {
         self.notice = Some(Notice { text: text.into(), bad });
     }
+}
+
+/// Returns moved promises in words.
+fn moves_in_words(moves: &Moves, facts: &Facts) -> Vec<String> {
+    let now = Timestamp::from_millisecond(facts.now).unwrap_or_default();
+    moved_promises(moves, now, MOVES_NAMED, |at| facts.clock.latest(at.as_millisecond(), facts.now))
 }

@@ -39,7 +39,7 @@ impl Areas {
         };
         let sentence = match (&app.mode, height) {
             // The effect of a request is never cut off.
-            (Mode::Confirm(_), _) => foot::sentence_lines(app, width).min(height.saturating_sub(1 + foot)),
+            (Mode::Confirm(..), _) => foot::sentence_lines(app, width).min(height.saturating_sub(1 + foot)),
             (_, 0..8) => 0,
             (_, 8..12) => 1,
             _ => foot::sentence_lines(app, width).clamp(2, (height / 6).max(2)),

@@ -1,5 +1,7 @@
 //! The sentence of the selected job, and the last line.
 
+use std::iter;
+
 use ratatui::layout::Rect;
 
 use super::pen::{Pen, wrapped, wrapped_up_to};
@@ -21,7 +23,7 @@ const MAP_KEYS: &str = "p chart  Up Down select a job  PageUp PageDown scroll  ?
 
 /// Writes the sentence of the selected job, or the effect of the request that is to be confirmed.
 pub(super) fn sentence(pen: &mut Pen<'_>, area: Rect, app: &App) {
-    let role = if matches!(app.mode, Mode::Confirm(_)) { Role::Bad } else { Role::Plain };
+    let role = if matches!(app.mode, Mode::Confirm(..)) { Role::Bad } else { Role::Plain };
     for (line, text) in (0..area.height).zip(lines(app, area.width)) {
         pen.write(area, line, 0, &text, role);
     }
@@ -34,7 +36,12 @@ pub(super) fn sentence_lines(app: &App, width: u16) -> u16 {
 
 fn lines(app: &App, width: u16) -> Vec<String> {
     let text = match (&app.mode, app.selected()) {
-        (Mode::Confirm(request), _) => request.effect(&app.view.facts),
+        (Mode::Confirm(request, moves), _) => {
+            let unknown = moves.is_empty().then_some("the daemon is asked which promises move");
+            let effect = request.effect(&app.view.facts);
+            let lines = iter::once(effect.as_str()).chain(moves.iter().map(String::as_str)).chain(unknown);
+            return lines.flat_map(|line| wrapped(line, usize::from(width))).collect();
+        }
         (_, Some(line)) => {
             let no_forecast = app.view.facts.earlier && line.job.state.is_before_start();
             let note = if no_forecast { "; no forecast at an earlier instant" } else { "" };
@@ -66,7 +73,7 @@ pub(super) fn keys_lines(app: &App, width: u16) -> u16 {
 
 fn keys_text(app: &App) -> (String, Role) {
     match (&app.mode, &app.notice, app.problem()) {
-        (Mode::Confirm(_), ..) => ("y: yes, any other key: no".to_owned(), Role::Chosen),
+        (Mode::Confirm(..), ..) => ("y: yes, any other key: no".to_owned(), Role::Chosen),
         (Mode::Extend(_) | Mode::Instant(_), Some(notice), _) => (notice.text.clone(), Role::Bad),
         (Mode::Extend(text), ..) => (format!("extend by (such as 30min, 2h): {text}_"), Role::Chosen),
         (Mode::Instant(text), ..) => {

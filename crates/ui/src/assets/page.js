@@ -228,23 +228,29 @@ function forgetError() {
 
 /** Returns the buttons that change a job. What a change does is told from the state at the click. */
 function changesOf({ number, label, state: now }) {
-  const promise = () => line(number)?.promised ? `; it loses its promise (${line(number).start_text})` : '';
   const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
   const button = (text, effect, body) => element('button', { type: 'button', onclick: event => confirm(number, effect(), body, event.currentTarget) }, text);
-  const cancel = button('Cancel', () => `Job ${label} is withdrawn${promise()}.`, { do: 'cancel' });
+  const cancel = button('Cancel', () => `Job ${label} is withdrawn.`, { do: 'cancel' });
   if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel];
   if (now === 'ended') return [];
-  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held${promise()}.`, { do: 'hold' }), cancel];
+  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held.`, { do: 'hold' }), cancel];
   return [button('Cancel', () => `Job ${label} ends now, and ${freed(line(number)?.procs ?? 0)}.`, { do: 'cancel' }),
-    button('Extend by 30 min', () => `Job ${label} may run 30 min longer, if no promise breaks.`, { do: 'extend', by: 1800 })];
+    button('Extend by 30 min', () => `Job ${label} may run 30 min longer.`, { do: 'extend', by: 1800 })];
 }
 
-/** Tells the effect of a change before it is made. */
-function confirm(number, effect, body, opener) {
-  const result = $('result');
-  const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect', onclick: () => change(number, body) }, 'Do it');
+/** Tells the effect of a change before it is made: what it does to the job, and which promises it moves. */
+async function confirm(number, effect, body, opener) {
+  const result = $('result'), request = { method: 'POST', body: JSON.stringify(body) };
+  tell('The daemon is asked which promises move.', 'muted');
+  const asked = result.firstElementChild;
+  const [moves, refused] = await ask(`/api/jobs/${number}/effect`, request).then(answer => answer.json())
+    .then(lines => [lines.join('\n')], error => [null, error.message]);
+  if (chosen !== number || asked !== result.firstElementChild) return;
+  if (refused) return tell(refused, 'bad');
+  const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect moves', onclick: () => change(number, body) }, 'Do it');
   const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); opener.focus(); } }, 'No');
-  result.replaceChildren(element('p', { id: 'effect' }, effect), element('div', { class: 'tools' }, yes, no));
+  const told = [element('p', { id: 'effect' }, effect), element('p', { id: 'moves' }, moves)];
+  result.replaceChildren(...told, element('div', { class: 'tools' }, yes, no));
   yes.focus();
 }
 
