@@ -196,11 +196,14 @@ fn metrics_count_jobs_and_name_no_user() {
     let daemon = Daemon::new(&queue("conservative"));
     let job = daemon.submit(&here(&daemon, "exit 0"));
     daemon.wait(job);
+    daemon.submit(&Submission { hold: true, ..here(&daemon, "exit 0") });
     // A daemon that stalls breaks its promise.
     let kept = daemon.client().status().expect("a status").kept;
     let text = daemon.client().metrics().expect("metrics");
     for line in [
         "miserly_jobs{queue=\"batch\",state=\"running\"} 0",
+        "miserly_jobs{queue=\"batch\",state=\"waiting\"} 0",
+        "miserly_jobs{queue=\"batch\",state=\"held\"} 1",
         "miserly_promises_given_total 1",
         &format!("miserly_promises_kept_total {kept}"),
         "miserly_job_wait_seconds_count 1",

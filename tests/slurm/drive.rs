@@ -777,6 +777,10 @@ fn a_driver_touches_its_own_reservation_only() {
     let state = cluster.folder.path().join("second");
     let second = said(&["drive", "-p", "easy", "--state", state.to_str().unwrap()]);
     assert!(second.contains("the reservation miserly is there already"), "{second}");
+    let third = said(&["drive", "-p", "easy", "--state", state.to_str().unwrap(), "--reservation", "third"]);
+    assert!(third.contains("another driver holds the nodes node"), "{third}");
+    assert!(third.contains("by the reservation miserly: "), "{third}");
+    assert!(!state.exists(), "a refused driver leaves no state");
     let words = "create reservation ReservationName=upkeep Nodes=node1 StartTime=now+1hours Duration=10 Users=root Flags=MAINT";
     cluster.text("scontrol", &words.split(' ').collect::<Vec<_>>());
     let other = said(&["hand-back", "--reservation", "upkeep"]);

@@ -19,6 +19,35 @@ const READINGS: u64 = 150;
 /// The shortest time between two steps.
 const LEAST_PAUSE: Duration = Duration::from_millis(250);
 
+/// Checks that the nodes are held by no other driver, and by no other reservation of this one.
+fn check_reservations(
+    cluster: &Cluster,
+    settings: &Settings,
+    stored: &Stored,
+    folder: &Path,
+) -> Result<(), DriveError> {
+    let active = |one: &Reservation| one.is_active(cluster.configuration.now);
+    let found = |name: &str| cluster.reservations.get(name).filter(|one| active(one));
+    let (reservation, folder) = (settings.reservation.clone(), folder.to_owned());
+    if found(&reservation).is_some_and(|one| !stored.has_made(&reservation, one)) {
+        return Err(DriveError::Reserved { reservation, folder });
+    }
+    let before = stored.reservation.clone().filter(|name| *name != reservation);
+    if let Some(before) = before.filter(|name| found(name).is_some_and(orders::is_of_driver)) {
+        return Err(DriveError::OtherReservation { before, folder });
+    }
+    let nodes = settings.nodes(cluster);
+    let of_others = cluster.reservations.iter().filter(|(name, one)| **name != reservation && active(one));
+    for (other, one) in of_others.filter(|(_, one)| orders::is_of_driver(one)) {
+        let held: Vec<&str> =
+            one.nodes.iter().filter(|node| nodes.contains(node)).map(String::as_str).collect();
+        if !held.is_empty() {
+            return Err(DriveError::NodesReserved { nodes: held.join(","), reservation: other.clone() });
+        }
+    }
+    Ok(())
+}
+
 /// The driver of a cluster.
 pub struct Drive {
     slurm: Slurm,
@@ -54,25 +83,18 @@ impl Drive {
         for partition in &settings.partitions {
             cluster.check_partition(partition)?;
         }
-        let (store, stored) = match folder.map(Store::open).transpose()? {
-            Some((store, stored)) => (Some(store), stored),
+        let (store, stored) = match folder {
+            Some(folder) => {
+                if !Store::is_in(folder) {
+                    // A driver that is refused leaves no state.
+                    check_reservations(cluster, &settings, &Stored::default(), folder)?;
+                }
+                let (store, stored) = Store::open(folder)?;
+                check_reservations(cluster, &settings, &stored, folder)?;
+                (Some(store), stored)
+            }
             None => (None, Stored::default()),
         };
-        let now = cluster.configuration.now;
-        let active = |name: &str| cluster.reservations.get(name).filter(|one| one.is_active(now));
-        let is_own = |one: &Reservation| stored.has_made(&settings.reservation, one);
-        if let Some(folder) = folder {
-            if active(&settings.reservation).is_some_and(|one| !is_own(one)) {
-                return Err(DriveError::Reserved {
-                    reservation: settings.reservation,
-                    folder: folder.to_owned(),
-                });
-            }
-            let other = stored.reservation.clone().filter(|name| *name != settings.reservation);
-            if let Some(before) = other.filter(|name| active(name).is_some_and(orders::is_of_driver)) {
-                return Err(DriveError::OtherReservation { before, folder: folder.to_owned() });
-            }
-        }
         let desk = Desk::new(settings.clone(), stored);
         Ok(Drive {
             poller: Poller::new(slurm.clone()).jobs_most(),
@@ -101,11 +123,7 @@ impl Drive {
     /// Returns the partitions that are not driven and have nodes of those that are. Their jobs wait until they are.
     pub fn neighbours(&self, cluster: &Cluster) -> Vec<String> {
         let driven = self.settings.partitions(cluster);
-        let nodes: BTreeSet<&String> = driven
-            .iter()
-            .filter_map(|name| cluster.partitions.get(name))
-            .flat_map(|one| &one.nodes)
-            .collect();
+        let nodes = self.settings.nodes(cluster);
         let others = cluster.partitions.iter().filter(|(name, _)| !driven.contains(*name));
         others
             .filter(|(_, one)| one.nodes.iter().any(|node| nodes.contains(node)))

@@ -76,6 +76,16 @@ pub enum DriveError {
         /// The folder of the state.
         folder: PathBuf,
     },
+    /// Another driver holds nodes of the driven partitions.
+    #[error(
+        "another driver holds the nodes {nodes} by the reservation {reservation}: drive other partitions, or end it (miserly slurm hand-back --reservation {reservation})"
+    )]
+    NodesReserved {
+        /// The nodes, with commas.
+        nodes: String,
+        /// The reservation of the other driver.
+        reservation: String,
+    },
     /// The reservation is not that of a driver.
     #[error(
         "the reservation {reservation} is not that of a driver, because it has the flags {flags}; nothing was changed"

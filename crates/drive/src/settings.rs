@@ -47,6 +47,12 @@ impl Settings {
         self.partitions.iter().cloned().collect()
     }
 
+    /// Returns the nodes of the driven partitions.
+    pub(crate) fn nodes<'a>(&self, cluster: &'a Cluster) -> BTreeSet<&'a String> {
+        let driven = self.partitions(cluster);
+        driven.iter().filter_map(|name| cluster.partitions.get(name)).flat_map(|one| &one.nodes).collect()
+    }
+
     /// Returns the span that is planned for a job of this limit.
     pub(crate) fn estimate(&self, limit: Limit) -> Span {
         Span::from_secs(limit.seconds()).unwrap_or(Span::MAX) + self.margin + self.delay()

@@ -19,6 +19,9 @@ const FORMAT: u32 = 1;
 /// The file that ends a driver.
 const HANDED_BACK: &str = "handed-back";
 
+/// The file of the database.
+const DATABASE: &str = "drive.db";
+
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
@@ -71,7 +74,7 @@ impl Store {
         if lock.try_lock().is_err() {
             return Err(DriveError::InUse { folder: folder.to_owned() });
         }
-        let path = folder.join("drive.db");
+        let path = folder.join(DATABASE);
         let connection = connect(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         let stored = load(&connection, &path)?;
@@ -81,6 +84,11 @@ impl Store {
             _ => {}
         }
         Ok((Store { connection, path, handed_back, jobs: stored.jobs.clone(), _lock: lock }, stored))
+    }
+
+    /// Returns whether a folder has a state.
+    pub(crate) fn is_in(folder: &Path) -> bool {
+        folder.join(DATABASE).exists()
     }
 
     /// Returns whether the nodes were handed back since the driver began.
@@ -149,7 +157,7 @@ pub(crate) fn hand_back(folder: &Path) -> Result<(Stored, bool), DriveError> {
 
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.
 pub(crate) fn look(folder: &Path) -> Result<(Stored, Vec<StartRecord>), DriveError> {
-    let path = folder.join("drive.db");
+    let path = folder.join(DATABASE);
     match path.try_exists() {
         Ok(true) => {}
         Ok(false) => return Err(DriveError::NoState { folder: folder.to_owned() }),

@@ -30,6 +30,8 @@ pub struct FinishedJob {
     pub time: i64,
     /// The submission, microseconds since 1970.
     pub submitted: i64,
+    /// The earliest start that its user wanted, microseconds since 1970.
+    pub begin: Option<i64>,
     /// The start, microseconds since 1970; `None` if it never started, or the start is unknown.
     pub started: Option<i64>,
     /// The end, microseconds since 1970.
@@ -166,6 +168,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         memory: record.memory,
         time: record.time,
         submitted: record.submitted,
+        begin: record.submission.begin.map(Timestamp::as_microsecond),
         started: started.map(Timestamp::as_microsecond),
         ended: phase.ended()?.as_microsecond(),
         suspended_time: record.suspended_time.unwrap_or(0),

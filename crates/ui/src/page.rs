@@ -181,18 +181,19 @@ fn pool_bar(pool: &PoolNow) -> Markup {
 }
 
 fn jobs_table(id: &str, title: &str, lines: Option<&[Line]>) -> Markup {
+    let one_pool = lines.unwrap_or_default().iter().all(|line| line.pool_name.is_none());
     html! {
         div class="scroll" {
-            table id=(id) {
+            table id=(id) class=[one_pool.then_some("one-pool")] {
                 caption { (title) }
                 thead { tr {
-                    th scope="col" { "Job" } th scope="col" { "Name" } th scope="col" { "User" } th scope="col" class="number" { "Cpus" }
+                    th scope="col" { "Job" } th scope="col" { "Name" } th scope="col" { "User" } th scope="col" { "Pool" } th scope="col" class="number" { "Cpus" }
                     th scope="col" { "State" } th scope="col" { "Start" } th scope="col" { "Likely" } th scope="col" { "End" } th scope="col" { "In words" }
                 } }
                 tbody {
                     @for line in lines.unwrap_or_default().iter().take(ROWS_FIRST) {
                         tr {
-                            th scope="row" { (line.job.label) } td { (line.job.name) } td { (line.job.user) }
+                            th scope="row" { (line.job.label) } td { (line.job.name) } td { (line.job.user) } td { (line.pool_name.as_deref().unwrap_or_default()) }
                             td class="number" { (line.job.procs) } td { (line.job.word) } td { (line.start_text) }
                             td { @if let Some([median, _]) = &line.likely_text { (median) } } td { (line.end_text) } td class="sentence" { (line.sentence) }
                         }

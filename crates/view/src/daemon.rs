@@ -90,6 +90,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         state,
         word: word(job).to_owned(),
         submitted: job.submitted.as_millisecond(),
+        begin: job.begin.map(Timestamp::as_millisecond),
         start: start.map(Timestamp::as_millisecond),
         end: end.map(Timestamp::as_millisecond),
         promised: window.map(|window| window.start.as_millisecond()),

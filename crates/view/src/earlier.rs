@@ -27,7 +27,7 @@ impl Facts {
             }
         }
         for job in jobs.iter_mut().filter(|job| job.state.is_before_start()) {
-            let causes = pools.get(job.pool).map(|pool| causes(pool, job)).unwrap_or_default();
+            let causes = pools.get(job.pool).map(|pool| causes(pool, job, now)).unwrap_or_default();
             Arc::make_mut(job).causes = causes;
         }
         let (clock, title) = (self.clock.clone(), self.title.clone());
@@ -36,10 +36,13 @@ impl Facts {
     }
 }
 
-/// Returns why a job does not run, as far as it follows from the jobs that run.
-fn causes(pool: &PoolFacts, job: &Job) -> Vec<Cause> {
+/// Returns why a job does not run, as far as it follows from its request and from the jobs that run.
+fn causes(pool: &PoolFacts, job: &Job, now: i64) -> Vec<Cause> {
     if job.state == State::Held {
         return vec![Cause::Held];
+    }
+    if let Some(at) = job.begin.filter(|begin| *begin > now) {
+        return vec![Cause::Begin { at }];
     }
     // Jobs that take turns have more processors than there are.
     let Some(free) = pool.cpus.checked_sub(pool.held).filter(|_| !pool.shared) else { return vec![] };
@@ -153,6 +156,14 @@ mod tests {
                  or for a condition that is not stored",
             ]
         );
+    }
+
+    #[test]
+    fn an_earliest_start_is_known() {
+        let wanted = Job { begin: Some(60), ..job(2, 4, 10, 100, 200) };
+        let facts = Facts { now: 1000, jobs: vec![wanted.into()], ..facts() };
+        let causes = |now| facts.at(now).jobs[0].causes.clone();
+        assert_eq!((causes(59), causes(60)), (vec![Cause::Begin { at: 60 }], vec![Cause::Room { free: 8 }]));
     }
 
     #[test]

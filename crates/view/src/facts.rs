@@ -114,6 +114,9 @@ pub struct Job {
     pub word: String,
     /// The submission.
     pub submitted: i64,
+    /// The earliest start, if its user wants one.
+    #[serde(skip)]
+    pub begin: Option<i64>,
     /// The start, if it started.
     pub start: Option<i64>,
     /// The end: the actual one, or the latest of a job that runs.

@@ -111,6 +111,9 @@ pub struct Line {
     pub job: Job,
     /// Whether it is a job of the user for whom this is shown.
     pub own: bool,
+    /// The name of its pool, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_name: Option<String>,
     /// The start as text: the actual one, or the promised one.
     pub start_text: String,
     /// The likely start and the bound of 95 % as text.
@@ -232,6 +235,7 @@ fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
     };
     Line {
         own: facts.uid.is_some() && job.uid == facts.uid,
+        pool_name: facts.pools.get(job.pool).filter(|_| facts.pools.len() > 1).map(|pool| pool.name.clone()),
         start_text,
         likely_text: job.likely.map(|[median, _, last]| [text(median), latest(last)]),
         end_text,

@@ -59,6 +59,7 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         state: State::Ended,
         word: word(job.outcome).to_owned(),
         submitted: job.submitted / 1000,
+        begin: job.begin.map(|begin| begin / 1000),
         start: job.started.map(|started| started / 1000),
         end: Some(job.ended / 1000),
         cpus: job.cpu_ranges.clone(),

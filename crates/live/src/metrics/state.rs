@@ -25,9 +25,11 @@ impl Sheet {
     /// Adds jobs, processors and memory by queue.
     pub(super) fn queues(&mut self, state: &StateMetrics) {
         let queues = &state.status.queues;
-        let jobs = queues.iter().zip(&state.opportunistic).flat_map(|(queue, &opportunistic)| {
-            let waiting = queue.waiting.saturating_sub(opportunistic);
-            [("waiting", waiting), ("running", queue.running), ("opportunistic", opportunistic)]
+        let others = state.opportunistic.iter().zip(&state.held);
+        let jobs = queues.iter().zip(others).flat_map(|(queue, (&opportunistic, &held))| {
+            let waiting = queue.waiting.saturating_sub(opportunistic + held);
+            let running = queue.running;
+            [("waiting", waiting), ("held", held), ("running", running), ("opportunistic", opportunistic)]
                 .map(|(state, count)| (vec![of(queue), ("state", state.to_owned())], count))
         });
         self.gauges("jobs", "Unfinished jobs by state", None, jobs.collect());

@@ -45,6 +45,7 @@ pub(crate) enum Column {
     Job,
     Name,
     User,
+    Pool,
     Cpus,
     State,
     Start,
@@ -54,10 +55,11 @@ pub(crate) enum Column {
 
 impl Column {
     /// All columns, from the left.
-    pub(crate) const ALL: [Column; 8] = [
+    pub(crate) const ALL: [Column; 9] = [
         Column::Job,
         Column::Name,
         Column::User,
+        Column::Pool,
         Column::Cpus,
         Column::State,
         Column::Start,
@@ -71,6 +73,7 @@ impl Column {
             Column::Job => "JOB",
             Column::Name => "NAME",
             Column::User => "USER",
+            Column::Pool => "POOL",
             Column::Cpus => "CPUS",
             Column::State => "STATE",
             Column::Start => "START",
@@ -85,6 +88,7 @@ impl Column {
             Column::Job => line.job.label.clone(),
             Column::Name => line.job.name.clone(),
             Column::User => line.job.user.clone(),
+            Column::Pool => line.pool_name.clone().unwrap_or_default(),
             Column::Cpus => line.job.procs.to_string(),
             Column::State => line.job.word.clone(),
             Column::Start => line.start_text.clone(),
@@ -105,6 +109,7 @@ impl Column {
             Column::Job => Ordering::Equal,
             Column::Name => a.name.cmp(&b.name),
             Column::User => a.user.cmp(&b.user),
+            Column::Pool => a.pool.cmp(&b.pool),
             Column::Cpus => b.procs.cmp(&a.procs),
             Column::State => a.word.cmp(&b.word),
             Column::Start => start(one).cmp(&start(other)),

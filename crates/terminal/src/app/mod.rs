@@ -167,7 +167,6 @@ impl App {
                 let moves = moves.map(|moves| moves_in_words(&moves, &self.live.facts));
                 *known = moves.unwrap_or_else(|reason| vec![reason]);
             }
-            (Answer::Moves(..), _) => return false,
             (Answer::Detail(new), Mode::Detail(known, _)) => {
                 let changed = *known != new;
                 if known.number == new.number {
@@ -175,7 +174,7 @@ impl App {
                 }
                 return changed;
             }
-            (Answer::Detail(_), _) => return false,
+            (Answer::Moves(..) | Answer::Detail(_), _) => return false,
         }
         true
     }

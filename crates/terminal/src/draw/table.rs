@@ -9,8 +9,8 @@ use crate::app::{Column, Tab};
 use crate::look::Role;
 
 /// The columns that are left out first on a narrow terminal.
-const LEFT_OUT: [Column; 6] =
-    [Column::Likely, Column::End, Column::User, Column::Cpus, Column::State, Column::Start];
+const LEFT_OUT: [Column; 7] =
+    [Column::Likely, Column::End, Column::User, Column::Pool, Column::Cpus, Column::State, Column::Start];
 
 /// The least width of a name.
 const NAME_LEAST: usize = 6;
@@ -104,9 +104,13 @@ fn cell(column: Column, text: &str, columns: usize) -> String {
 fn fitted(app: &App, room: usize) -> Vec<(Column, usize)> {
     let mut columns: Vec<(Column, usize)> =
         Column::ALL.into_iter().map(|column| (column, natural(app, column))).collect();
-    if !app.view.lines.iter().any(|line| line.likely_text.is_some()) {
-        columns.retain(|(column, _)| *column != Column::Likely);
-    }
+    let has = |known: fn(&Line) -> bool| app.view.lines.iter().any(known);
+    let (likely, pools) = (has(|line| line.likely_text.is_some()), has(|line| line.pool_name.is_some()));
+    columns.retain(|(column, _)| match column {
+        Column::Likely => likely,
+        Column::Pool => pools,
+        _ => true,
+    });
     let taken = |columns: &[(Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     let least = |columns: &[(Column, usize)]| {
         let name = columns.iter().find(|(column, _)| *column == Column::Name).map_or(0, |(_, width)| *width);
@@ -132,7 +136,7 @@ fn natural(app: &App, column: Column) -> usize {
     let texts = app.list.rows(&app.view.lines).map(|line| width(&column.text(line)));
     let most = match column {
         Column::Name => NAME_MOST,
-        Column::User => 12,
+        Column::User | Column::Pool => 12,
         _ => 24,
     };
     texts.max().unwrap_or(0).min(most).max(column.name().len() + sorted)

@@ -136,6 +136,20 @@ fn jobs_on_idle_processors_have_rows_only_if_one_is_visible() {
 }
 
 #[test]
+fn the_table_names_the_pools_of_a_machine_with_several() {
+    let one = facts(vec![running(2, "solve", true)]);
+    assert!(!frame(posted(one.clone()), false).contains("POOL"));
+    let mut two = Facts { jobs: vec![Job { pool: 1, ..running(2, "solve", true) }.into()], ..one };
+    two.pools.push(PoolFacts { name: "night".to_owned(), ..two.pools[0].clone() });
+    let shown = frame(posted(two), false);
+    let column = |text: &str| {
+        let lines = shown.lines().skip_while(|line| !line.starts_with("JOB"));
+        lines.filter_map(|line| line.find(text)).next()
+    };
+    assert!(column("POOL").is_some() && column("POOL") == column("night"), "{shown}");
+}
+
+#[test]
 fn without_colours_no_cell_has_one() {
     let coloured = |colour| {
         let mut app = App::new(posted(usual()), Look { colour, ascii: false });

@@ -91,13 +91,13 @@ function day(used) {
 export function jobs(table, lines, shown, chosen, choose) {
   const body = table.tBodies[0], kept = new Map([...body.rows].filter(row => row.dataset.job).map(row => [row.dataset.job, row]));
   const rows = lines.filter(shown).map(line => {
-    const text = [line.name, line.user, line.procs, line.word, line.start_text, likely(line), line.end_text, line.sentence];
+    const text = [line.name, line.user, line.pool_name, line.procs, line.word, line.start_text, likely(line), line.end_text, line.sentence];
     const key = String(line.number);
     let row = kept.get(key);
     if (!row) {
       const button = element('button', { type: 'button', onclick: event => choose(line.number, isByKey(event)) }, line.label);
       row = element('tr', { 'data-job': key }, element('th', { scope: 'row' }, button),
-        ...text.map((_, place) => element('td', { class: place === 2 ? 'number' : place === 7 ? 'sentence' : null })));
+        ...text.map((_, place) => element('td', { class: place === 3 ? 'number' : place === 8 ? 'sentence' : null })));
     }
     row.className = line.own ? 'own' : '';
     // Among all buttons of the page, a number says little.
@@ -109,6 +109,7 @@ export function jobs(table, lines, shown, chosen, choose) {
     return row;
   });
   arrange(body, rows);
+  table.classList.toggle('one-pool', lines.every(line => line.pool_name == null));
   table.hidden = !rows.length;
   return rows.length;
 }
