@@ -18,6 +18,9 @@ const BAD_INPUT: u8 = 2;
 /// The exit code of a command that the daemon refused or did not answer.
 const NO_SERVICE: u8 = 1;
 
+/// The exit code of a command that a signal ends.
+pub(crate) const INTERRUPTED: i32 = 130;
+
 /// Returns the exit code for the failure of a command.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(match error.downcast_ref() {

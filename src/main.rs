@@ -69,7 +69,7 @@ fn clean_up_on_interrupt() {
         miserly_terminal::leave();
         miserly_measured::clean_up();
         miserly_report::remove_unfinished();
-        std::process::exit(130);
+        std::process::exit(failure::INTERRUPTED);
     });
 }
 

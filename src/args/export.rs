@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use miserly_core::Procs;
 
-use super::procs;
+use super::values::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum, value_parser};
 use miserly_core::Procs;
 use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt, TimeZone};
 
-use super::procs;
+use super::values::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {

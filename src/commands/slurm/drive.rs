@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::{instant, learned, read};
 use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
 use crate::commands::live::counted;
+use crate::failure::INTERRUPTED;
 use crate::output::{print, print_json};
 
 /// The time between two looks of the controller at the limits of jobs.
@@ -26,9 +27,6 @@ const LEAVE: Duration = Duration::from_secs(10);
 
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-
-/// The exit code of a process that a signal ends.
-const SIGNALLED: i32 = 130;
 
 /// Whether a signal has asked the driver to end.
 static ENDS: AtomicBool = AtomicBool::new(false);
@@ -108,7 +106,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
             drop(drive);
             note_end(args);
             if is_signalled {
-                std::process::exit(SIGNALLED);
+                std::process::exit(INTERRUPTED);
             }
             return Ok(());
         }
@@ -122,7 +120,7 @@ fn end_at_signal() {
     let thread = std::thread::current();
     let handler = move || {
         if ENDS.swap(true, Ordering::Relaxed) {
-            std::process::exit(SIGNALLED);
+            std::process::exit(INTERRUPTED);
         }
         thread.unpark();
     };

@@ -1,0 +1,254 @@
+//! The arguments of questions about waits: `miserly wait-of`, `forecast` and `what-if`.
+
+use std::path::PathBuf;
+
+use clap::{Args, value_parser};
+use miserly_api::submit::memory;
+use miserly_core::{Procs, Span};
+use miserly_machine_file::HOSTS_MOST;
+use miserly_policies::PolicySpec;
+use miserly_units::{UnitError, parse_duration_from};
+use miserly_workload::Factor;
+
+use super::run::RunArgs;
+use super::tables::TableArgs;
+use super::values::{page_name, procs, seconds};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "miserly wait-of [OPTIONS] <TRACE> <SIZE> <TIME>
+       miserly wait-of [--queue <QUEUE>] [--memory <SIZE>] [--json] --daemon <SIZE> <TIME>")]
+pub(crate) struct WaitOfArgs {
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    #[arg(required_unless_present = "daemon")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// The processors of the job
+    #[arg(
+        value_name = "SIZE",
+        value_parser = procs(),
+        allow_negative_numbers = true,
+        required_unless_present = "daemon"
+    )]
+    pub(crate) size: Option<Procs>,
+
+    /// The time limit of the job, such as 4h
+    #[arg(value_name = "TIME", value_parser = job_time, required_unless_present = "daemon")]
+    pub(crate) time: Option<Span>,
+
+    /// Asks the daemon for the promise to a job of this size and time, if it were submitted now; submits nothing
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["SIZE", "TIME"],
+        conflicts_with_all = SIMULATION_ONLY,
+        help_heading = "Options of a question to the daemon"
+    )]
+    pub(crate) daemon: Option<Vec<String>>,
+
+    /// The memory of the job, such as 8GiB [default: from the queue of the daemon]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = memory,
+        help_heading = "Options of a question to the daemon"
+    )]
+    pub(crate) memory: Option<u64>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", help_heading = "Options of a question to the daemon")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// A policy; repeatable; the default is the set of miserly compare
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Vec<PolicySpec>,
+
+    /// The number of submit times, at equal distances over the log
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) samples: u32,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `wait-of` that a question to the daemon does not take.
+const SIMULATION_ONLY: [&str; 23] = [
+    "trace",
+    "policy",
+    "samples",
+    "seconds",
+    "procs",
+    "machine",
+    "estimates",
+    "overrun",
+    "event_order",
+    "procs_field",
+    "drop",
+    "lenient",
+    "from",
+    "to",
+    "user",
+    "scale_load",
+    "offline",
+    "shake",
+    "warmup",
+    "seed",
+    "preempt_lead_time",
+    "no_opportunistic",
+    "interactive",
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct ForecastArgs {
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a policy: the number of
+    /// a waiting job of the daemon
+    #[arg(value_name = "TRACE|JOB")]
+    pub(crate) trace: PathBuf,
+
+    /// The policy, such as easy or conservative; it starts each job once
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", conflicts_with = "policy")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// The number of futures with likely runtimes that are simulated for each job that waits
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=10_000))]
+    pub(crate) draws: u64,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Writes a .csv with a row for each job: its bounds, its promise and its wait, in seconds
+    #[arg(long, value_name = "OUT")]
+    pub(crate) jobs: Option<PathBuf>,
+
+    /// Writes a page with the calibration and the tables, as one self-contained HTML file
+    #[arg(long, value_name = "FILE.html", value_parser = page_name)]
+    pub(crate) report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhatIfArgs {
+    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a log the question is
+    /// about the waiting jobs of the daemon, with one change: a job, a policy, or a user less
+    pub(crate) trace: Option<PathBuf>,
+
+    /// The policy; a second one is the change: it runs in place of the first. Without a log, the one is the change
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Vec<PolicySpec>,
+
+    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
+    #[arg(long, value_name = "SOCKET", conflicts_with = "trace")]
+    pub(crate) socket: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// The copies of the log with moved submissions, which show how sure the difference is; 0: none
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "trace", value_parser = value_parser!(u64).range(..=1000))]
+    pub(crate) copies: u64,
+
+    /// Writes a .csv with a row for each job: its waits, their difference and its range, in seconds
+    #[arg(long, value_name = "OUT", requires = "trace")]
+    pub(crate) jobs: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Prints JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is changed; several changes act together.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Changes")]
+pub(crate) struct ChangeArgs {
+    /// Adds a job of N processors
+    #[arg(long, value_name = "N", value_parser = procs(), requires = "time", allow_negative_numbers = true)]
+    pub(crate) cpus: Option<Procs>,
+
+    /// The time limit of the added job, such as 4h
+    #[arg(long, value_name = "TIME", value_parser = job_time, requires = "cpus")]
+    pub(crate) time: Option<Span>,
+
+    /// The runtime of the added job [default: its time limit]
+    #[arg(long, value_name = "TIME", value_parser = job_time, requires_all = ["cpus", "trace"])]
+    pub(crate) runtime: Option<Span>,
+
+    /// The memory of the added job, such as 8GiB [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = memory, requires = "cpus")]
+    pub(crate) memory: Option<u64>,
+
+    /// The submission of the added job, in log time: seconds, or 90min, 12h, 7d [default: that of the last job]
+    #[arg(long, value_name = "T", value_parser = seconds, requires_all = ["cpus", "trace"], allow_negative_numbers = true)]
+    pub(crate) at: Option<i64>,
+
+    /// Gives the machine N processors; without a log, the queue
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) new_procs: Option<Procs>,
+
+    /// Replaces the machine: a built-in name, a number of processors, or a machine file (docs/machines.md)
+    #[arg(long, requires = "trace", value_name = "MACHINE", conflicts_with_all = ["new_procs", "add_hosts", "lose"])]
+    pub(crate) new_machine: Option<String>,
+
+    /// Adds hosts to the machine: a number, or KIND=N where it has several kinds of hosts
+    #[arg(long, requires = "trace", value_name = "N", value_parser = added_hosts, conflicts_with = "new_procs")]
+    pub(crate) add_hosts: Option<(Option<String>, u32)>,
+
+    /// Removes hosts from the machine, by name, separated by commas; repeatable
+    #[arg(
+        long,
+        requires = "trace",
+        value_name = "HOST",
+        value_delimiter = ',',
+        conflicts_with = "new_procs"
+    )]
+    pub(crate) lose: Vec<String>,
+
+    /// Multiplies the load by F: divides the times between submissions
+    #[arg(
+        long,
+        requires = "trace",
+        value_name = "F",
+        conflicts_with = "offline",
+        allow_negative_numbers = true
+    )]
+    pub(crate) load: Option<Factor>,
+
+    /// Leaves out the jobs of these users, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) without_user: Vec<String>,
+}
+
+/// Parses a time limit.
+fn job_time(text: &str) -> Result<Span, UnitError> {
+    parse_duration_from(text, Span::TICK)
+}
+
+/// Parses hosts to add: `N`, or `KIND=N`.
+fn added_hosts(text: &str) -> Result<(Option<String>, u32), String> {
+    let (kind, number) =
+        text.rsplit_once('=').map_or((None, text), |(kind, number)| (Some(kind.to_owned()), number));
+    let number = number.parse().ok().filter(|number| (1..=HOSTS_MOST).contains(&u64::from(*number)));
+    let problem = || format!("must be a number of hosts, 1 to {HOSTS_MOST}, or KIND=N");
+    Ok((kind, number.ok_or_else(problem)?))
+}

@@ -1,0 +1,265 @@
+//! The options for running a log.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
+use miserly_core::{EventOrder, Procs, Sharing, Spread};
+use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
+
+use super::values::{procs, seconds};
+
+/// The options for running a log, shared by every command that runs one.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Simulation options")]
+pub(crate) struct RunArgs {
+    /// The processors of the machine; simulate and compare take a list [default: MaxProcs of the log, else MaxNodes]
+    #[arg(long, value_name = "N", value_parser = procs(), value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) procs: Vec<Procs>,
+
+    /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a machine file (docs/machines.md)
+    #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
+    pub(crate) machine: Option<String>,
+
+    /// The number of hosts that a job may use [default: from the machine file]
+    #[arg(long, value_enum, requires = "machine")]
+    pub(crate) span: Option<SpanArg>,
+
+    /// Whether jobs share hosts [default: from the machine file]
+    #[arg(long, value_enum, requires = "machine")]
+    pub(crate) sharing: Option<SharingArg>,
+
+    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R or uniform:R:mean
+    ///
+    /// trace: the estimates of the log, times F. exact: the actual runtimes, times R. uniform:R: drawn between the
+    /// runtime T and 2RT, and exact at R = 1. uniform:R:mean: drawn between T and (2R-1)T. The default is trace, and
+    /// uniform:5 for the generated workload of compare.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) estimates: Option<Estimates>,
+
+    /// The treatment of a job that reaches the estimate of the log
+    #[arg(long, value_enum, default_value_t = OverrunArg::Kill)]
+    pub(crate) overrun: OverrunArg,
+
+    /// The order in which the events of one instant reach the policy
+    #[arg(long, value_enum, default_value_t = EventOrderArg::Batched)]
+    pub(crate) event_order: EventOrderArg,
+
+    /// The field with the width of a job, if the log has both
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+
+    /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
+    ///
+    /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
+    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. The value
+    /// -1 means unknown.
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) drop: Vec<FieldFilter>,
+
+    /// Skips and counts malformed lines instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+
+    /// Selects jobs submitted at T or later, in log time: seconds, or 90min, 12h, 7d (docs/units.md)
+    #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) from: Option<i64>,
+
+    /// Selects jobs submitted before T, in log time: seconds, or 90min, 12h, 7d
+    #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) to: Option<i64>,
+
+    /// Selects the jobs of these users, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) user: Vec<String>,
+
+    /// Selects the jobs of these queues, by number or by a name in the header, separated by commas; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) queue: Vec<String>,
+
+    /// Divides the times between submissions by F, which multiplies the load by F; simulate and compare take a list
+    #[arg(
+        long,
+        value_name = "F",
+        conflicts_with = "offline",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
+    pub(crate) scale_load: Vec<Factor>,
+
+    /// Submits all jobs at time 0, in the order of their numbers
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// Moves each submission at random by up to D, at most 1 d; each seed has moves of its own
+    #[arg(long, value_name = "D", value_parser = shake, conflicts_with = "offline", allow_negative_numbers = true, default_value = "0")]
+    pub(crate) shake: u32,
+
+    /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d
+    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
+    pub(crate) warmup: i64,
+
+    /// The seed of the random numbers
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+
+    /// Runs opportunistic jobs, and parks them D before a promised start: seconds, or 90min, 12h, 7d
+    ///
+    /// An opportunistic job runs ahead of its promised start on idle resources. Without this option opportunistic jobs
+    /// run only on a machine with pools of which a queue has the policy miser, with a lead time of 5 s.
+    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) preempt_lead_time: Option<i64>,
+
+    /// Runs jobs in their windows only
+    #[arg(long, conflicts_with = "preempt_lead_time")]
+    pub(crate) no_opportunistic: bool,
+
+    /// The interactive load, as poisson:EVERY:LENGTH:PROCS or a file (docs/machines.md) [default: none]
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) interactive: Option<String>,
+}
+
+impl RunArgs {
+    /// Returns the scaling of the submit times.
+    pub(crate) fn arrivals(&self) -> ArrivalScaling {
+        match self.scale_load.first() {
+            _ if self.offline => ArrivalScaling::Offline,
+            Some(factor) => ArrivalScaling::Scaled(*factor),
+            None => ArrivalScaling::Logged,
+        }
+    }
+
+    /// Returns the options for each value of the lists: every machine size under every load.
+    pub(crate) fn sweep(&self) -> Vec<RunArgs> {
+        let sizes = one_each(&self.procs);
+        let loads = one_each(&self.scale_load);
+        let with = |procs: &Vec<Procs>, scale_load: &Vec<Factor>| RunArgs {
+            procs: procs.clone(),
+            scale_load: scale_load.clone(),
+            ..self.clone()
+        };
+        sizes.iter().flat_map(|procs| loads.iter().map(move |load| with(procs, load))).collect()
+    }
+
+    /// Returns the options for each value of the lists, if the log can be read as often.
+    ///
+    /// # Errors
+    /// If there are several values, and the log is standard input, which can be read once.
+    pub(crate) fn sweep_of(&self, trace: &Path) -> anyhow::Result<Vec<RunArgs>> {
+        let sweep = self.sweep();
+        ensure!(
+            trace != Path::new("-") || sweep.len() == 1,
+            "-: several runs need a file, not standard input"
+        );
+        Ok(sweep)
+    }
+
+    /// Returns the option that has several values.
+    pub(crate) fn swept(&self) -> Option<&'static str> {
+        match (self.procs.len(), self.scale_load.len()) {
+            (2.., _) => Some("--procs"),
+            (_, 2..) => Some("--scale-load"),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a list for each value, or one empty list without values.
+fn one_each<T: Clone>(values: &[T]) -> Vec<Vec<T>> {
+    if values.is_empty() { vec![vec![]] } else { values.iter().map(|value| vec![value.clone()]).collect() }
+}
+
+/// Parses a number of seconds by which submissions may move.
+fn shake(text: &str) -> Result<u32, String> {
+    let most = i64::from(MOST_SHAKE);
+    let secs = seconds(text).map_err(|error| error.to_string())?;
+    u32::try_from(secs).ok().filter(|_| secs <= most).ok_or_else(|| "must be at most 1 d".into())
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OverrunArg {
+    /// The job is killed
+    Kill,
+    /// The estimate is raised to the runtime when the log is read
+    Extend,
+    /// The job continues, overdue
+    Run,
+}
+
+impl From<OverrunArg> for Overrun {
+    fn from(arg: OverrunArg) -> Overrun {
+        match arg {
+            OverrunArg::Kill => Overrun::Kill,
+            OverrunArg::Extend => Overrun::Extend,
+            OverrunArg::Run => Overrun::Run,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SpanArg {
+    /// One host
+    One,
+    /// Any number of hosts; each processor has its part of the memory
+    Any,
+}
+
+impl From<SpanArg> for Spread {
+    fn from(arg: SpanArg) -> Spread {
+        match arg {
+            SpanArg::One => Spread::One,
+            SpanArg::Any => Spread::Any,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SharingArg {
+    /// Jobs share hosts
+    Shared,
+    /// Each job has whole hosts
+    Whole,
+}
+
+impl From<SharingArg> for Sharing {
+    fn from(arg: SharingArg) -> Sharing {
+        match arg {
+            SharingArg::Shared => Sharing::Shared,
+            SharingArg::Whole => Sharing::Whole,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EventOrderArg {
+    /// All terminations, submissions and timers, then one pass
+    Batched,
+    /// One pass for each event, as in pyss
+    Sequential,
+}
+
+impl From<EventOrderArg> for EventOrder {
+    fn from(arg: EventOrderArg) -> EventOrder {
+        match arg {
+            EventOrderArg::Batched => EventOrder::Batched,
+            EventOrderArg::Sequential => EventOrder::Sequential,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProcsFieldArg {
+    /// Field 5, else field 8
+    Allocated,
+    /// Field 8, else field 5
+    Requested,
+}
+
+impl From<ProcsFieldArg> for ProcsField {
+    fn from(arg: ProcsFieldArg) -> ProcsField {
+        match arg {
+            ProcsFieldArg::Allocated => ProcsField::Allocated,
+            ProcsFieldArg::Requested => ProcsField::Requested,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Parsers of values that several commands take.
+
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser;
+use clap::value_parser;
+use miserly_core::{Procs, Span};
+use miserly_policies::shared::Profile;
+use miserly_units::{UnitError, parse_seconds};
+
+/// Parses a duration in whole seconds.
+pub(super) fn seconds(text: &str) -> Result<i64, UnitError> {
+    parse_seconds(text, Span::ZERO)
+}
+
+/// Parses a duration, as an unsigned number of seconds.
+pub(super) fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
+    seconds(text).map(i64::unsigned_abs)
+}
+
+/// Returns the parser of a machine size.
+pub(super) fn procs() -> impl TypedValueParser<Value = Procs> {
+    value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
+}
+
+/// Parses the name of a page. Its ending is .html, so it cannot be a log.
+pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
+    if html { Ok(path) } else { Err("the file name must end in .html") }
+}

@@ -1,0 +1,108 @@
+//! The arguments of `miserly workload`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use miserly_core::Procs;
+use miserly_workload::o2k::Month;
+
+use super::import::ImportArgs;
+use super::run::ProcsFieldArg;
+use super::values::{procs, unsigned_seconds};
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorkloadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Describes a log: jobs, load, widths, runtimes, estimates, users, arrivals, unknown fields
+    Describe(DescribeArgs),
+    /// Lists the anomalies of a log by kind, with line numbers
+    Check(CheckArgs),
+    /// Generates a log from a model
+    Generate(GenerateArgs),
+    /// Imports a log from Slurm's accounting or a Batsim workload (docs/import.md)
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) procs: Option<Procs>,
+    /// The field with the width of a job, if the log has both
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+    /// An estimate to describe separately: seconds, or 90min, 12h, 7d; repeatable [default: the three commonest]
+    #[arg(long, value_name = "T", value_parser = unsigned_seconds)]
+    pub(crate) estimate: Vec<u64>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) procs: Option<Procs>,
+    /// The field with the width of a job, if the log has both
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+    /// The number of ranges of line numbers to print for each kind; JSON has all
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) lines: usize,
+    /// Exits with 1 at any anomaly, not only at errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// The model: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000, section 3), o2k
+    /// (Chiang and Vernon 2001, section 3; takes --month, but not --jobs, --procs or --load)
+    #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
+    pub(crate) model: String,
+    /// The number of jobs [default: 10000; sud: 18415]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<u64>,
+    /// The processors of the machine [default: 128; sud: 256]
+    #[arg(long, value_name = "P", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) procs: Option<Procs>,
+    /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765]
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
+    pub(crate) load: Option<f64>,
+    /// The seed of the random numbers; a seed always gives the same bytes [default: 1]
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// The month of o2k, from 1999-10 to 2000-03, after seven days of warm-up [default: 1999-10]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) month: Option<Month>,
+    /// Submits each repetition of a job after the end of the previous one
+    #[arg(long)]
+    pub(crate) repeat_after_end: bool,
+    /// A parameter of feitelson96, such as size_order=1.2; repeatable. The header of the log lists all
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The output file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Parses a parameter of a model: its name and its value.
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("no = found; write NAME=VALUE, such as size_order=1.2")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
