@@ -4,13 +4,15 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{DaemonEvent, JobView, JobsEvent, Phase, Submission};
 use miserly_test_support::Requirement;
 use rustix::process::{Uid, geteuid};
 
-use crate::support::{Daemon, SOON, has_two_cpus, now, queue, sh};
+use crate::support::{Daemon, SOON, cpus, has_two_cpus, now, queue, sh, until};
 
 /// The number of an unprivileged user.
 const OTHER: u32 = 33;
@@ -180,7 +182,7 @@ fn a_stream_shows_nothing_private_of_other_users() {
         let private = Submission { directory: "/nowhere/private".into(), ..sh("exit 0", 60.0) };
         while !other.is_finished() {
             daemon.submit(&private);
-            std::thread::sleep(std::time::Duration::from_millis(200));
+            sleep(Duration::from_millis(200));
         }
         assert!(other.join().expect("a thread that ends").is_none());
     });
@@ -189,6 +191,23 @@ fn a_stream_shows_nothing_private_of_other_users() {
         let text = serde_json::to_string(view).expect("JSON");
         assert!(!text.contains("private") && !text.contains("/bin/sh"), "{text}");
     }
+}
+
+#[test]
+fn metrics_count_the_starts_of_the_first_round() {
+    let mut daemon = Daemon::new(&queue("conservative"));
+    let whole = |script: &str| Submission { cpus: cpus().len() as u64, ..here(&daemon, script) };
+    let first = daemon.submit(&whole("touch first; sleep 1"));
+    let second = daemon.submit(&Submission { no_opportunistic: true, ..whole("exit 0") });
+    until("the first job runs", SOON, || daemon.path("first").exists().then_some(()));
+    daemon.kill();
+    // The first job ends while there is no daemon.
+    sleep(Duration::from_millis(1500));
+    daemon.start();
+    daemon.wait(second);
+    assert!(daemon.job(first).phase.ended().is_some());
+    let text = daemon.client().metrics().expect("metrics");
+    assert!(text.contains("\nmiserly_job_wait_seconds_count 1\n"), "{text}");
 }
 
 #[test]

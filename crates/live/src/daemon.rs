@@ -149,7 +149,9 @@ async fn daemon(
     let launcher = LauncherParts::new(&options, separated, notes.clone())?;
     let sealer = launcher.executor.client().cloned().map(Sealer::new);
     let (executor, groups) = (launcher.executor.clone(), launcher.groups.clone());
-    let (mut engine, clock) = engine(&options, store, sender.clone(), launcher, &mut signals).await?;
+    let metrics = Metrics::default();
+    let (mut engine, clock) =
+        engine(&options, store, sender.clone(), launcher, &metrics, &mut signals).await?;
     let state = options.configuration.state.clone();
     let check = StateCheck::start(state).map_err(system("cannot start a thread for the check"))?;
     let claim = Claim::new(&options.configuration.cpus);
@@ -165,9 +167,6 @@ async fn daemon(
         .map_err(system("cannot start a thread for shadows"))?;
     let events =
         Events::new(engine.snapshots(), ended.clone(), clock.clone(), forecasts.clone(), notes.clone());
-    let metrics = Metrics::default();
-    let starts = metrics.clone();
-    engine.observe_starts(Box::new(move |start| starts.start(start)));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(
         socket,
@@ -265,6 +264,7 @@ async fn engine(
     mut store: Store,
     reports: UnboundedSender<Input>,
     launcher: LauncherParts,
+    metrics: &Metrics,
     signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
@@ -310,6 +310,9 @@ async fn engine(
         engine.set_online(&online);
     }
     engine.adopt(adoptions);
+    // Before the first round, which may start jobs.
+    let starts = metrics.clone();
+    engine.observe_starts(Box::new(move |start| starts.start(start)));
     let mut logged = false;
     while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
