@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use miserly_policies::PolicySpec;
 
-use super::live::{DaemonArgs, before};
+use super::live::DaemonArgs;
+use super::values::past;
 
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
@@ -71,7 +72,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) state: Option<PathBuf>,
 
     /// Begins at the newest checkpoint of the journal at or before this instant: 2026-03-01T08:00 [default: all of the journal]
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) from: Option<Timestamp>,
 
     /// Prints JSON
@@ -97,7 +98,7 @@ pub(crate) struct ShadowReportArgs {
     pub(crate) daemon: DaemonArgs,
 
     /// Leaves out the jobs that were submitted before this instant: 2026-03-01T08:00
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) since: Option<Timestamp>,
 
     /// Limits the report to a queue

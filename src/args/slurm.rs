@@ -11,7 +11,7 @@ use miserly_policies::PolicySpec;
 use miserly_slurm::Slurm;
 
 use super::import::{SubmitAtArg, WrittenArgs};
-use super::live::before;
+use super::values::past;
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmClusterArgs {
@@ -97,11 +97,11 @@ pub(crate) struct PeriodArgs {
     pub(crate) cluster: ClusterArgs,
 
     /// The begin: jobs that ran after it: 2026-03-01T08:00, 08:00 (the last one), yesterday, now-2d
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) since: Timestamp,
 
     /// The end: jobs that ran before it, in the notation of --since [default: now]
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) until: Option<Timestamp>,
 }
 

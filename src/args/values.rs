@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use clap::value_parser;
+use jiff::{Timestamp, Zoned};
+use miserly_api::submit::past_instant;
 use miserly_core::{Procs, Span};
 use miserly_policies::shared::Profile;
 use miserly_units::{UnitError, parse_seconds};
@@ -28,4 +30,9 @@ pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
     let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
     if html { Ok(path) } else { Err("the file name must end in .html") }
+}
+
+/// Parses an instant of the past.
+pub(super) fn past(text: &str) -> Result<Timestamp, String> {
+    past_instant(text, &Zoned::now())
 }

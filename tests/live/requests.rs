@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-use miserly_api::model::{Phase, Status};
+use miserly_api::model::{Phase, Status, Submission};
 
 use crate::support::wire::{Answer, connect, request, send};
-use crate::support::{Daemon, sh};
+use crate::support::{Daemon, miserly, sh};
 
 /// The beginning of a submission that would be accepted.
 const WHOLE: &str = r#"{"command": ["/bin/true"], "directory": "/", "time": 5, "cpus": 1}"#;
@@ -157,4 +157,36 @@ fn unchanged(daemon: &Daemon, before: &Status, last: i64) {
     let next = daemon.submit(&sh("true", 5.0));
     assert!(matches!(daemon.wait(next).phase, Phase::Done { .. }));
     assert_eq!(next, last + 1);
+}
+
+#[test]
+fn a_dry_run_prints_the_promises_that_move_and_changes_nothing() {
+    let daemon = Daemon::of_policy("conservative");
+    let cpus = daemon.client().status().expect("a status").cpus;
+    let whole = |more: Submission| Submission { cpus, no_opportunistic: true, ..more };
+    let holder = daemon.submit(&whole(sh("sleep 600", 900.0)));
+    let second = daemon.submit(&whole(sh("true", 60.0)));
+    let third = daemon.submit(&whole(sh("true", 60.0)));
+    let held = daemon.submit(&whole(Submission { hold: true, ..sh("true", 60.0) }));
+    let socket = daemon.socket.display().to_string();
+    let told = |command: &str, job: i64| {
+        let output = miserly(&[command, "--dry-run", "--socket", &socket, &job.to_string()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let moves_third = format!("other promises that move: 1\n  job {third}: from ");
+    for command in ["cancel", "hold"] {
+        let told = told(command, second);
+        assert!(told.starts_with(&format!("job {second}: no promise; before: starts by ")), "{told}");
+        assert!(told.contains(&moves_third), "{told}");
+    }
+    let ends = told("cancel", holder);
+    assert!(ends.starts_with(&format!("job {holder}: no promise; before: has started, ends by ")), "{ends}");
+    let releases = told("release", held);
+    assert!(releases.starts_with(&format!("job {held}: starts by ")), "{releases}");
+    assert!(releases.ends_with("; before: no promise\nno other promise moves\n"), "{releases}");
+    assert!(matches!(daemon.job(holder).phase, Phase::Running(_)));
+    assert!([second, third].iter().all(|job| daemon.job(*job).phase == Phase::Queued));
+    assert_eq!(daemon.job(held).phase, Phase::Held);
+    daemon.client().cancel(holder, false).expect("it is cancelled");
 }

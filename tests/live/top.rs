@@ -109,10 +109,11 @@ impl Terminal {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// Waits until the screen has a text, and returns the screen.
+    /// Waits until the screen has a text, in one line or over two, and returns the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) -> String {
-        let look = || Some(self.screen()).filter(|screen| screen.contains(text));
+        let has = |screen: &String| screen.contains(text) || screen.replace('\n', " ").contains(text);
+        let look = || Some(self.screen()).filter(has);
         until_or_tell(SOON, look, || format!("{text:?} is not on\n{}", self.screen()))
     }
 }

@@ -106,7 +106,14 @@ fn a_link_works_once_and_only_its_key_opens_the_rest() {
     assert_ne!(next, link);
 
     let bearer = |key: &str| format!("\r\nauthorization: Bearer {key}");
-    for path in ["/api/state", "/api/events", "/api/moment?at=0", "/api/jobs/1", "/api/jobs/1/log"] {
+    for path in [
+        "/api/state",
+        "/api/events",
+        "/api/moment?at=0",
+        "/api/jobs/1",
+        "/api/jobs/1/effect",
+        "/api/jobs/1/log",
+    ] {
         assert_eq!(ui.get(path, "").0, 401, "{path} without a key");
         assert_eq!(ui.get(path, &bearer("wrong")).0, 401, "{path} with a wrong key");
     }
@@ -235,11 +242,13 @@ fn a_read_only_page_changes_nothing_and_a_taken_port_is_told() {
     let mut ui = Ui::of(&daemon, &["--read-only"]);
     let link = ui.link();
     let key = ui.visit(&link);
-    let head = format!(
-        "POST /api/jobs/{job} HTTP/1.1\r\nhost: localhost:{}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json",
-        ui.port
-    );
-    assert_eq!(ui.send(&head, r#"{"do": "cancel"}"#).0, 403);
+    for path in ["", "/effect"] {
+        let head = format!(
+            "POST /api/jobs/{job}{path} HTTP/1.1\r\nhost: localhost:{}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json",
+            ui.port
+        );
+        assert_eq!(ui.send(&head, r#"{"do": "cancel"}"#).0, 403, "{path}");
+    }
     let port = ui.port.to_string();
     let second = miserly(&["ui", "--socket", &daemon.socket.display().to_string(), "--port", &port]);
     let told = String::from_utf8_lossy(&second.stderr).into_owned();

@@ -16,6 +16,9 @@ use crate::{DriveError, Learn, Order, Settings, Step, orders};
 /// The readings after which all forms are read again.
 const READINGS: u64 = 150;
 
+/// The most nodes that a message names.
+const NODES_NAMED: usize = 4;
+
 /// The shortest time between two steps.
 const LEAST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -42,7 +45,11 @@ fn check_reservations(
         let held: Vec<&str> =
             one.nodes.iter().filter(|node| nodes.contains(node)).map(String::as_str).collect();
         if !held.is_empty() {
-            return Err(DriveError::NodesReserved { nodes: held.join(","), reservation: other.clone() });
+            let mut nodes = held[..held.len().min(NODES_NAMED)].join(",");
+            if held.len() > NODES_NAMED {
+                nodes += &format!(" and {} more", held.len() - NODES_NAMED);
+            }
+            return Err(DriveError::NodesReserved { nodes, reservation: other.clone() });
         }
     }
     Ok(())
@@ -85,7 +92,7 @@ impl Drive {
         }
         let (store, stored) = match folder {
             Some(folder) => {
-                if !Store::is_in(folder) {
+                if !Store::is_in(folder)? {
                     // A driver that is refused leaves no state.
                     check_reservations(cluster, &settings, &Stored::default(), folder)?;
                 }

@@ -81,7 +81,7 @@ pub enum DriveError {
         "another driver holds the nodes {nodes} by the reservation {reservation}: drive other partitions, or end it (miserly slurm hand-back --reservation {reservation})"
     )]
     NodesReserved {
-        /// The nodes, with commas.
+        /// The first nodes, and the number of others.
         nodes: String,
         /// The reservation of the other driver.
         reservation: String,

@@ -87,8 +87,9 @@ impl Store {
     }
 
     /// Returns whether a folder has a state.
-    pub(crate) fn is_in(folder: &Path) -> bool {
-        folder.join(DATABASE).exists()
+    pub(crate) fn is_in(folder: &Path) -> Result<bool, DriveError> {
+        let failed = |error| DriveError::Folder { folder: folder.to_owned(), error };
+        folder.join(DATABASE).try_exists().map_err(failed)
     }
 
     /// Returns whether the nodes were handed back since the driver began.
@@ -158,10 +159,8 @@ pub(crate) fn hand_back(folder: &Path) -> Result<(Stored, bool), DriveError> {
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.
 pub(crate) fn look(folder: &Path) -> Result<(Stored, Vec<StartRecord>), DriveError> {
     let path = folder.join(DATABASE);
-    match path.try_exists() {
-        Ok(true) => {}
-        Ok(false) => return Err(DriveError::NoState { folder: folder.to_owned() }),
-        Err(error) => return Err(DriveError::Folder { folder: folder.to_owned(), error }),
+    if !Store::is_in(folder)? {
+        return Err(DriveError::NoState { folder: folder.to_owned() });
     }
     let failed = |error| DriveError::Database { path: path.clone(), error };
     let connection = connect(&path)?;

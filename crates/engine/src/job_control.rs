@@ -99,10 +99,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
-    /// Releases a held job, as if it were submitted now.
+    /// Releases a held job, as if it were submitted now. One that would have no window stays held.
     pub(crate) fn release(&mut self, now: Now, caller: &Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
-        self.check_can_release(caller, job)?;
+        let record = self.owned_job(caller, job)?;
+        self.check_can_release(caller, record)?;
+        let queue = self.setup.queue(&record.queue);
+        let may_be_refused = queue.is_some_and(|queue| queue.policy.horizon().is_some());
+        if may_be_refused || record.deadline.is_some() {
+            self.try_release(at, record)?;
+        }
         let mut round = Round::default();
         if let Some(record) = self.jobs.remove(job) {
             let mut record = record.released();
@@ -119,15 +125,24 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
-    /// Returns a held job that the caller may release now.
-    pub(crate) fn check_can_release(&self, caller: &Caller, job: i64) -> Result<&Record, RequestError> {
-        let record = self.owned_job(caller, job)?;
+    /// Checks that a job is held and that the caller may release it now.
+    pub(crate) fn check_can_release(&self, caller: &Caller, record: &Record) -> Result<(), Problem> {
         if record.state != JobState::Held {
-            return Err(Problem::new(ProblemCode::Conflict, format!("job {job} is not held")).into());
+            let message = format!("job {} is not held", record.number);
+            return Err(Problem::new(ProblemCode::Conflict, message));
         }
         self.info.may_release(caller, record)?;
-        self.check_place_of_release(record)?;
-        Ok(record)
+        self.check_place_of_release(record)
+    }
+
+    /// Tries a release on a copy of the queue, which is returned if it is one that plans the job.
+    pub(crate) fn try_release(&self, at: Time, held: &Record) -> Result<Option<TriedRound>, RequestError> {
+        let record = held.clone().released();
+        let queue = self.setup.position(&record.queue).filter(|queue| !self.is_stopped(*queue));
+        let Some(queue) = queue.filter(|_| self.dependencies.has_place_for(&record)) else { return Ok(None) };
+        let trial = self.try_entry(at, queue, &record)?;
+        self.check_admitted(queue, &trial)?;
+        Ok(Some(trial))
     }
 
     /// Ends a running job and runs it again from the beginning.

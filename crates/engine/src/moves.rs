@@ -1,6 +1,6 @@
 //! The promises that a change of a job moves, from a trial on a copy of its queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
@@ -83,54 +83,79 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn moves_of_hold(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
-        let record = self.owned_job(caller, job)?;
-        record.check_can_hold()?;
-        self.moves_without(now, at, job, |handle| Round { withdrawn: vec![handle], ..Round::default() })
+        self.changeable_job(caller, job)?.check_can_hold()?;
+        let withdrawing = |handle| Round { withdrawn: vec![handle], ..Round::default() };
+        let mut moves = self.moves_without(now, at, job, &[], withdrawing)?;
+        self.add_dependents(now, &mut moves, job);
+        Ok(moves)
     }
 
     fn moves_of_cancel(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
-        self.owned_job(caller, job)?;
-        let waits = self.is_waiting(job);
-        self.moves_without(now, at, job, |job| {
-            let ended = Ended { job, how: EndHow::Cancelled };
-            let (withdrawn, ended) = if waits { (vec![job], vec![]) } else { (vec![], vec![ended]) };
-            Round { withdrawn, ended, ..Round::default() }
-        })
+        if self.adopted_attempt(caller, job)?.is_some() {
+            return Ok(Moves { job, ..Moves::default() });
+        }
+        self.changeable_job(caller, job)?;
+        let (waits, over) = (self.is_waiting(job), self.needing_success(job));
+        let queue = self.place_of(job).map(|(_, queue)| queue);
+        let leaving = over.iter().filter_map(|other| self.place_of(*other));
+        let leaving = leaving.filter(|(_, of)| Some(*of) == queue).map(|(handle, _)| handle);
+        let mut round = Round { withdrawn: leaving.collect(), ..Round::default() };
+        let leave = |handle| {
+            if waits {
+                round.withdrawn.push(handle);
+            } else {
+                round.ended.push(Ended { job: handle, how: EndHow::Cancelled });
+            }
+            round
+        };
+        let moves = self.moves_without(now, at, job, &over, leave)?;
+        Ok(Moves { over, ..moves })
+    }
+
+    /// Returns the jobs that can never run if a job does not succeed: those that wait for its success, and for theirs.
+    fn needing_success(&self, job: i64) -> Vec<i64> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![job];
+        while let Some(other) = next.pop() {
+            let needs =
+                |number: &i64| self.jobs.get(*number).is_some_and(|record| record.after_ok.contains(&other));
+            next.extend(
+                self.dependencies.dependents(other).filter(needs).filter(|number| found.insert(*number)),
+            );
+        }
+        found.into_iter().collect()
     }
 
     fn moves_of_release(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
-        let record = self.check_can_release(caller, job)?.clone().released();
+        let record = self.changeable_job(caller, job)?;
+        self.check_can_release(caller, record)?;
         let mut moves = Moves { job, ..Moves::default() };
-        let queue = self.setup.position(&record.queue);
-        if let Some(queue) = queue.filter(|_| self.dependencies.has_place_for(&record)) {
-            let trial = self.try_entry(at, queue, &record)?;
-            self.check_admitted(queue, &trial)?;
+        if let Some(trial) = self.try_release(at, record)? {
             moves.after = trial.start_of(job).map(|start| record.window(now, start));
             self.add_moved(now, &mut moves, &trial, &[job]);
         }
         Ok(moves)
     }
 
-    /// Returns the promises that move if a job leaves its queue by a round.
+    /// Returns the promises to other jobs than `over` that move if a job leaves its queue by a round. A stopped queue moves none.
     fn moves_without(
         &self,
         now: Now,
         at: Time,
         job: i64,
+        over: &[i64],
         leave: impl FnOnce(JobId) -> Round,
     ) -> Result<Moves, RequestError> {
         let mut moves = Moves { job, before: self.present_window(now, job), ..Moves::default() };
-        if let Some((handle, queue)) = self.place_of(job) {
-            let round = leave(handle);
-            let trial = self.try_round(queue, at, round)?;
-            self.add_moved(now, &mut moves, &trial, &[]);
+        if let Some((handle, queue)) = self.place_of(job).filter(|(_, queue)| !self.is_stopped(*queue)) {
+            let trial = self.try_round(queue, at, leave(handle))?;
+            self.add_moved(now, &mut moves, &trial, over);
         }
-        self.add_dependents(now, &mut moves, job);
         Ok(moves)
     }
 
     fn moves_of_requeue(&self, now: Now, at: Time, caller: &Caller, job: i64) -> Result<Moves, RequestError> {
-        let record = self.owned_job(caller, job)?;
+        let record = self.changeable_job(caller, job)?;
         record.check_can_requeue()?;
         let before = self.present_window(now, job);
         if self.is_waiting(job) {
@@ -154,7 +179,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         job: i64,
         by: f64,
     ) -> Result<Moves, RequestError> {
-        let record = self.owned_job(caller, job)?;
+        let record = self.changeable_job(caller, job)?;
         let longer = extension(by)?;
         let before = self.present_window(now, job);
         let trial = self.tried_extension(at, record, longer)?;

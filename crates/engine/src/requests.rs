@@ -107,8 +107,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Returns an unfinished job that the caller may change.
+    /// Returns an unfinished job that the caller changes now.
     pub(crate) fn owned_job(&self, caller: &Caller, job: i64) -> Result<&Record, Problem> {
+        let record = self.changeable_job(caller, job)?;
+        if caller.uid != record.uid {
+            let name = self.info.users.0;
+            tracing::info!("operator {} changes job {job} of {}", name(caller.uid), name(record.uid));
+        }
+        Ok(record)
+    }
+
+    /// Returns an unfinished job that the caller may change.
+    pub(crate) fn changeable_job(&self, caller: &Caller, job: i64) -> Result<&Record, Problem> {
         let Some(record) = self.jobs.get(job) else {
             if let Some(problem) = self.unrecorded_problem(job) {
                 return Err(problem);
@@ -122,10 +132,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         if !self.info.may_read(caller, record) {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
-        }
-        if caller.uid != record.uid {
-            let name = self.info.users.0;
-            tracing::info!("operator {} changes job {job} of {}", name(caller.uid), name(record.uid));
         }
         Ok(record)
     }

@@ -67,6 +67,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Returns whether the queue at a position is stopped: it plans nothing.
+    pub(crate) fn is_stopped(&self, queue: usize) -> bool {
+        self.stopped.contains_key(&self.setup.queues[queue].name)
+    }
+
     /// Plays a round on a copy of a queue. Returns the copy, and the effects.
     pub(crate) fn play_trial(
         &self,

@@ -193,20 +193,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
+    /// Returns the attempt of a job without a usable record that the caller may cancel, if there is one.
+    pub(crate) fn adopted_attempt(&self, caller: &Caller, job: i64) -> Result<Option<Attempt>, Problem> {
+        let Some(adoption) = self.unrecorded.attempt(job).filter(|_| !self.jobs.contains(job)) else {
+            return Ok(None);
+        };
+        if !self.info.is_operator(caller) {
+            let message = format!("job {job} has no record; only an operator can cancel it");
+            return Err(Problem::new(ProblemCode::Forbidden, message));
+        }
+        Ok(Some(adoption.attempt))
+    }
+
     /// Ends the attempt of a job without a usable record, if there is one and the caller is an operator.
     pub(crate) fn cancel_adopted(
         &mut self,
         caller: &Caller,
         job: i64,
     ) -> Result<Option<DaemonReply>, Problem> {
-        let Some(adoption) = self.unrecorded.attempt(job).filter(|_| !self.jobs.contains(job)) else {
-            return Ok(None);
-        };
-        let attempt = adoption.attempt;
-        if !self.info.is_operator(caller) {
-            let message = format!("job {job} has no record; only an operator can cancel it");
-            return Err(Problem::new(ProblemCode::Forbidden, message));
-        }
+        let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(None) };
         let kill = self.kill(Ending::Cancelled);
         self.batch.act(attempt, kill);
         Ok(Some(DaemonReply::JobIds(JobIds { jobs: vec![job] })))

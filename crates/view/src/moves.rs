@@ -13,9 +13,13 @@ pub fn moved_promises(
     named: usize,
     text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
+    let started = moves.before.map(|before| before.start).filter(|start| *start <= now);
     let window = |window: Option<Window>| match window {
         None => "no promise".to_owned(),
-        Some(Window { start, end }) if start <= now => format!("has started, ends by {}", text(end)),
+        Some(Window { start, end }) if Some(start) == started => {
+            format!("has started, ends by {}", text(end))
+        }
+        Some(Window { start, end }) if start <= now => format!("starts at once, ends by {}", text(end)),
         Some(Window { start, end }) => format!("starts by {}, ends by {}", text(start), text(end)),
     };
     let mut lines = vec![if moves.before == moves.after {
@@ -23,6 +27,17 @@ pub fn moved_promises(
     } else {
         format!("job {}: {}; before: {}", moves.job, window(moves.after), window(moves.before))
     }];
+    if let Some((first, more)) = moves.over.split_first() {
+        let shown = more.iter().take(named).fold(first.to_string(), |shown, job| format!("{shown}, {job}"));
+        let rest = more.len().saturating_sub(named);
+        let others = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let (who, why) = if more.is_empty() {
+            ("job", "ends without a run: it needs")
+        } else {
+            ("jobs", "end without a run: they need")
+        };
+        lines.push(format!("{who} {shown}{others} {why} the success of job {}", moves.job));
+    }
     if moves.count == 0 {
         lines.push("no other promise moves".to_owned());
         return lines;
@@ -47,8 +62,8 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn window(start: i64, end: i64) -> Option<Window> {
-        Some(Window { start: at(start), end: at(end) })
+    fn window(start: i64, end: i64) -> Window {
+        Window { start: at(start), end: at(end) }
     }
 
     #[track_caller]
@@ -59,7 +74,8 @@ mod tests {
     #[test]
     fn the_window_of_the_job_and_the_first_others() {
         let one = |job, after: Option<i64>| MovedPromise { job, before: at(30), after: after.map(at) };
-        let mut moves = Moves { job: 7, before: window(5, 20), after: window(5, 25), ..Moves::default() };
+        let mut moves =
+            Moves { job: 7, before: Some(window(5, 20)), after: Some(window(5, 25)), ..Moves::default() };
         check(
             &moves,
             &["job 7: has started, ends by 25; before: has started, ends by 20", "no other promise moves"],
@@ -76,7 +92,17 @@ mod tests {
                 "  and 1 job",
             ],
         );
-        let same = Moves { job: 7, before: window(11, 20), after: window(11, 20), ..Moves::default() };
+        let at_once = Moves { job: 7, after: Some(window(10, 20)), over: vec![9, 12], ..Moves::default() };
+        check(
+            &at_once,
+            &[
+                "job 7: starts at once, ends by 20; before: no promise",
+                "jobs 9, 12 end without a run: they need the success of job 7",
+                "no other promise moves",
+            ],
+        );
+        let same =
+            Moves { job: 7, before: Some(window(11, 20)), after: Some(window(11, 20)), ..Moves::default() };
         check(&same, &["job 7: starts by 11, ends by 20, as before", "no other promise moves"]);
     }
 }

@@ -22,7 +22,7 @@ use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
-pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter, before};
+pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::{SubmitArgs, when};

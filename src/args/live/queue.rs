@@ -1,10 +1,11 @@
 //! The arguments of `miserly queue`.
 
 use clap::{Args, ValueEnum, value_parser};
-use jiff::{Timestamp, Zoned};
-use miserly_api::submit::{length_of_time, past_instant};
+use jiff::Timestamp;
+use miserly_api::submit::length_of_time;
 
 use super::{DaemonArgs, job};
+use crate::args::values::past;
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
@@ -48,11 +49,11 @@ pub(crate) struct QueueArgs {
     pub(crate) name: Option<String>,
 
     /// Limits the list to jobs that had not ended then: 2h (ago), 08:00 (the last one), or 2026-03-01T08:00; includes finished jobs
-    #[arg(long, value_name = "WHEN", value_parser = before, help_heading = FILTERS)]
+    #[arg(long, value_name = "WHEN", value_parser = past, help_heading = FILTERS)]
     pub(crate) since: Option<Timestamp>,
 
     /// Limits the list to jobs that were submitted by then, in the notation of --since
-    #[arg(long, value_name = "WHEN", value_parser = before, help_heading = FILTERS)]
+    #[arg(long, value_name = "WHEN", value_parser = past, help_heading = FILTERS)]
     pub(crate) until: Option<Timestamp>,
 
     /// Limits the list to N jobs, at most 10000; the oldest finished jobs are left out first
@@ -208,9 +209,4 @@ impl StateFilter {
     pub(crate) const fn is_of_ended(self) -> bool {
         matches!(self, StateFilter::Ended | StateFilter::Done | StateFilter::Failed | StateFilter::Cancelled)
     }
-}
-
-/// Parses an instant of the past.
-pub(crate) fn before(text: &str) -> Result<Timestamp, String> {
-    past_instant(text, &Zoned::now())
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::DaemonArgs;
-use super::queue::before;
+use crate::args::values::past;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
@@ -20,11 +20,11 @@ pub(crate) struct UsageArgs {
     pub(crate) month: Option<Date>,
 
     /// Counts the jobs that ended from then on: 7d (ago), 12h, or 2026-03-01
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) since: Option<Timestamp>,
 
     /// Counts the jobs that ended before then, in the notation of --since
-    #[arg(long, value_name = "WHEN", value_parser = before)]
+    #[arg(long, value_name = "WHEN", value_parser = past)]
     pub(crate) until: Option<Timestamp>,
 
     /// Limits the jobs to yours

@@ -99,6 +99,9 @@ pub struct Moves {
     pub moved: Vec<MovedPromise>,
     /// The number of all of them.
     pub count: u64,
+    /// The jobs that would end without a run, because they wait for the success of this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<i64>,
 }
 
 impl Moves {

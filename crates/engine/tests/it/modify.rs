@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use miserly_api::model::{
-    JobChange, Modification, Moves, Problem, ProblemCode, PromiseChangeReason, Submission, TimeBound,
+    Condition, JobChange, Modification, Moves, Problem, ProblemCode, PromiseChangeReason, Submission,
+    TimeBound, When,
 };
 use miserly_engine::{
     Absence, Account, Action, Caller, Credential, DaemonReply, DaemonRequest, Limits, UserLimits,
@@ -372,6 +373,40 @@ fn previews_of_cancel_and_release_are_what_then_happens() {
     assert_eq!((released.before, released.count), (None, 0));
     life.ask(3, DaemonRequest::Release(second)).unwrap();
     assert_eq!(promised(&mut life, 3, second), Life::second(released.after.unwrap().start));
+}
+
+#[test]
+fn a_cancel_tells_which_dependents_never_run() {
+    let (mut life, [_, second, third]) = three();
+    let after = |life: &mut Life, of: i64, when: When| {
+        let conditions = vec![Condition { when, job: Some(of), ..Condition::default() }];
+        life.submit(1, Submission { conditions, ..job(1, 5) })
+    };
+    let needs = after(&mut life, second, When::Ok);
+    let needs_that = after(&mut life, needs, When::Ok);
+    let any = after(&mut life, second, When::Any);
+    let moves = preview(&mut life, 2, second, JobChange::Cancel).unwrap();
+    assert_eq!(moves.over, [needs, needs_that]);
+    let has = |number: i64| moves.moved.iter().any(|moved| moved.job == number);
+    assert!(has(third) && !has(needs) && !has(needs_that), "{moves:?}");
+    life.ask(2, DaemonRequest::Cancel { job: second, array: false }).unwrap();
+    for number in [needs, needs_that] {
+        assert!(life.job(3, number).phase.ended().is_some());
+    }
+    assert!(life.job(3, any).phase.ended().is_none());
+}
+
+#[test]
+fn a_release_without_a_window_leaves_the_job_held() {
+    let (mut life, [_, _, third]) = three();
+    let hold = DaemonRequest::Hold { job: third, move_promises: false };
+    life.ask(2, hold).unwrap();
+    let deadline = Modification { deadline: Some(wall(20)), ..Modification::default() };
+    modify(&mut life, 2, third, deadline).unwrap();
+    let refused = preview(&mut life, 2, third, JobChange::Release).unwrap_err();
+    assert_eq!(refused.code, ProblemCode::Refused);
+    assert_eq!(life.ask(2, DaemonRequest::Release(third)).unwrap_err().code, ProblemCode::Refused);
+    assert!(life.job(2, third).phase.ended().is_none(), "it is held");
 }
 
 #[test]

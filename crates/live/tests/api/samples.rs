@@ -23,7 +23,7 @@ pub(crate) fn window() -> Window {
 pub(crate) fn moves() -> Moves {
     let moved = |job, after| MovedPromise { job, before: at(5), after };
     let moved = vec![moved(8, Some(at(7))), moved(9, None)];
-    Moves { job: 7, before: Some(window()), after: None, moved, count: 2 }
+    Moves { job: 7, before: Some(window()), after: None, moved, count: 2, over: vec![10] }
 }
 
 pub(crate) fn accepted() -> Vec<Accepted> {

@@ -67,7 +67,7 @@ impl App {
             KeyCode::F(number @ 2..=5) => self.list.tab = Tab::ALL[usize::from(number) - 2],
             KeyCode::Char(number @ '1'..='4') => self.list.tab = Tab::ALL[number as usize - '1' as usize],
             KeyCode::Char('m') => self.list.mine = !self.list.mine,
-            KeyCode::Char('s') => self.list.sort_next(),
+            KeyCode::Char('s') => self.list.sort_next(&self.view.lines),
             KeyCode::Char('S') => self.list.reversed = !self.list.reversed,
             KeyCode::Char('/') | KeyCode::F(7) => {
                 self.mode = Mode::Search(self.list.chosen(), String::new());

@@ -97,6 +97,15 @@ impl Column {
         }
     }
 
+    /// Returns whether the table has it: some of its texts depend on the machine.
+    pub(crate) fn is_of(self, lines: &[Line]) -> bool {
+        match self {
+            Column::Likely => lines.iter().any(|line| line.likely_text.is_some()),
+            Column::Pool => lines.iter().any(|line| line.pool_name.is_some()),
+            _ => true,
+        }
+    }
+
     fn compare(self, one: &Line, other: &Line) -> Ordering {
         let (a, b) = (&one.job, &other.job);
         let start = |line: &Line| {
@@ -241,16 +250,19 @@ impl List {
     pub(crate) fn matches(&self, line: &Line) -> bool {
         let needle = self.needle.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&needle);
-        !needle.is_empty() && (has(&line.job.name) || has(&line.job.label) || has(&line.job.user))
+        let has_pool = || line.pool_name.as_deref().is_some_and(has);
+        let has_text = || has(&line.job.name) || has(&line.job.label) || has(&line.job.user) || has_pool();
+        !needle.is_empty() && has_text()
     }
 
-    /// Sorts by the next column, and by none after the last one.
-    pub(crate) fn sort_next(&mut self) {
+    /// Sorts by the next column of these jobs, and by none after the last one.
+    pub(crate) fn sort_next(&mut self, lines: &[Line]) {
         let next = match self.sort {
             None => Some(0),
             Some(column) => Column::ALL.iter().position(|one| *one == column).map(|at| at + 1),
         };
-        self.sort = next.and_then(|at| Column::ALL.get(at)).copied();
+        let later = next.and_then(|at| Column::ALL.get(at..)).unwrap_or_default();
+        self.sort = later.iter().copied().find(|column| column.is_of(lines));
         self.top = 0;
     }
 }

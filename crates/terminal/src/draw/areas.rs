@@ -38,7 +38,7 @@ impl Areas {
             _ => foot::keys_lines(app, width),
         };
         let sentence = match (&app.mode, height) {
-            // The effect of a request is never cut off.
+            // The effect of a request has all lines that it needs, and on a low terminal its first ones.
             (Mode::Confirm(..), _) => foot::sentence_lines(app, width).min(height.saturating_sub(1 + foot)),
             (_, 0..8) => 0,
             (_, 8..12) => 1,

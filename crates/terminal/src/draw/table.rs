@@ -104,13 +104,7 @@ fn cell(column: Column, text: &str, columns: usize) -> String {
 fn fitted(app: &App, room: usize) -> Vec<(Column, usize)> {
     let mut columns: Vec<(Column, usize)> =
         Column::ALL.into_iter().map(|column| (column, natural(app, column))).collect();
-    let has = |known: fn(&Line) -> bool| app.view.lines.iter().any(known);
-    let (likely, pools) = (has(|line| line.likely_text.is_some()), has(|line| line.pool_name.is_some()));
-    columns.retain(|(column, _)| match column {
-        Column::Likely => likely,
-        Column::Pool => pools,
-        _ => true,
-    });
+    columns.retain(|(column, _)| column.is_of(&app.view.lines));
     let taken = |columns: &[(Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     let least = |columns: &[(Column, usize)]| {
         let name = columns.iter().find(|(column, _)| *column == Column::Name).map_or(0, |(_, width)| *width);

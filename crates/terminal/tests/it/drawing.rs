@@ -143,8 +143,8 @@ fn the_table_names_the_pools_of_a_machine_with_several() {
     two.pools.push(PoolFacts { name: "night".to_owned(), ..two.pools[0].clone() });
     let shown = frame(posted(two), false);
     let column = |text: &str| {
-        let lines = shown.lines().skip_while(|line| !line.starts_with("JOB"));
-        lines.filter_map(|line| line.find(text)).next()
+        let mut lines = shown.lines().skip_while(|line| !line.starts_with("JOB"));
+        lines.find_map(|line| line.find(text))
     };
     assert!(column("POOL").is_some() && column("POOL") == column("night"), "{shown}");
 }

@@ -28,7 +28,7 @@ fn previewed(job: i64, what: What) -> Action {
 
 /// Returns the moves of a job 3 that loses its promise, so that five others start earlier.
 fn lost() -> Moves {
-    let at = |minutes: i64| Timestamp::from_millisecond(NOW + minutes * 60_000 + 1).unwrap();
+    let at = |minutes: i64| Timestamp::from_millisecond(NOW + minutes * 60_000 + 1).expect("an instant");
     let moved = |job| MovedPromise { job, before: at(60), after: Some(at(29)) };
     let before = Some(Window { start: at(29), end: at(60) });
     Moves { job: 3, before, moved: (4..9).map(moved).collect(), count: 5, ..Moves::default() }

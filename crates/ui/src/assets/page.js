@@ -98,7 +98,7 @@ const map = () => processors($('map'), moment, line, chosen, choose);
 
 function lists() {
   const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
-  const shown = line => (!own || line.own) && (!find || [line.label, line.name, line.user].some(text => text.toLowerCase().includes(find)));
+  const shown = line => (!own || line.own) && (!find || [line.label, line.name, line.user, line.pool_name ?? ''].some(text => text.toLowerCase().includes(find)));
   const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
   let cut = moment.ended.length >= ENDED_MOST, rows = 0;
   for (const [name, words, all] of [['waiting', 'Waiting, in the order of their starts', moment.waiting_count],
@@ -229,7 +229,7 @@ function forgetError() {
 /** Returns the buttons that change a job. What a change does is told from the state at the click. */
 function changesOf({ number, label, state: now }) {
   const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
-  const button = (text, effect, body) => element('button', { type: 'button', onclick: event => confirm(number, effect(), body, event.currentTarget) }, text);
+  const button = (text, effect, body) => element('button', { type: 'button', onclick: event => askBefore(number, effect(), body, event.currentTarget) }, text);
   const cancel = button('Cancel', () => `Job ${label} is withdrawn.`, { do: 'cancel' });
   if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel];
   if (now === 'ended') return [];
@@ -239,19 +239,22 @@ function changesOf({ number, label, state: now }) {
 }
 
 /** Tells the effect of a change before it is made: what it does to the job, and which promises it moves. */
-async function confirm(number, effect, body, opener) {
-  const result = $('result'), request = { method: 'POST', body: JSON.stringify(body) };
+async function askBefore(number, effect, body, button) {
+  const result = $('result'), key = () => $('detail-tools').dataset.key, before = key();
   tell('The daemon is asked which promises move.', 'muted');
   const asked = result.firstElementChild;
-  const [moves, refused] = await ask(`/api/jobs/${number}/effect`, request).then(answer => answer.json())
-    .then(lines => [lines.join('\n')], error => [null, error.message]);
+  const request = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(10e3) };
+  const [moves, kind] = await ask(`/api/jobs/${number}/effect`, request).then(answer => answer.json())
+    .then(lines => [lines.join('\n'), null], error => [error.message, 'bad']);
   if (chosen !== number || asked !== result.firstElementChild) return;
-  if (refused) return tell(refused, 'bad');
+  if (key() !== before) return tell('The job has changed, so nothing was done.', 'bad');
   const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect moves', onclick: () => change(number, body) }, 'Do it');
-  const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); opener.focus(); } }, 'No');
-  const told = [element('p', { id: 'effect' }, effect), element('p', { id: 'moves' }, moves)];
+  const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); button.focus(); } }, 'No');
+  const told = [element('p', { id: 'effect' }, effect), element('p', { id: 'moves', class: kind }, moves)];
+  // Who has gone on to something else keeps the focus there.
+  const waits = [button, document.body].includes(document.activeElement) || result.contains(document.activeElement);
   result.replaceChildren(...told, element('div', { class: 'tools' }, yes, no));
-  yes.focus();
+  if (waits) yes.focus();
 }
 
 async function change(number, body) {
