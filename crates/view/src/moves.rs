@@ -5,8 +5,10 @@ use miserly_api::model::{MovedPromise, Moves, Window};
 
 use crate::words::counted;
 
-/// Returns the promises that a change of a job moves, in words: a line for the job, one for the number of others, and one for each
-/// of the first `named` of these. `text` writes the latest instant of something.
+/// Returns the promises that a change of a job moves, in words.
+///
+/// A line is for the job, one for the number of others, and one for each of the first `named` of these. `text` writes the latest
+/// instant of something.
 pub fn moved_promises(
     moves: &Moves,
     now: Timestamp,
