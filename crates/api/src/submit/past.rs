@@ -8,7 +8,7 @@ use super::instant;
 
 /// Parses an instant of the past, with the words of `sacct`. `now` also gives the time zone.
 ///
-/// Forms: `08:00` (the last one), `2h` or `now-2h` (ago), `today`, `yesterday`, `noon`, and those of [`instant`], which may be later.
+/// Forms: `08:00` (the last one), `2h` or `now-2h` (ago), `today`, `yesterday`, `noon`, and those of [`instant()`], which may be later.
 ///
 /// # Errors
 /// Any other text, and instants beyond the calendar.
