@@ -94,11 +94,11 @@ fn a_line_that_a_shim_does_not_know_is_answered_and_the_connection_stays() {
 /// Somebody sends without end; the window ends nevertheless.
 #[test]
 fn a_flood_of_messages_does_not_keep_a_shim_from_its_duties() {
-    let mut test = Test::new("echo here; sleep 100");
-    let end = miserly_launch::BootTime::now().after(Duration::from_secs(2));
-    test.spec.mode = miserly_launch::RunMode::Reserved { cpus: crate::support::cpus(), end };
-    let shim = test.launch();
+    let test = Test::new("echo here; sleep 100");
+    let mut shim = test.launch();
     test.wait_out("here");
+    let end = miserly_launch::BootTime::now().after(Duration::from_secs(2));
+    done(&mut shim, &ShimCommand::SetEnd { end, max_after_resume: None });
     let stream = UnixStream::connect(test.dir().join("ctl")).unwrap();
     let mut replies = BufReader::new(stream.try_clone().unwrap());
     let reader =
