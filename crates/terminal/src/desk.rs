@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use miserly_api::client::{Client, ClientError};
+use miserly_api::client::Client;
 use miserly_api::model::{JobChange, Moves};
 
 use crate::{Action, Detail, Request, What};
@@ -25,12 +25,12 @@ pub(crate) fn serve(client: &Client, actions: &Receiver<Action>, mut answer: imp
     for action in actions {
         answer(match action {
             Action::Quit | Action::Redraw => continue,
-            Action::Ask(request) => match send(client, &request) {
+            Action::Ask(request) => match client.change(request.job, &request.what.into()) {
                 Ok(()) => Answer::Done(request.done()),
                 Err(error) => Answer::Refused(error.to_string()),
             },
             Action::Preview(request) => {
-                let moves = client.preview(request.job, &change(request.what));
+                let moves = client.preview(request.job, &request.what.into());
                 Answer::Moves(request, moves.map(Box::new).map_err(|error| error.to_string()))
             }
             Action::Detail(number) => match client.job(number) {
@@ -41,20 +41,13 @@ pub(crate) fn serve(client: &Client, actions: &Receiver<Action>, mut answer: imp
     }
 }
 
-fn send(client: &Client, request: &Request) -> Result<(), ClientError> {
-    match request.what {
-        What::Cancel => client.cancel(request.job, false).map(drop),
-        What::Hold => client.hold(request.job, false).map(drop),
-        What::Release => client.release(request.job).map(drop),
-        What::Extend(secs) => client.extend(request.job, secs as f64).map(drop),
-    }
-}
-
-fn change(what: What) -> JobChange {
-    match what {
-        What::Cancel => JobChange::Cancel,
-        What::Hold => JobChange::Hold,
-        What::Release => JobChange::Release,
-        What::Extend(secs) => JobChange::Extend(secs as f64),
+impl From<What> for JobChange {
+    fn from(what: What) -> JobChange {
+        match what {
+            What::Cancel => JobChange::Cancel,
+            What::Hold => JobChange::Hold,
+            What::Release => JobChange::Release,
+            What::Extend(secs) => JobChange::Extend(secs as f64),
+        }
     }
 }

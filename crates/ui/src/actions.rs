@@ -7,13 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
 use miserly_api::model::{JobChange, Quote, Submission};
-use miserly_view::{Clock, moved_promises};
+use miserly_view::{Clock, MOVES_NAMED, moved_promises};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
-
-/// The most other jobs with a moved promise that the effect of a change names.
-const MOVES_NAMED: usize = 3;
 
 /// A change of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -80,16 +77,7 @@ async fn ask<T: Send + 'static>(
 
 /// Changes a job.
 pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Result<(), Refusal> {
-    ask(socket, move |client| {
-        match action {
-            Action::Cancel => drop(client.cancel(job, false)?),
-            Action::Hold => drop(client.hold(job, false)?),
-            Action::Release => drop(client.release(job)?),
-            Action::Extend { by } => drop(client.extend(job, by)?),
-        }
-        Ok(())
-    })
-    .await
+    ask(socket, move |client| Ok(client.change(job, &action.into())?)).await
 }
 
 /// Returns the promises that a change of a job would move, in words.

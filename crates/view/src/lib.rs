@@ -51,7 +51,7 @@ pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
 pub use moment::{Line, Moment, PoolNow};
-pub use moves::moved_promises;
+pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;
 pub use step::whole_step;
 pub use tile::{Shade, Tile, TileBar, TileRequest};

@@ -5,6 +5,9 @@ use miserly_api::model::{MovedPromise, Moves, Window};
 
 use crate::words::counted;
 
+/// The most other jobs with a moved promise that a question before a change names.
+pub const MOVES_NAMED: usize = 3;
+
 /// Returns the promises that a change of a job moves, in words.
 ///
 /// A line is for the job, one for the number of others, and one for each of the first `named` of these. `text` writes the latest

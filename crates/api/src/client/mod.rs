@@ -334,6 +334,21 @@ impl Client {
         self.post(&format!("/v1/jobs/{job}/modify"), &body)
     }
 
+    /// Changes a job, and breaks no promise to jobs that wait for it. Of an array only this job changes.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn change(&self, job: i64, change: &JobChange) -> Reply<()> {
+        match change {
+            JobChange::Cancel => self.cancel(job, false).map(drop),
+            JobChange::Hold => self.hold(job, false).map(drop),
+            JobChange::Release => self.release(job).map(drop),
+            JobChange::Requeue => self.requeue(job, false).map(drop),
+            JobChange::Extend(by) => self.extend(job, *by).map(drop),
+            JobChange::Modify(changes) => self.modify(job, changes, false).map(drop),
+        }
+    }
+
     /// Returns the promises that a change of a job would move. Nothing changes.
     ///
     /// # Errors

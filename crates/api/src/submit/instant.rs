@@ -54,12 +54,16 @@ fn of_calendar(text: &str, now: &Zoned) -> Option<Timestamp> {
 
 /// Returns the next instant at which the clock shows `time`.
 fn next(time: Time, now: &Zoned) -> Option<Timestamp> {
-    let on = |date: Date| date.to_datetime(time).to_zoned(now.time_zone().clone()).ok();
-    let today = on(now.date())?;
+    let today = on(now.date(), time, now)?;
     if today > *now {
         return Some(today.timestamp());
     }
-    Some(on(now.date().checked_add(1.day()).ok()?)?.timestamp())
+    Some(on(now.date().checked_add(1.day()).ok()?, time, now)?.timestamp())
+}
+
+/// Returns the instant of a day at which the clock shows `time`, in the time zone of `now`.
+pub(super) fn on(date: Date, time: Time, now: &Zoned) -> Option<Zoned> {
+    date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use jiff::civil::Time;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use miserly_units::parse_duration;
 
-use super::instant;
+use super::instant::{instant, on};
 
 /// Parses an instant of the past, with the words of `sacct`. `now` also gives the time zone.
 ///
@@ -35,10 +35,11 @@ fn ago(text: &str, now: &Zoned) -> Option<Timestamp> {
 
 /// Returns the last instant at which the clock showed `time`.
 fn last(time: Time, now: &Zoned) -> Option<Timestamp> {
-    let on = |day: &Zoned| day.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok();
-    let today = on(now)?;
-    let last = if today > *now { on(&now.checked_sub(1.day()).ok()?)? } else { today };
-    Some(last.timestamp())
+    let today = on(now.date(), time, now)?;
+    if today <= *now {
+        return Some(today.timestamp());
+    }
+    Some(on(now.date().checked_sub(1.day()).ok()?, time, now)?.timestamp())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod view;
 use jiff::Timestamp;
 use miserly_api::model::Moves;
 use miserly_follow::Posted;
-use miserly_view::{Facts, moved_promises};
+use miserly_view::{Facts, MOVES_NAMED, moved_promises};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
@@ -20,9 +20,6 @@ pub(crate) use self::span::Span;
 pub(crate) use self::view::View;
 use crate::draw::Areas;
 use crate::{Answer, Detail, Look, Request};
-
-/// The most other jobs with a moved promise that a question names.
-const MOVES_NAMED: usize = 3;
 
 /// The action of the program for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
