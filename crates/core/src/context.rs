@@ -1,7 +1,7 @@
 //! The checked handle through which a policy decides.
 
 use crate::ledger::PartialAllocation;
-use crate::violation::{Rule, Violation};
+use crate::violation::{Culprit, Rule, Violation};
 use crate::{
     Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Prediction, Procs, Refusal, SlotId,
     Span, StartReason, Time,
@@ -369,5 +369,5 @@ impl Context<'_> {
 
 /// Returns a violation without the name of the policy, which the driver adds.
 fn refused(now: Time, job: Option<JobNumber>, rule: Rule) -> Violation {
-    Violation { queue: 0, policy: String::new(), job, now, rule }
+    Violation { queue: 0, policy: String::new(), culprit: Culprit::Policy, job, now, rule }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::violation::{Rule, Violation};
+use crate::violation::{Culprit, Rule, Violation};
 use crate::{
     Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
     Round, State, Time,
@@ -300,14 +300,15 @@ impl Driver {
     }
 
     fn entry(&self, now: Time, job: JobId) -> Result<&crate::Entry, Violation> {
-        self.ledger.get(job).ok_or_else(|| self.source_error(now, None, Rule::UnknownJob))
+        self.ledger.get(job).ok_or_else(|| self.source_error(now, Some(job), Rule::UnknownJob))
     }
 
     fn source_error(&self, now: Time, job: Option<JobId>, rule: Rule) -> Violation {
         let number = job.and_then(|job| self.ledger.get(job)).map(|entry| entry.request.number);
         Violation {
             queue: 0,
-            policy: format!("{} (event source)", self.policy.name()),
+            policy: self.policy.name().into(),
+            culprit: Culprit::Event(job),
             job: number,
             now,
             rule,

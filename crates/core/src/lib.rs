@@ -105,4 +105,4 @@ pub use procs::Procs;
 pub use resources::{Kind, Resources};
 pub use system::{System, WakeUps, queue_position};
 pub use time::{Span, Time};
-pub use violation::{Rule, Violation};
+pub use violation::{Culprit, Rule, Violation};

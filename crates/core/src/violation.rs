@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{JobNumber, Time};
+use crate::{JobId, JobNumber, Time};
 
 /// The rule that a decision or an event broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,18 +68,33 @@ pub enum Rule {
     /// Time does not run backwards.
     #[error("time does not run backwards")]
     TimeWentBack,
+    /// A policy makes its decisions without a panic.
+    #[error("a policy makes its decisions without a panic")]
+    Panicked,
     /// A wake-up lies in the future.
     #[error("a wake-up lies in the future")]
     WakeInThePast,
 }
 
-/// A refused decision: the policy, the job, the instant and the rule.
+/// The part that broke a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Culprit {
+    /// A decision of the policy.
+    #[default]
+    Policy,
+    /// An event for the ledger, with the handle of its job if it has one. The ledger need not have that job.
+    Event(Option<JobId>),
+}
+
+/// A refused decision or event: the policy, the job, the instant and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violation {
     /// The queue, by position in its [`System`](crate::System).
     pub queue: usize,
-    /// The policy's name, or the part of the driver that refused.
+    /// The policy's name.
     pub policy: String,
+    /// The part that broke the rule.
+    pub culprit: Culprit,
     /// The job, where there is one.
     pub job: Option<JobNumber>,
     /// The instant.
@@ -90,10 +105,17 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "policy {} broke a rule at {} s", self.policy, self.now)?;
+        match self.culprit {
+            Culprit::Policy => write!(f, "policy {} broke a rule at {} s", self.policy, self.now)?,
+            Culprit::Event(_) => write!(f, "an event broke a rule at {} s", self.now)?,
+        }
         if let Some(job) = self.job {
             write!(f, " with job {job}")?;
         }
-        write!(f, ": {} (a defect of the policy; if it is a built-in one, report it with the log)", self.rule)
+        let defect = match self.culprit {
+            Culprit::Policy => "a defect of the policy; if it is a built-in one, report it with the log",
+            Culprit::Event(_) => "a defect of Miserly; report it with the log",
+        };
+        write!(f, ": {} ({defect})", self.rule)
     }
 }

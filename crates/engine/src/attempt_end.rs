@@ -38,6 +38,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         let number = attempt.job;
+        if self.end_aside(now, attempt, outcome) {
+            return;
+        }
         let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
         if self.jobs.contains(number) {
             self.release_adopted(attempt);
@@ -48,13 +51,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let ending = run.ending;
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
-        let retried = ending.is_none().then(|| record.failure_to_retry(outcome)).flatten();
-        record.retried.extend(retried);
+        let again = record.cause_of_another_run(outcome);
+        record.retried.extend(record.failure_to_retry(outcome));
         match (ending, outcome) {
-            (None, _) if retried.is_some() && waiting => self.run_again(attempt),
-            (None, _) if retried.is_some() => {
-                self.resubmit(at, attempt, outcome, PromiseCause::Retried, round);
-            }
             (Some(Ending::Displaced), _) => {
                 record.run = None;
                 self.forget(attempt);
@@ -64,26 +63,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             (None, AttemptOutcome::NeverRan) if running => self.begin_late(now, at, attempt, round),
             (None, AttemptOutcome::NeverRan) => self.run_again(attempt),
-            (Some(Ending::Requeued), _) if waiting => self.run_again(attempt),
-            (None, AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. })
-                if record.submission.restartable && waiting =>
-            {
-                self.run_again(attempt);
-            }
-            (Some(Ending::Requeued), _) => {
-                self.resubmit(at, attempt, outcome, PromiseCause::Requeued, round);
-            }
-            (None, AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. })
-                if record.submission.restartable =>
-            {
-                self.resubmit(at, attempt, outcome, PromiseCause::Lost, round);
-            }
-            (_, outcome) => {
-                let phase = record.final_phase(now, outcome);
-                self.record_suspended_time(number, outcome.at().unwrap_or(at));
-                self.leave_system(at, number, outcome, round);
-                self.finish(number, phase);
-            }
+            _ => match again {
+                Some(_) if waiting => self.run_again(attempt),
+                Some(cause) => self.resubmit(at, attempt, outcome, cause, round),
+                None => {
+                    let phase = record.final_phase(now, outcome);
+                    self.record_suspended_time(number, outcome.at().unwrap_or(at));
+                    self.leave_system(at, number, outcome, round);
+                    self.finish(number, phase);
+                }
+            },
         }
     }
 
@@ -173,7 +162,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let number = attempt.job;
         self.leave_system(at, number, outcome, round);
         self.forget(attempt);
-        self.jobs.set_stopped(number);
+        self.jobs.leave_ledger(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         if let Some(run) = record.run.take() {
             self.cpus.give(&run.cpus);
@@ -181,18 +170,33 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.started = None;
         record.promise.renew(cause);
         record.state = JobState::Deferred;
-        self.jobs.handles_mut().detach(number);
         self.submit_record(at, number, round);
     }
 }
 
 impl Record {
+    /// Returns why the job runs again after an attempt; `None` if the end is final.
+    pub(crate) fn cause_of_another_run(&self, outcome: &AttemptOutcome) -> Option<PromiseCause> {
+        let is_lost = matches!(
+            outcome,
+            AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }
+        );
+        match self.run.as_ref().and_then(|run| run.ending) {
+            Some(Ending::Requeued | Ending::Displaced) => Some(PromiseCause::Requeued),
+            Some(_) => None,
+            None if self.failure_to_retry(outcome).is_some() => Some(PromiseCause::Retried),
+            None if is_lost && self.submission.restartable => Some(PromiseCause::Lost),
+            None if *outcome == AttemptOutcome::NeverRan => Some(PromiseCause::Lost),
+            None => None,
+        }
+    }
+
     /// Returns the final state of a job after the end of its attempt.
-    fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
+    pub(crate) fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
         let wall = |at: Time| now.wall_at(at);
         let start = self.started.map(|at| wall(Time::from_ticks(at)));
         let cpu_ranges = self.run.as_ref().map(|run| number_ranges(&run.cpus)).unwrap_or_default();
-        let is_ending = self.run.as_ref().is_some_and(|run| run.ending.is_some());
+        let is_ending = self.is_ending();
         match outcome {
             AttemptOutcome::Ended { at, exit, by: None } if !is_ending => {
                 Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit, cpu_ranges }

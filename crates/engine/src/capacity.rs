@@ -24,7 +24,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// A queue with processors of its own loses those that are offline. Queues with shared processors lose capacity from the last
     /// queue on. When processors come back the pools grow again, up to their configured size.
     pub(crate) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
-        let Some(there) = self.cpus.shared_online() else { return Ok(()) };
+        for (place, capacity) in self.pool_capacities() {
+            let queue = u32::try_from(place).unwrap_or(u32::MAX);
+            if self.system.queues()[place].ledger().machine().capacity() != capacity {
+                let fault = Some(Fault::Capacity { queue, capacity });
+                self.play_now(now, Round { fault, ..Round::default() })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the capacity that each pool has at most, by place, from the last queue on; none if all processors are there.
+    pub(crate) fn pool_capacities(&self) -> Vec<(usize, Resources)> {
+        let Some(there) = self.cpus.shared_online() else { return vec![] };
         let mut memory = self.unrecorded.memory();
         let mut changes = vec![];
         let lost = self.lost_cpus(there);
@@ -42,14 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory[place]);
             changes.push((place, left.with_cpus(whole.cpus_count() - loses.into())));
         }
-        for (place, capacity) in changes {
-            let queue = u32::try_from(place).unwrap_or(u32::MAX);
-            if self.system.queues()[place].ledger().machine().capacity() != capacity {
-                let fault = Some(Fault::Capacity { queue, capacity });
-                self.play_now(now, Round { fault, ..Round::default() })?;
-            }
-        }
-        Ok(())
+        changes
     }
 
     /// Returns the number of processors that each pool loses from its most, if so many shared ones are online.

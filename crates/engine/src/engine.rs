@@ -68,27 +68,9 @@ pub enum EngineError {
     /// The state cannot be written or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A policy made a mistake, and its queue cannot be stopped.
+    /// A policy or an event broke a rule, and nothing is left that can be set aside.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// A job cannot stay where it is, or go on, as the configuration is now.
-    #[error(
-        "job {job} {problem}; start with the configuration as it was for its queue until the job has ended, or has been cancelled"
-    )]
-    Incompatible {
-        /// The job.
-        job: i64,
-        /// The problem.
-        problem: String,
-    },
-    /// The jobs that run hold more than their pool now has.
-    #[error(
-        "queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more"
-    )]
-    Pool {
-        /// The queue.
-        queue: String,
-    },
 }
 
 /// The daemon's engine.
@@ -111,6 +93,7 @@ pub enum EngineError {
 /// | `gang` | pass the slots to the launcher |
 /// | `checkpoints` | write checkpoints into the journal |
 /// | `unrecorded` | adopt attempts without a record, count jobs that cannot be read |
+/// | `set_aside` | set aside jobs that cannot be placed, stop queues |
 /// | `limits` | check the limits of users, show them |
 /// | `pruning` | remove old jobs and old lines from the journal |
 ///
@@ -198,12 +181,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// ends of attempts, are applied again later, and what was due meanwhile is late because of that. Requests that change nothing are answered from the durable state in any case.
     ///
     /// # Errors
-    /// If the journal fails in any other way, or the ledger rejects an event of a queue that is stopped.
+    /// If the journal fails in any other way. What breaks a rule is set aside.
     pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
         let mut inputs = Inputs::new(self.retry.begin(), inputs);
         self.note_shutdown(now, inputs.shuts_down);
         while let Err(error) = self.apply_inputs(now, &mut inputs) {
-            self.stop_queue(now, error)?;
+            self.set_aside(now, error)?;
         }
         let Inputs { facts, .. } = inputs;
         self.add_planned_windows();
@@ -237,6 +220,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
         let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
+        self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         if inputs.away || self.has_stalled(now) || self.has_late_launch(&launches) {
             self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;

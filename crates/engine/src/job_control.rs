@@ -18,6 +18,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn cancel(&mut self, now: Now, caller: &Caller, job: i64, array: bool) -> Handled {
         // What is due is played first: it may be the start of the job.
         let at = self.fresh(now)?;
+        if let Some(reply) = self.cancel_aside(caller, job)? {
+            return Ok(reply);
+        }
         if let Some(reply) = self.cancel_adopted(caller, job)? {
             return Ok(reply);
         }
@@ -235,7 +238,7 @@ impl Record {
 
     /// Returns the record of a held job after its release.
     pub(crate) fn released(self) -> Record {
-        Record { state: JobState::Deferred, held_by: None, ..self }
+        Record { state: JobState::Deferred, held_by: None, set_aside: None, ..self }
     }
 
     /// Checks that the job can be ended and run again.

@@ -216,6 +216,15 @@ impl JobTable {
         self.running.remove(&number);
     }
 
+    /// Records that a job leaves its ledger: it has no handle, does not run and is not expected to end.
+    ///
+    /// Its handle stays in use until the ledger has removed it.
+    pub(crate) fn leave_ledger(&mut self, number: i64) {
+        self.set_stopped(number);
+        self.set_expected_end(number, None);
+        self.handles.detach(number);
+    }
+
     /// Returns a job's handle in the ledgers.
     pub(crate) fn handle(&self, number: i64) -> Option<JobId> {
         self.handles.handle(number)

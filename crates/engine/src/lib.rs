@@ -20,6 +20,7 @@ mod launcher;
 mod amounts;
 
 mod saved;
+mod set_aside;
 
 mod record;
 
@@ -134,6 +135,7 @@ mod compatibility;
 mod planned_windows;
 
 mod gang;
+mod guarded_policy;
 
 mod resync;
 

@@ -332,7 +332,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<(), RequestError> {
         let mut round = Round { withdrawn: handle.into_iter().collect(), ..Round::default() };
         self.dependencies.untrack(record.number);
-        self.jobs.handles_mut().detach(record.number);
+        self.jobs.leave_ledger(record.number);
         (record.state, record.entry) = (JobState::Deferred, None);
         record.promise.renew(PromiseCause::Modified);
         let number = record.number;

@@ -21,8 +21,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
     pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
         let setup = setup.with_reservations(&self.setup.reservations)?;
-        self.replace_setup(now, setup)?;
-        self.commit_setup(now)
+        match self.replace_setup(now, setup) {
+            Err(RequestError::Fatal(error @ EngineError::Violation(_))) => {
+                let message = format!("it does not fit the jobs that are there: {error}");
+                self.set_aside(now, error)?;
+                self.settle_left_out(now)?;
+                self.commit_setup(now)?;
+                Err(Problem::new(ProblemCode::Conflict, message).into())
+            }
+            replaced => {
+                replaced?;
+                self.commit_setup(now)
+            }
+        }
     }
 
     /// Replaces the setup in this batch, if that affects no running job and breaks no promise. A trial on a copy decides.

@@ -90,6 +90,9 @@ pub struct Record {
     /// Why the epilog of an attempt failed; the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog_failed: Option<String>,
+    /// Why the engine could not place the job, which is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<String>,
     /// The resources that its ended attempts used; empty in the state of earlier versions.
     #[serde(default, skip_serializing_if = "UsageLog::is_empty")]
     pub usage: UsageLog,
@@ -334,6 +337,7 @@ impl Record {
             suspended_time: None,
             capacity_lost: None,
             epilog_failed: None,
+            set_aside: None,
             usage: UsageLog::default(),
             modified: false,
             promise: PromiseLog::default(),
@@ -381,9 +385,14 @@ impl Record {
     /// Returns the exit code of an attempt if the job runs again after it.
     pub(crate) fn failure_to_retry(&self, outcome: &AttemptOutcome) -> Option<i32> {
         let AttemptOutcome::Ended { exit: Exit::Code(code), by: None, .. } = *outcome else { return None };
-        let retry = self.submission.retry.as_ref()?;
+        let retry = self.submission.retry.as_ref().filter(|_| !self.is_ending())?;
         let again = self.retried.len() < usize::try_from(retry.limit).unwrap_or(usize::MAX);
         (again && retry.admits(code)).then_some(code)
+    }
+
+    /// Returns whether the daemon ends its attempt.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.ending.is_some())
     }
 
     /// Returns the attempt that is alive.

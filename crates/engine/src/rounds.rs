@@ -222,7 +222,7 @@ pub(crate) fn overdue_since(entry: &Entry) -> Option<Time> {
 }
 
 /// Returns the rank of a job among the ends of one instant: its start, then its admission.
-fn start_rank(entry: &Entry) -> (Time, u64) {
+pub(crate) fn start_rank(entry: &Entry) -> (Time, u64) {
     match entry.state {
         State::Running { start, .. } | State::Suspended { start, .. } => (start, entry.admitted),
         State::Waiting => (Time::MAX, entry.admitted),

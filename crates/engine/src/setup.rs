@@ -8,6 +8,7 @@ use miserly_core::{
 };
 use miserly_policies::{PolicySpec, Promises};
 
+use crate::guarded_policy::GuardedPolicy;
 use crate::{Amounts, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources};
 
 /// The machine and its queues, from the configuration.
@@ -142,7 +143,7 @@ impl Queue {
     /// Returns a new policy over a ledger.
     pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
         let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
-        Driver::new(ledger, policy, EventOrder::Batched)
+        Driver::new(ledger, Box::new(GuardedPolicy::new(policy)), EventOrder::Batched)
     }
 }
 

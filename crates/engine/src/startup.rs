@@ -19,13 +19,14 @@ use crate::limits::used_time::UsedTime;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
+use crate::rounds::start_rank;
 use crate::saved::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    Absence, Attempt, DaemonInfo, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now,
-    QueueState, Record, Run, Setup, Snapshot, Snapshots,
+    Absence, Attempt, DaemonInfo, Engine, EngineError, JobRow, Journal, JournalError, JournalLine, Launcher,
+    Now, QueueState, Record, Run, Setup, Snapshot, Snapshots, amounts,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -99,11 +100,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
     pub fn begin(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
-        while let Err(error) = self.apply_beginning(now, absence.clone()) {
-            self.stop_queue(now, error)?;
+        while let Err(error) = self.apply_beginning(now, absence) {
+            self.set_aside(now, error)?;
         }
-        self.adopt_begun(&absence.begun);
-        self.fit_pools(now)?;
         self.move_gang_jobs();
         self.resend_state(now.ticks);
         self.forget_planned_windows();
@@ -120,11 +119,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.apply_configuration(now)
     }
 
-    fn apply_beginning(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+    fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
-        self.apply_absence(now, absence, &[])?;
+        self.settle_left_out(now)?;
+        self.apply_absence(now, absence.clone(), &[])?;
         self.fit_pools(now)?;
-        self.settle_dependencies(now, None)
+        self.settle_dependencies(now, None)?;
+        self.adopt_begun(&absence.begun);
+        self.fit_pools(now)
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
@@ -156,14 +158,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(setup) = self.durable_setup.take() {
             self.setup = setup;
         }
-        let Loaded { jobs, system, earlier, unreadable } = self.loaded()?;
+        let Loaded { jobs, system, earlier, unreadable, left_out } = self.loaded()?;
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }
         (self.jobs, self.system, self.earlier) = (jobs, system, earlier);
-        Arc::make_mut(&mut self.unrecorded).set_unreadable(unreadable);
+        let unrecorded = Arc::make_mut(&mut self.unrecorded);
+        unrecorded.set_unreadable(unreadable);
+        unrecorded.aside.leave_out(left_out);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
         self.used_time = UsedTime::load(&self.journal)?;
         Ok(self.load_request_ids()?)
@@ -179,21 +183,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         let earlier = EarlierPromises::load(&self.journal, &mut records)?;
-        let mut handles = HandleTable::default();
-        let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
-        for record in records.values() {
-            // Also for a deferred job, which enters its queue later.
-            let Some(queue) = self.setup.position(&record.queue) else { continue };
-            if let Some(entry) = record.ledger_entry() {
-                entries[queue].push((handles.assign(record.number), entry));
-            }
-        }
-        let system = self.stored_system(&records, entries)?;
+        let (system, handles, left_out) = self.stored_system(&mut records)?;
         let runs = |record: &Record| {
             matches!(record.entry.as_ref().map(|entry| entry.entry().state), Some(State::Running { .. }))
         };
         let jobs = JobTable::new(records, handles, runs);
-        Ok(Loaded { jobs, system, earlier, unreadable })
+        Ok(Loaded { jobs, system, earlier, unreadable, left_out })
     }
 
     /// Returns the record of a row whose queue exists.
@@ -205,25 +200,76 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(record)
     }
 
-    /// Returns the ledgers and policies of all queues over stored entries.
-    fn stored_system(
-        &self,
-        records: &BTreeMap<i64, Record>,
-        entries: Vec<Vec<(JobId, Entry)>>,
-    ) -> Result<System, EngineError> {
+    /// Returns the ledgers and policies of all queues over stored jobs. Takes out the jobs that have no place there, with the reasons.
+    fn stored_system(&self, records: &mut BTreeMap<i64, Record>) -> Result<Stored, EngineError> {
         let stored = self.journal.value("queues")?;
-        let states: BTreeMap<String, QueueState> =
+        let mut states: BTreeMap<String, QueueState> =
             stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        self.withhold_aside(&mut states);
         let compatibility = Compatibility::new(&self.setup, states.clone());
-        let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
-        if let Some((job, problem)) = records.values().find_map(conflict) {
-            return Err(EngineError::Incompatible { job, problem });
+        let reason = |record: &Record| {
+            let conflict = || compatibility.conflict(record).map(|conflict| format!("it {conflict}"));
+            self.unrecorded.aside.reason(record).cloned().or_else(conflict)
+        };
+        let mut left_out = vec![];
+        for number in records.keys().copied().collect::<Vec<_>>() {
+            let reason = records.get(&number).and_then(reason);
+            left_out.extend(reason.and_then(|reason| Some((records.remove(&number)?, reason))));
         }
-        let system = self.setup.system(entries, states);
-        let mut system = system.map_err(|queue| EngineError::Pool { queue: queue.name.clone() })?;
-        self.stop_policies(&mut system);
-        Ok(system)
+        loop {
+            let (handles, entries) = self.ledger_entries(records);
+            let queue = match self.setup.system(entries, states.clone()) {
+                Ok(mut system) => {
+                    self.stop_policies(&mut system);
+                    return Ok((system, handles, left_out));
+                }
+                Err(queue) => &*queue.name,
+            };
+            // The rest of the state is of no use without its jobs.
+            if let Some(record) = last_placed(records, queue).and_then(|number| records.remove(&number)) {
+                left_out.push((record, format!("the jobs of queue {queue} hold more than its pool has")));
+            } else if states.remove(queue).is_none() {
+                let message = format!("the pool of queue {queue} cannot be made");
+                return Err(JournalError::Damaged(message.into()).into());
+            }
+        }
     }
+
+    /// Removes what the attempts of jobs hold that are set aside from the pools.
+    fn withhold_aside(&self, states: &mut BTreeMap<String, QueueState>) {
+        if self.unrecorded.aside.jobs().next().is_none() {
+            return;
+        }
+        for (place, capacity) in self.pool_capacities() {
+            let state = states.entry(self.setup.queues[place].name.clone()).or_default();
+            state.capacity = Some(amounts(&capacity));
+        }
+    }
+
+    /// Returns the entries of jobs in the ledgers of the queues, and their handles.
+    fn ledger_entries(&self, records: &BTreeMap<i64, Record>) -> (HandleTable, Vec<Vec<(JobId, Entry)>>) {
+        let mut handles = HandleTable::default();
+        let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
+        for record in records.values() {
+            // Also for a deferred job, which enters its queue later.
+            let Some(queue) = self.setup.position(&record.queue) else { continue };
+            if let Some(entry) = record.ledger_entry() {
+                entries[queue].push((handles.assign(record.number), entry));
+            }
+        }
+        (handles, entries)
+    }
+}
+
+/// The queues over their jobs, the handles of the jobs, and the jobs that have no place there, with the reasons.
+type Stored = (System, HandleTable, Vec<(Record, String)>);
+
+/// Returns the job of a queue that was placed last: the last one to start, or else the last one to be submitted.
+fn last_placed(records: &BTreeMap<i64, Record>, queue: &str) -> Option<i64> {
+    let placed = records.values().filter(|record| *record.queue == *queue);
+    let placed = placed.filter_map(|record| Some((record.number, record.ledger_entry()?)));
+    let rank = |entry: &Entry| (entry.state != State::Waiting, start_rank(entry));
+    placed.max_by_key(|(_, entry)| rank(entry)).map(|(number, _)| number)
 }
 
 /// The stored jobs that have not finished, and the queues over them.
@@ -232,6 +278,8 @@ struct Loaded {
     system: System,
     earlier: EarlierPromises,
     unreadable: Vec<JobRow>,
+    /// The jobs that have no place in the ledgers, with the reasons.
+    left_out: Vec<(Record, String)>,
 }
 
 /// Returns the attempts that the stored state considers alive. Those of rows that cannot be read are unknown.

@@ -8,45 +8,13 @@ use miserly_core::{
     Violation,
 };
 
-use crate::batch::PendingBatch;
 use crate::requests::RequestError;
-use crate::{Engine, EngineError, Journal, JournalLine, Launcher, Now};
+use crate::{Engine, EngineError, Journal, Launcher, Now};
 
 /// The stopped queues, and the mistake of each.
 pub(crate) type StoppedQueues = BTreeMap<String, String>;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Stops the queue whose policy made a mistake, and drops all changes of the batch.
-    ///
-    /// Its running jobs keep their windows. Its waiting jobs are promised no start any more. A reload of the configuration, or
-    /// another daemon, gives the policy another chance. The caller applies its inputs again, but for the requests handled so far,
-    /// which are refused.
-    ///
-    /// # Errors
-    /// The error itself, if it is none of a policy, or the queue was stopped before.
-    pub(crate) fn stop_queue(&mut self, now: Now, error: EngineError) -> Result<(), EngineError> {
-        let EngineError::Violation(violation) = error else { return Err(error) };
-        let queue = self.setup.queues.get(violation.queue).map(|queue| queue.name.clone());
-        let Some(queue) = queue.filter(|queue| !self.stopped.contains_key(queue)) else {
-            return Err(EngineError::Violation(violation));
-        };
-        tracing::error!("queue {queue} is stopped: {violation}");
-        self.stopped.insert(queue.clone(), violation.to_string());
-        for (requester, reply) in std::mem::take(&mut self.batch).replies {
-            // A refusal stands: it changed nothing.
-            let message = format!("queue {queue} was stopped meanwhile; request rejected, repeat it");
-            requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Unavailable, message))));
-        }
-        self.batch = PendingBatch::default();
-        self.load()?;
-        self.batch.line(&JournalLine::Stopped {
-            at: self.values.last_instant.ticks(),
-            queue,
-            mistake: violation.to_string(),
-        });
-        self.break_stopped_promises(now)
-    }
-
     /// Breaks the promises of stopped queues. Nothing keeps them.
     pub(crate) fn break_stopped_promises(&mut self, now: Now) -> Result<(), EngineError> {
         if self.stopped.is_empty() {

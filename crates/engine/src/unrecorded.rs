@@ -10,6 +10,7 @@ use std::sync::Arc;
 use miserly_api::model::{JobIds, Problem, ProblemCode};
 use miserly_core::Time;
 
+use crate::set_aside::SetAside;
 use crate::{
     Attempt, BegunWindow, Caller, DaemonReply, Ending, Engine, JobRow, Journal, JournalError, Launcher, Run,
 };
@@ -45,6 +46,8 @@ pub(crate) struct UnrecordedJobs {
     /// Rows of unfinished jobs that cannot be read, by number.
     unreadable: BTreeMap<i64, JobRow>,
     adopted: BTreeMap<Attempt, Adoption>,
+    /// Jobs that cannot be placed.
+    pub(crate) aside: SetAside,
 }
 
 impl UnrecordedJobs {
@@ -55,7 +58,7 @@ impl UnrecordedJobs {
 
     /// Returns whether a job has not finished, as far as it is known.
     pub(crate) fn contains(&self, job: i64) -> bool {
-        self.unreadable.contains_key(&job) || self.attempt(job).is_some()
+        self.unreadable.contains_key(&job) || self.aside.record(job).is_some() || self.attempt(job).is_some()
     }
 
     /// Returns the memory of the adopted attempts, in kilobytes.
@@ -100,19 +103,20 @@ impl UnrecordedJobs {
 
     /// Returns why a job has no usable record, as a sentence about the job.
     pub(crate) fn problem(&self, job: i64) -> String {
-        match self.unreadable.get(&job).and_then(|row| row.problem.as_ref()) {
-            Some(problem) => format!("its record cannot be read ({problem})"),
-            None => UNKNOWN.to_owned(),
+        let problem = self.unreadable.get(&job).and_then(|row| row.problem.as_ref());
+        match (problem, self.aside.jobs().find(|(record, _)| record.number == job)) {
+            (Some(problem), _) => format!("its record cannot be read ({problem})"),
+            (_, Some((_, reason))) => format!("it is set aside until its attempt has ended ({reason})"),
+            _ => UNKNOWN.to_owned(),
         }
     }
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Adopts attempts that run and of which the state has no usable record, before [`begin`](Engine::begin). The launcher
-    /// supervises them.
+    /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
     pub fn adopt(&mut self, adoptions: Vec<Adoption>) {
-        Arc::make_mut(&mut self.unrecorded).adopted =
-            adoptions.into_iter().map(|one| (one.attempt, one)).collect();
+        let adoptions = adoptions.into_iter().map(|one| (one.attempt, one));
+        Arc::make_mut(&mut self.unrecorded).adopted.extend(adoptions);
         self.withhold_cpus();
     }
 
@@ -125,7 +129,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let record = self.jobs.get(attempt.job);
             // A suspended job is in its window, too.
             let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
-            if record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
+            let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
+            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
                 continue;
             }
             let adoption = Adoption {

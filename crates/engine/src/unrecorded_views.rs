@@ -1,6 +1,6 @@
 //! Jobs without a usable record, as clients see them.
 
-use miserly_api::model::{AdoptedAttempt, Filter, JobView, Phase, StateDamage};
+use miserly_api::model::{AdoptedAttempt, Filter, JobView, Phase, SetAsideJob, StateDamage};
 use miserly_core::Span;
 
 use crate::{Adoption, Caller, JobRow, Now, Snapshot};
@@ -24,6 +24,12 @@ impl Snapshot {
             return None;
         }
         let adoption = self.unrecorded.attempt(job);
+        if let (Some(record), Some(adoption)) = (self.unrecorded.aside.record(job), adoption) {
+            let Adoption { end, cpus, .. } = adoption;
+            let phase = Phase::Adopted { end: end.map(|end| now.wall_at(end)), cpus: cpus.clone() };
+            let set_aside = Some(self.unrecorded.problem(job));
+            return Some(JobView { phase, set_aside, ..self.view_for(now, caller, record) });
+        }
         let mut view = match (self.unrecorded.unreadable(job), adoption) {
             (Some(row), adoption) => self.unreadable_view(now, row, adoption),
             (None, Some(adoption)) => self.adopted_view(now, adoption),
@@ -106,6 +112,7 @@ impl Snapshot {
             paused: false,
             capacity_lost: None,
             epilog_failed: None,
+            set_aside: None,
             attempts: 0,
             usage: None,
             retried: vec![],
@@ -125,6 +132,16 @@ impl Snapshot {
             StateDamage { part: format!("job {job}"), job: Some(job), problem: format!("{problem}; {then}") }
         };
         self.unrecorded.unreadable_rows().map(damage).collect()
+    }
+
+    /// Returns the jobs that are set aside, by number.
+    pub(crate) fn set_aside_jobs(&self) -> Vec<SetAsideJob> {
+        let held = self.jobs.iter().filter_map(|record| Some((record.number, record.set_aside.as_ref()?)));
+        let running = self.unrecorded.aside.jobs().map(|(record, reason)| (record.number, reason));
+        let mut jobs: Vec<SetAsideJob> =
+            held.chain(running).map(|(job, reason)| SetAsideJob { job, reason: reason.clone() }).collect();
+        jobs.sort_by_key(|one| one.job);
+        jobs
     }
 
     /// Returns the adopted attempts.

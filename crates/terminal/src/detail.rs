@@ -43,6 +43,7 @@ fn head(job: &JobView) -> Vec<String> {
         ("output", path(&job.output)),
         ("error output", path(&job.error).filter(|_| job.error != job.output)),
         ("capacity lost", job.capacity_lost.clone()),
+        ("set aside", job.set_aside.clone()),
         ("epilog failed", job.epilog_failed.clone()),
     ];
     for (name, value) in parts {

@@ -73,6 +73,11 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(how) = &job.capacity_lost {
         line("capacity lost", how);
     }
+    if let Some(why) = &job.set_aside {
+        let next =
+            format!("`miserly release {0}` tries it again, `miserly cancel {0}` gives it up", job.number);
+        line("set aside", &format!("{}; {next}", plain(why)));
+    }
     if let Some(why) = &job.epilog_failed {
         line("epilog", &format!("failed: {}", plain(why)));
     }

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use miserly_api::model::{AdoptedAttempt, ForecastRecord, Pressure, PressureOn, QueueStatus, Stall, Status};
+use miserly_api::model::{
+    AdoptedAttempt, ForecastRecord, Pressure, PressureOn, QueueStatus, SetAsideJob, Stall, Status,
+};
 use miserly_report::{count, decimals};
 use miserly_units::memory;
 
@@ -65,6 +67,10 @@ fn shown(status: &Status) -> String {
     }
     for damage in &status.damage {
         text += &format!("damage         {}: {}\n", plain(&damage.part), plain(&damage.problem));
+    }
+    for SetAsideJob { job, reason } in &status.set_aside {
+        let next = format!("`miserly release {job}` tries it again, `miserly cancel {job}` gives it up");
+        text += &format!("set aside      job {job}: {}; {next}\n", plain(reason));
     }
     if status.checking {
         text += "checking       the history; damage that is found is listed here\n";

@@ -153,6 +153,9 @@ pub struct Status {
     /// Attempts that run and that the state does not have. They keep their processors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adopted: Vec<AdoptedAttempt>,
+    /// Jobs that the daemon could not place and set aside, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAsideJob>,
     /// The restrictions under which the launcher works at present, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launcher: Vec<String>,
@@ -174,6 +177,16 @@ pub struct Status {
     /// What became of forecasts; absent if none was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecasts: Option<ForecastRecord>,
+}
+
+/// A job that the daemon could not place. It is held until it is released or cancelled; an attempt that it has runs on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SetAsideJob {
+    /// The number of the job.
+    pub job: i64,
+    /// The reason.
+    pub reason: String,
 }
 
 /// What became of forecasts: the first one of each job that waited, against its start.

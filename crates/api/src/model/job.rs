@@ -116,6 +116,9 @@ pub struct JobView {
     /// Why the epilog of an attempt failed; the last time. The outcome of the job is that of its command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog_failed: Option<String>,
+    /// Why the daemon could not place the job and set it aside. It is held until it is released; an attempt that it has runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<String>,
     /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
     /// The exit codes of the attempts that failed and after which it ran again, in order.

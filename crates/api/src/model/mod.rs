@@ -33,8 +33,8 @@ mod what_if;
 
 pub use answer::{
     Accepted, AdoptedAttempt, ForecastRecord, GroupUsage, JobIds, Pool, Pools, Possible, Pressure,
-    PressureOn, Problem, ProblemCode, QueueStatus, Quote, SharedCpus, Slice, Stall, StateDamage, Status,
-    Submitted, Unenforced, UserUsage,
+    PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice, Stall, StateDamage,
+    Status, Submitted, Unenforced, UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

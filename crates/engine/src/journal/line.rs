@@ -40,6 +40,17 @@ pub enum JournalLine {
         /// The mistake.
         mistake: String,
     },
+    /// A job could not be placed, and left its ledger without an event. The batch of that instant may be dropped.
+    SetAside {
+        /// The instant of the last round before, in ticks.
+        at: i64,
+        /// The queue.
+        queue: String,
+        /// The job.
+        job: i64,
+        /// The reason.
+        reason: String,
+    },
     /// The state was recovered after damage. The rounds before may be incomplete, and those after until the next
     /// checkpoint do not follow from them.
     Recovered {
@@ -240,7 +251,7 @@ impl JournalLine {
             JournalLine::Began { wall, .. } | JournalLine::Recovered { wall } => Some(*wall),
             JournalLine::Round(round) => Some(round.wall),
             JournalLine::Checkpoint(checkpoint) => Some(checkpoint.wall),
-            JournalLine::Stopped { .. } | JournalLine::Ended { .. } => None,
+            JournalLine::Stopped { .. } | JournalLine::SetAside { .. } | JournalLine::Ended { .. } => None,
         }
     }
 

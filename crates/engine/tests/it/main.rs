@@ -40,6 +40,7 @@ mod reservations;
 mod modify;
 
 mod signals;
+mod starts;
 
 mod pipelines;
 

@@ -9,7 +9,8 @@ use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Promises, Registry}
 
 use super::life::{Life, job, queue, seconds, wall};
 
-/// A policy that promises every job a start in 100 s, starts jobs at once where they fit, and starts a job of 13 s twice.
+/// A policy that promises every job a start in 100 s, starts jobs at once where they fit, starts a job of 13 s twice and panics
+/// at a job of 23 s.
 static HASTY: PolicyDescriptor =
     PolicyDescriptor::new("hasty", "starts a job of 13 seconds twice", |_| Ok(Box::new(Hasty)));
 
@@ -41,7 +42,9 @@ impl Policy for Hasty {
             if context.ledger().entry(job).promise.is_none() {
                 context.promise(job, seconds(100))?;
             }
-            let twice = context.ledger().request(job).estimate.ticks() / 1_000_000 == 14;
+            let planned = context.ledger().request(job).estimate.ticks() / 1_000_000;
+            assert_ne!(planned, 24, "a defect of the policy");
+            let twice = planned == 14;
             if let Some(placement) = context.ledger().fit_request(job) {
                 context.start(job, placement.clone(), StartReason::Reserved)?;
                 if twice {
@@ -111,6 +114,24 @@ fn a_mistake_stops_its_queue_and_nothing_else() {
     assert!(refused.message.contains("queue hasty is stopped"), "{}", refused.message);
     life.turn(500, vec![]);
     assert_eq!(life.job(501, waits).phase, Phase::Queued, "past every promise");
+}
+
+#[test]
+fn a_panic_of_a_policy_stops_its_queue_and_not_the_daemon() {
+    let mut life = two_queues();
+    let runs = life.submit(2, of("hasty", job(2, 600)));
+    let waits = life.submit(3, of("hasty", job(1, 20)));
+    let calm = life.submit(3, of("calm", job(2, 10)));
+    let refused = life.ask(4, DaemonRequest::Submit(of("hasty", job(1, 23)))).unwrap_err();
+    assert_eq!(refused.code, ProblemCode::Internal, "{refused:?}");
+    let mistake = life.status(5).queues[0].stopped.clone().unwrap();
+    assert!(mistake.contains("without a panic"), "{mistake}");
+    life.turn(8, vec![end(calm, 7), end(runs, 8)]);
+    let next = life.submit(9, of("calm", job(2, 10)));
+    assert!(matches!(life.job(9, next).phase, Phase::Running(_)));
+    assert_eq!(life.job(9, waits).phase, Phase::Queued);
+    life.begin(10, &Absence::default());
+    assert!(matches!(life.job(11, waits).phase, Phase::Running(_)), "another daemon tries the policy again");
 }
 
 #[test]

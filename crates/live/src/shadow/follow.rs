@@ -132,7 +132,11 @@ impl QueueShadow {
             }
             Ok(JournalLine::Began { queues, .. }) => self.set_up(&queues),
             Ok(JournalLine::Checkpoint(checkpoint)) if self.following.is_none() => self.begin(&checkpoint),
-            Ok(JournalLine::Stopped { queue, .. }) if queue == self.queue => self.following = None,
+            Ok(JournalLine::Stopped { queue, .. } | JournalLine::SetAside { queue, .. })
+                if queue == self.queue =>
+            {
+                self.following = None;
+            }
             Ok(JournalLine::Recovered { .. }) | Err(_) => self.following = None,
             Ok(_) => {}
         }

@@ -155,6 +155,7 @@ fn bare(number: i64) -> JobView {
         overdue: None,
         paused: false,
         capacity_lost: None,
+        set_aside: None,
         epilog_failed: None,
         attempts: 0,
         retried: Vec::new(),
@@ -311,6 +312,7 @@ pub(crate) fn status() -> Status {
             problem: "its checksum differs".to_owned(),
         }],
         checking: true,
+        set_aside: vec![],
         adopted: vec![AdoptedAttempt {
             job: 4,
             attempt: 1,

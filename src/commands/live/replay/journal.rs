@@ -34,6 +34,8 @@ pub(super) enum Cause {
     Lost(i64, i64),
     /// The state was recovered.
     Recovered,
+    /// A job could not be placed.
+    SetAside { job: i64, reason: String },
     /// The mistake of a policy, and its queue.
     Stopped { queue: String, mistake: String },
 }
@@ -111,6 +113,7 @@ impl Reader {
             JournalLine::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
             JournalLine::Round(round) => self.round(line.number, *round),
             JournalLine::Stopped { queue, mistake, .. } => self.interrupt(Cause::Stopped { queue, mistake }),
+            JournalLine::SetAside { job, reason, .. } => self.interrupt(Cause::SetAside { job, reason }),
             JournalLine::Recovered { .. } => self.interrupt(Cause::Recovered),
             JournalLine::Ended { .. } => {}
         }

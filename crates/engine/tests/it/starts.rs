@@ -1,0 +1,241 @@
+//! A start from every state: jobs that run again after an absence past their windows, and jobs that cannot be placed.
+
+use miserly_api::model::{Exit, LostBy, Phase, ProblemCode, Retry, Submission};
+use miserly_core::{
+    Calendar, Context, Culprit, Event, JobId, Kind, Ledger, Machine, Policy, Resources, Rule, StartReason,
+    State, Time, Violation,
+};
+use miserly_engine::{
+    Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Journal, JournalBatch, Queue,
+};
+use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Promises, Registry};
+
+use super::life::{Life, job, queue, seconds};
+
+const FIRST: u32 = 1;
+
+/// Every policy that a daemon can have jobs run again under.
+const POLICIES: [&str; 9] =
+    ["miser", "conservative", "easy", "fcfs", "ss(sf=2)", "immediate", "soon", "gang", "slurm"];
+
+/// How a job comes to run again.
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    Failed,
+    Lost,
+    Requeued,
+}
+
+impl Again {
+    const ALL: [Again; 3] = [Again::Failed, Again::Lost, Again::Requeued];
+
+    fn outcome(self) -> AttemptOutcome {
+        match self {
+            Again::Failed => AttemptOutcome::Ended { at: seconds(2), exit: Exit::Code(3), by: None },
+            Again::Lost => AttemptOutcome::Lost(LostBy::Shim),
+            Again::Requeued => AttemptOutcome::Ended { at: seconds(3), exit: Exit::Signal(15), by: None },
+        }
+    }
+}
+
+fn ended(job: i64, outcome: AttemptOutcome) -> (Attempt, AttemptOutcome) {
+    (Attempt { job, nth: FIRST }, outcome)
+}
+
+fn again(time: u32) -> Submission {
+    let retry = Some(Retry { limit: 2, codes: vec![] });
+    Submission { retry, restartable: true, ..job(1, time) }
+}
+
+#[test]
+fn a_job_that_is_to_run_again_after_an_absence_past_its_window_runs_again() {
+    for policy in POLICIES {
+        for how in Again::ALL {
+            for stalls in [false, true] {
+                let case = format!("{policy}, {how:?}, stalled {stalls}");
+                let mut life = Life::of_policy(policy, 2, 2);
+                let first = life.submit(1, again(3));
+                let other = life.submit(1, job(1, 100));
+                if let Again::Requeued = how {
+                    let requeue = DaemonRequest::Requeue { job: first, move_promises: true };
+                    life.ask(2, requeue).unwrap();
+                }
+                let (attempt, outcome) = ended(first, how.outcome());
+                if stalls {
+                    life.late_turn(Life::now(20), vec![Input::AttemptEnded(attempt, outcome)]);
+                } else {
+                    life.begin(20, &Absence { ended: vec![(attempt, outcome)], ..Absence::default() });
+                }
+                let view = life.job(21, first);
+                assert!(matches!(view.phase, Phase::Running(_)), "{case}: {:?}", view.phase);
+                assert_eq!(view.attempts, 2, "{case}");
+                assert!(matches!(life.job(21, other).phase, Phase::Running(_)), "{case}");
+                assert!(life.status(21).queues[0].stopped.is_none(), "{case}");
+                // The next start finds the same.
+                life.begin(22, &Absence::default());
+                life.end_attempt(22, Attempt { job: first, nth: 2 });
+                assert!(matches!(life.job(22, first).phase, Phase::Done { .. }), "{case}");
+            }
+        }
+    }
+}
+
+/// A policy that starts jobs where they fit, and for which jobs of 13 seconds break a rule as if an event for them did.
+static BLAMING: PolicyDescriptor =
+    PolicyDescriptor::new("blaming", "an event for a job of 13 seconds breaks a rule", |_| {
+        Ok(Box::new(Blaming))
+    });
+
+#[derive(Clone, Copy, Debug)]
+struct Blaming;
+
+impl Params for Blaming {
+    fn build(&self, _machine: &Machine) -> Box<dyn Policy> {
+        Box::new(*self)
+    }
+
+    fn promises(&self) -> Promises {
+        Promises::Nothing
+    }
+}
+
+impl Policy for Blaming {
+    fn name(&self) -> &'static str {
+        "blaming"
+    }
+
+    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
+
+    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
+
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let ledger = context.ledger();
+        let jobs: Vec<JobId> = ledger.waiting().chain(ledger.running()).collect();
+        for job in jobs {
+            let (entry, now) = (context.ledger().entry(job), context.now());
+            let (number, submit) = (entry.request.number, entry.request.submit);
+            if is_blamed(&entry.request) && now > submit {
+                let (policy, culprit) = (String::new(), Culprit::Event(Some(job)));
+                let rule = Rule::NotRunning;
+                return Err(Violation { queue: 0, policy, culprit, job: Some(number), now, rule });
+            }
+            let waits = entry.state == State::Waiting;
+            if let Some(placement) = context.ledger().fit_request(job).filter(|_| waits) {
+                context.start(job, placement, StartReason::Reserved)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Its planned time has a second of cleanup.
+fn is_blamed(request: &miserly_core::Request) -> bool {
+    request.estimate.ticks() / 1_000_000 == 14
+}
+
+/// A life with the queues `blaming` and `calm`, of two processors each.
+fn two_queues() -> Life {
+    let mut life = Life::new(4, 4);
+    let pool = || Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
+    let registry = Registry::built_in().with(&BLAMING);
+    let blaming = PolicySpec::parse("blaming", &registry).unwrap();
+    life.setup.queues = vec![
+        Queue { pool: pool(), policy: blaming, ..queue("blaming", "fcfs") },
+        Queue { pool: pool(), ..queue("calm", "miser") },
+    ];
+    life.begin(1, &Absence::default());
+    life
+}
+
+fn of(queue: &str, job: Submission) -> Submission {
+    Submission { queue: Some(queue.into()), ..job }
+}
+
+fn done(second: i64) -> AttemptOutcome {
+    AttemptOutcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None }
+}
+
+#[test]
+fn a_waiting_job_that_cannot_be_placed_is_held_and_nothing_else_is_disturbed() {
+    let mut life = two_queues();
+    let runs = life.submit(2, of("blaming", job(2, 600)));
+    let calm = life.submit(2, of("calm", job(1, 600)));
+    let bad = life.submit(3, of("blaming", job(1, 13)));
+    life.turn(4, vec![Input::AttemptEnded(Attempt { job: runs, nth: 1 }, done(4))]);
+    let view = life.job(5, bad);
+    assert_eq!(view.phase, Phase::Held);
+    let reason = view.set_aside.unwrap();
+    assert!(reason.contains("only a running job can end"), "{reason}");
+    assert!(matches!(life.job(5, runs).phase, Phase::Done { .. }), "the end is a fact");
+    assert!(matches!(life.job(5, calm).phase, Phase::Running(_)));
+    assert!(life.status(5).queues.iter().all(|queue| queue.stopped.is_none()));
+    let next = life.submit(6, of("blaming", job(1, 20)));
+    assert!(matches!(life.job(6, next).phase, Phase::Running(_)), "its queue goes on");
+    // Also for later daemons.
+    life.begin(7, &Absence::default());
+    assert_eq!(life.job(8, bad).set_aside, Some(reason));
+    // A release submits it again, and it is set aside again with the next round.
+    life.ask(9, DaemonRequest::Release(bad)).unwrap();
+    assert_eq!(life.job(9, bad).set_aside, None);
+    life.ask(30, DaemonRequest::Release(bad)).unwrap_err();
+    life.turn(31, vec![Input::AttemptEnded(Attempt { job: next, nth: 1 }, done(31))]);
+    life.ask(32, DaemonRequest::Cancel { job: bad, array: false }).unwrap();
+}
+
+#[test]
+fn a_running_job_that_cannot_be_placed_runs_on_and_its_end_decides() {
+    let mut life = two_queues();
+    let bad = life.submit(2, of("blaming", job(1, 13)));
+    assert!(matches!(life.job(2, bad).phase, Phase::Running(_)));
+    // The next round finds it at fault.
+    let next = life.submit(4, of("calm", job(1, 20)));
+    let other = life.ask(4, DaemonRequest::Submit(of("blaming", job(1, 20))));
+    assert_eq!(other.unwrap_err().code, ProblemCode::Internal);
+    let view = life.job(5, bad);
+    assert!(matches!(view.phase, Phase::Adopted { ref cpus, .. } if cpus.len() == 1), "{:?}", view.phase);
+    assert!(view.set_aside.is_some());
+    let hold = DaemonRequest::Hold { job: bad, move_promises: false };
+    assert_eq!(life.ask(5, hold).unwrap_err().code, ProblemCode::Conflict);
+    assert!(matches!(life.job(5, next).phase, Phase::Running(_)));
+    let free: u64 = life.status(5).queues.iter().map(|queue| queue.cpus).sum();
+    assert_eq!(free, 3, "its processor is withheld");
+    life.actions(bad);
+    life.ask(6, DaemonRequest::Cancel { job: bad, array: false }).unwrap();
+    assert!(matches!(life.actions(bad)[..], [Action::Kill { .. }]));
+    life.turn(7, vec![Input::AttemptEnded(Attempt { job: bad, nth: 1 }, done(7))]);
+    assert!(matches!(life.job(8, bad).phase, Phase::Killed { .. }), "{:?}", life.job(8, bad).phase);
+    let free: u64 = life.status(9).queues.iter().map(|queue| queue.cpus).sum();
+    assert_eq!(free, 4);
+}
+
+#[test]
+fn of_stored_jobs_that_do_not_fit_the_pool_the_last_ones_are_set_aside() {
+    let mut life = Life::new(2, 2);
+    let [first, second] = [1, 2].map(|at| life.submit(at, again(100)));
+    let waits = life.submit(3, job(1, 50));
+    // Another row holds the processors of both.
+    let row = life.journal.job(second).unwrap().unwrap();
+    let mut body: serde_json::Value = serde_json::from_str(&row.body).unwrap();
+    let text =
+        body["entry"].to_string().replace("[1,1,0,0]", "[2,1,0,0]").replace("\"cpus\":1", "\"cpus\":2");
+    body["entry"] = serde_json::from_str(&text).unwrap();
+    let rows = vec![miserly_engine::JobRow { body: body.to_string(), ..row }];
+    life.journal.commit(JournalBatch { rows, ..JournalBatch::default() }).unwrap();
+    life.begin(4, &Absence::default());
+    assert!(matches!(life.job(5, first).phase, Phase::Running(_)));
+    let view = life.job(5, second);
+    assert!(matches!(view.phase, Phase::Adopted { .. }), "{:?}", view.phase);
+    assert!(view.set_aside.unwrap().contains("hold more than its pool has"));
+    assert_eq!(life.job(5, waits).phase, Phase::Queued);
+    // It failed and is to run again: it is held until a release.
+    let outcome = AttemptOutcome::Ended { at: seconds(6), exit: Exit::Code(3), by: None };
+    life.turn(6, vec![Input::AttemptEnded(Attempt { job: second, nth: 1 }, outcome)]);
+    let view = life.job(7, second);
+    assert_eq!((&view.phase, &view.retried), (&Phase::Held, &vec![3]));
+    assert!(matches!(life.job(7, waits).phase, Phase::Running(_)), "its processor is free");
+    life.ask(8, DaemonRequest::Release(second)).unwrap();
+    life.end(9, first);
+    let view = life.job(10, second);
+    assert!(matches!(view.phase, Phase::Running(_)), "{:?}", view.phase);
+    assert_eq!((view.attempts, view.set_aside), (2, None));
+}
