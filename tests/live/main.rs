@@ -25,6 +25,8 @@ mod unrecorded;
 
 mod again;
 
+mod starts;
+
 mod shadow;
 mod shims;
 

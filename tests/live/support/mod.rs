@@ -19,6 +19,7 @@ pub(crate) use daemon::{Daemon, cpus, has_two_cpus, miserly, queue};
 pub(crate) use jobs::{is_over, kept_but_for_stalls, sh};
 pub(crate) use journal::Promises;
 pub(crate) use miserly_test_support::Draws;
+pub(crate) use processes::kill_all;
 pub(crate) use stepping::Stepping;
 
 /// A timeout for any operation, on a machine that is busy with other tests.
