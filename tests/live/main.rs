@@ -66,6 +66,8 @@ mod policies;
 
 mod gang;
 
+mod reboots;
+
 mod reload;
 
 mod questions;

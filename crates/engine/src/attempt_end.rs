@@ -16,6 +16,17 @@ impl AttemptOutcome {
         }
     }
 
+    /// Returns the outcome with an end no later than an instant.
+    ///
+    /// A launcher reads instants of an earlier boot by a clock that may be wrong.
+    fn until(&self, latest: Time) -> AttemptOutcome {
+        let mut outcome = self.clone();
+        if let AttemptOutcome::Ended { at, .. } | AttemptOutcome::Failed { at, .. } = &mut outcome {
+            *at = latest.min(*at);
+        }
+        outcome
+    }
+
     fn how(&self) -> EndHow {
         match self {
             AttemptOutcome::Ended { by: None, .. } | AttemptOutcome::Failed { .. } => EndHow::Done,
@@ -37,7 +48,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         outcome: &AttemptOutcome,
         round: &mut Round,
     ) {
-        let number = attempt.job;
+        let (number, outcome) = (attempt.job, &outcome.until(now.ticks));
         if self.end_aside(now, attempt, outcome) {
             return;
         }
@@ -193,8 +204,10 @@ impl Record {
 
     /// Returns the final state of a job after the end of its attempt.
     pub(crate) fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
-        let wall = |at: Time| now.wall_at(at);
-        let start = self.started.map(|at| wall(Time::from_ticks(at)));
+        let started = self.started.map(Time::from_ticks);
+        // No job ends before its start, whatever the clock of an earlier boot was.
+        let wall = |at: Time| now.wall_at(started.map_or(at, |started| at.max(started)));
+        let start = started.map(wall);
         let cpu_ranges = self.run.as_ref().map(|run| number_ranges(&run.cpus)).unwrap_or_default();
         let is_ending = self.is_ending();
         match outcome {

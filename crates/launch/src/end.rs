@@ -6,9 +6,9 @@ use std::time::Duration;
 use miserly_cgroup::Usage;
 use serde::{Deserialize, Serialize};
 
+use crate::boot::StoredInstant;
 use crate::lossless;
 use crate::queue_program::{ProgramFailure, ProgramReport};
-use crate::time::BootTime;
 
 /// The end of an attempt. It is written when no process of the job or of its epilog is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,8 @@ pub struct AttemptEnd {
     /// The remaining processes of the job were then terminated.
     pub cause: Option<EndCause>,
     /// Instant at which no process was left, also of the epilog.
-    pub at: BootTime,
+    #[serde(flatten)]
+    pub at: StoredInstant,
     /// Time from the kill instant until the last process of the job had gone, if the job was killed.
     pub late: Option<Duration>,
     /// What all processes used, if the attempt had a control group.

@@ -8,6 +8,7 @@
 //! flush:eio:3       the third pass fails, counted from the first one of a process under this text
 //! wall:-3600        the time of day is an hour back
 //! boot:90.5         the machine slept for so long, in seconds
+//! boot-id:two       the machine was booted again, and this is the name of the boot
 //! ```
 
 use std::fs;
@@ -172,6 +173,15 @@ impl ClockSteps {
     }
 }
 
+/// Returns the name of the boot that a test has given.
+pub fn boot_id() -> Option<String> {
+    boot_id_in(&text()?)
+}
+
+fn boot_id_in(text: &str) -> Option<String> {
+    text.lines().find_map(|line| line.strip_prefix("boot-id:")).map(str::to_owned)
+}
+
 /// Returns whether a test may have faults here.
 pub fn are_possible() -> bool {
     file().is_some()
@@ -226,5 +236,11 @@ mod tests {
             ClockSteps { wall: -3_600_000_000, boot: 500_000 }
         );
         assert_eq!(ClockSteps::read("wall:x"), ClockSteps::default());
+    }
+
+    #[test]
+    fn a_boot_has_a_name() {
+        assert_eq!(boot_id_in("boot:720\nboot-id:two").as_deref(), Some("two"));
+        assert_eq!(boot_id_in("boot:720"), None);
     }
 }

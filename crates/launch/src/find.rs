@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boot::BootId;
 use crate::connection::Connection;
 use crate::end::AttemptEnd;
 use crate::error::FindError;
 use crate::folder::{self, AttemptLock, Folder, StartRecord};
 use crate::handle::{REPLY_TIMEOUT, Shim};
-use crate::procfs;
 use crate::session::{JobSession, KillResult};
 use crate::time::BootTime;
 
@@ -76,7 +76,7 @@ pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError
     }
     let folder = Folder::open(dir)?;
     loop {
-        if let Some(end) = folder.read(folder::END)? {
+        if let Some(end) = folder.read_end()? {
             return Ok(FoundAttempt::Ended(end));
         }
         if let Some(lock) = folder.lock()? {
@@ -104,7 +104,7 @@ fn connect(folder: &Folder) -> Result<Option<Shim>, FindError> {
 /// Resolves an attempt without a shim. The caller holds the lock.
 fn resolve(folder: &Folder, lock: &AttemptLock, until: BootTime) -> Result<FoundAttempt, FindError> {
     // A shim may have written its end and exited since the last check.
-    if let Some(end) = folder.read(folder::END)? {
+    if let Some(end) = folder.read_end()? {
         return Ok(FoundAttempt::Ended(end));
     }
     let Some(started) = folder.read::<StartRecord>(folder::STARTED)? else {
@@ -112,7 +112,7 @@ fn resolve(folder: &Folder, lock: &AttemptLock, until: BootTime) -> Result<Found
         return Ok(FoundAttempt::NeverRan);
     };
     let dir = || folder.path().to_owned();
-    let boot_id = procfs::boot_id().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
+    let boot_id = BootId::current().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
     if boot_id != started.main.boot_id {
         return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
     }

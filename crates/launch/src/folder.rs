@@ -32,6 +32,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::boot::StoredInstant;
+use crate::end::AttemptEnd;
 use crate::fault::FaultPoint;
 use crate::identity::Identity;
 use crate::shortage::LaunchStep;
@@ -71,14 +73,21 @@ pub struct StartRecord {
     ///
     /// `None` where the kernel has no autogroups.
     pub autogroup: Option<String>,
-    /// Start of the process.
-    pub at: BootTime,
+    /// Start of the process, by the clock of the boot in `main`.
+    pub(crate) at: BootTime,
     /// Folder of the attempt's control group, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,
     /// Time limit of the epilog, if the queue has one. The attempt ends so much later than the last process of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<Duration>,
+}
+
+impl StartRecord {
+    /// Returns the start of the process.
+    pub fn instant(&self) -> StoredInstant {
+        StoredInstant::new(self.at, self.main.boot_id.clone())
+    }
 }
 
 /// An error in a file of the folder.
@@ -168,6 +177,11 @@ impl Folder {
     /// Reads a record, or returns `None` if it does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
         read(&self.file(name))
+    }
+
+    /// Reads the end of the attempt, or returns `None` if it does not exist.
+    pub(crate) fn read_end(&self) -> Result<Option<AttemptEnd>, RecordError> {
+        read_end(&self.path)
     }
 
     /// Returns whether a file exists.
@@ -342,6 +356,19 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Record
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("read", path, error)),
     }
+}
+
+/// Reads the end of the attempt in a folder, or returns `None` if it does not exist.
+///
+/// A record of an earlier version does not name its boot. It is that of the shim, which has outlived none.
+pub(crate) fn read_end(dir: &Path) -> Result<Option<AttemptEnd>, RecordError> {
+    let Some(end) = read::<AttemptEnd>(&dir.join(END))? else { return Ok(None) };
+    if end.at.parts().1.is_some() {
+        return Ok(Some(end));
+    }
+    let shim = read::<Identity>(&dir.join(SHIM)).ok().flatten();
+    let at = end.at.or_boot(shim.map(|shim| shim.boot_id));
+    Ok(Some(AttemptEnd { at, ..end }))
 }
 
 /// Opens a new folder to the group to which the folder above it is open.

@@ -156,7 +156,7 @@ impl Shim {
     /// # Errors
     /// The record cannot be read.
     pub fn end(&self) -> Result<Option<AttemptEnd>, RecordError> {
-        read(&self.dir, folder::END)
+        folder::read_end(&self.dir)
     }
 
     /// Returns the record of the start, or `None` if the command has not been permitted to run.

@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::procfs::{self, Stat};
+use crate::boot::BootId;
+use crate::procfs::Stat;
 
 /// A process, identified by number, start and boot because the kernel reuses numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +17,8 @@ pub struct Identity {
     pub pid: u32,
     /// Start in clock ticks since the boot.
     pub start_time: u64,
-    /// Boot identifier.
-    pub boot_id: String,
+    /// Boot of the machine, with which the process expires.
+    pub boot_id: BootId,
 }
 
 impl Identity {
@@ -27,7 +28,7 @@ impl Identity {
     /// There is no such process, or `/proc` cannot be read.
     pub(crate) fn from_pid(pid: u32) -> io::Result<Identity> {
         let stat = Stat::from_pid(pid)?.ok_or(Errno::SRCH)?;
-        Ok(Identity { pid, start_time: stat.start_time, boot_id: procfs::boot_id()? })
+        Ok(Identity { pid, start_time: stat.start_time, boot_id: BootId::current()? })
     }
 
     /// Opens a pidfd of the process, or returns `None` if it has exited.
@@ -35,7 +36,7 @@ impl Identity {
     /// # Errors
     /// `/proc` cannot be read, or no pidfd can be opened.
     pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
-        if procfs::boot_id()? != self.boot_id {
+        if BootId::current()? != self.boot_id {
             return Ok(None);
         }
         open(self.pid, self.start_time)
@@ -82,7 +83,7 @@ mod tests {
         assert!(me.open().unwrap().is_some());
         let later = Identity { start_time: me.start_time + 1, ..me.clone() };
         assert!(later.open().unwrap().is_none());
-        let rebooted = Identity { boot_id: "another".to_owned(), ..me };
+        let rebooted = Identity { boot_id: "another".into(), ..me };
         assert!(rebooted.open().unwrap().is_none());
     }
 

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::boot::BootId;
 use crate::connection::Connection;
 use crate::error::LaunchError;
 use crate::fault;
@@ -18,7 +19,7 @@ use crate::handle::{REPLY_TIMEOUT, Shim};
 use crate::message::Handshake;
 use crate::protocol::ShimCommand;
 use crate::shortage::LaunchStep;
-use crate::spec::AttemptSpec;
+use crate::spec::{AttemptSpec, SpecRecord};
 use crate::time::BootTime;
 use crate::wait;
 
@@ -37,7 +38,8 @@ pub fn launch(exe: &Path, dir: &Path, spec: &AttemptSpec) -> Result<Shim, Launch
     let folder = Folder::create(dir)?;
     // The lock file must exist before the disk is full.
     drop(folder.lock()?);
-    folder.write(folder::SPEC, spec)?;
+    let boot_id = BootId::current().ok();
+    folder.write(folder::SPEC, &SpecRecord { spec, boot_id })?;
     let launched = spawn(exe, &folder).and_then(|stream| handshake(&folder, stream));
     launched.map_err(|error| void_failed(dir, error))
 }

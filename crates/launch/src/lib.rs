@@ -38,6 +38,8 @@ pub mod frame;
 
 mod time;
 
+mod boot;
+
 mod spec;
 
 mod protocol;
@@ -82,6 +84,7 @@ mod shortage;
 
 mod sys;
 
+pub use boot::{BootId, StoredInstant};
 pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};

@@ -161,11 +161,6 @@ pub(crate) fn descendants(all: &[Stat], of: BTreeSet<u32>) -> BTreeSet<u32> {
     }
 }
 
-/// Returns the identifier of the boot, with which every process identity expires.
-pub(crate) fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
-}
-
 /// Returns whether an error means that the process has exited.
 fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use miserly_cgroup::Capability;
 use serde::{Deserialize, Serialize};
 
+use crate::boot::BootId;
 use crate::lossless;
 use crate::queue_program::QueuePrograms;
 use crate::time::BootTime;
@@ -77,6 +78,16 @@ pub struct AttemptSpec {
     /// Prolog and epilog of the job's queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_programs: Option<QueuePrograms>,
+}
+
+/// A specification as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SpecRecord<S = AttemptSpec> {
+    #[serde(flatten)]
+    pub(crate) spec: S,
+    /// Boot of the instants of the window. `None` in a record of an earlier version.
+    #[serde(default)]
+    pub(crate) boot_id: Option<BootId>,
 }
 
 /// A signal before the end of the window.

@@ -13,7 +13,7 @@ const NANOS: i64 = 1_000;
 /// An instant in microseconds of `CLOCK_BOOTTIME`.
 ///
 /// The clock starts with the boot, includes suspended time and ignores changes of the wall clock.
-/// Values are meaningless after a reboot.
+/// Values are meaningless after a reboot. A record that is stored has a [`StoredInstant`](crate::StoredInstant) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BootTime(pub i64);

@@ -2,6 +2,8 @@
 //!
 //! Ticks are monotonic. They follow the kernel's boot-time clock, which cannot be set and which
 //! runs while the machine sleeps. A stored offset continues them across restarts of the machine.
+//! The offsets of earlier boots are stored, too, so that an instant of a shim is read by the clock
+//! of its own boot.
 //! Setting the wall clock therefore moves no window. A start that is two hours away remains two
 //! hours away, and is shown at the new time of day.
 
@@ -10,9 +12,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::Time;
-use miserly_engine::{ClockMark, Now};
-use miserly_launch::BootTime;
+use miserly_engine::{ClockMark, JournalBatch, Now};
 use miserly_launch::fault::ClockSteps;
+use miserly_launch::{BootId, BootTime, StoredInstant};
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Store, StoreError};
 
 /// A source of wall time: [`time_of_day`], except in tests of clock changes.
 pub type Wall = fn() -> Timestamp;
@@ -26,11 +31,77 @@ pub fn time_of_day() -> Timestamp {
     Timestamp::now().checked_add(step).unwrap_or(Timestamp::MAX)
 }
 
+/// The number of earlier boots that are remembered.
+const EARLIER: usize = 16;
+
+/// A boot of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    id: BootId,
+    /// The ticks at the boot.
+    offset: i64,
+}
+
+/// The boots before the present one, as they are stored. The latest one is last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EarlierBoots(Vec<Boot>);
+
+/// The key of the stored value with the earlier boots.
+const BOOTS: &str = "boots";
+
+impl EarlierBoots {
+    /// Returns the stored boots.
+    pub(crate) fn read(store: &Store) -> EarlierBoots {
+        store.meta(BOOTS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Stores the boots.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub(crate) fn write(&self, store: &mut Store) -> Result<(), StoreError> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        store.commit(&JournalBatch { values: vec![(BOOTS.to_owned(), text)], ..JournalBatch::default() })
+    }
+
+    /// Returns an instant of one of these boots in ticks.
+    pub(crate) fn ticks(&self, instant: &StoredInstant) -> Option<Time> {
+        let (at, boot) = instant.parts();
+        let boot = self.0.iter().find(|earlier| Some(&earlier.id) == boot)?;
+        Some(Time::from_ticks(at.0.saturating_add(boot.offset)))
+    }
+
+    /// Returns the boots before the present one, after the boot of the last mark.
+    #[must_use]
+    fn after(mut self, mark: &ClockMark, present: &BootId) -> EarlierBoots {
+        if BootId::from(mark.boot.as_str()) != *present {
+            self = self.with(mark);
+        }
+        let surplus = self.0.len().saturating_sub(EARLIER);
+        self.0.drain(..surplus);
+        self
+    }
+
+    /// Returns these boots and that of a mark.
+    #[must_use]
+    pub(crate) fn with(mut self, mark: &ClockMark) -> EarlierBoots {
+        let id = BootId::from(mark.boot.as_str());
+        self.0.retain(|earlier| earlier.id != id);
+        self.0.push(Boot { id, offset: mark.offset });
+        self
+    }
+}
+
 /// The machine's clocks. Copies share the last difference of the clocks.
 #[derive(Clone, Debug)]
 pub struct BootClock {
+    /// The present boot, and those before it.
+    boots: Arc<(BootId, EarlierBoots)>,
     /// The ticks at the boot of the machine.
     offset: i64,
+    /// The ticks of the last mark.
+    marked: Time,
     wall: Wall,
     /// The wall time less the ticks, as read last, microseconds.
     ///
@@ -41,31 +112,60 @@ pub struct BootClock {
 
 impl BootClock {
     /// Returns the clock of a new state, which starts at 0 now.
-    pub fn start(wall: Wall) -> BootClock {
-        BootClock::new(-BootTime::now().0, wall)
+    pub fn start(boot: BootId, wall: Wall) -> BootClock {
+        BootClock::new((boot, EarlierBoots::default()), -BootTime::now().0, Time::ZERO, wall)
     }
 
-    fn new(offset: i64, wall: Wall) -> BootClock {
+    fn new(boots: (BootId, EarlierBoots), offset: i64, marked: Time, wall: Wall) -> BootClock {
         // No difference is known, so the first reading takes its own.
-        BootClock { offset, wall, difference: Arc::new(AtomicI64::new(i64::MAX)) }
+        let difference = Arc::new(AtomicI64::new(i64::MAX));
+        BootClock { boots: Arc::new(boots), offset, marked, wall, difference }
     }
 
     /// Continues from a mark. The elapsed time across a boot of the machine is that of the wall
     /// clock, or none if the wall clock went back.
-    pub fn resume(mark: &ClockMark, boot: &str, wall: Wall) -> BootClock {
-        if mark.boot == boot {
-            let clock = BootClock::new(mark.offset, wall);
+    ///
+    /// `earlier` has the boots before that of the mark.
+    pub fn resume(mark: &ClockMark, earlier: EarlierBoots, boot: BootId, wall: Wall) -> BootClock {
+        let is_same = BootId::from(mark.boot.as_str()) == boot;
+        let (boots, marked) = (earlier.after(mark, &boot), Time::from_ticks(mark.ticks));
+        if is_same {
+            let clock = BootClock::new((boot, boots), mark.offset, marked, wall);
             clock.difference.store(mark.wall.saturating_sub(mark.ticks), Ordering::Relaxed);
             return clock;
         }
         let away = wall().as_microsecond().saturating_sub(mark.wall).max(0);
-        BootClock::new(mark.ticks.saturating_add(away).saturating_sub(BootTime::now().0), wall)
+        let offset = mark.ticks.saturating_add(away).saturating_sub(BootTime::now().0);
+        BootClock::new((boot, boots), offset, marked, wall)
     }
 
     /// Returns the mark to store.
-    pub fn mark(&self, boot: String) -> ClockMark {
-        let now = self.read();
+    pub fn mark(&self) -> ClockMark {
+        let (now, boot) = (self.read(), self.boots.0.to_string());
         ClockMark { boot, offset: self.offset, ticks: now.ticks.ticks(), wall: now.wall.as_microsecond() }
+    }
+
+    /// Returns the boots before the present one, to store.
+    pub fn earlier_boots(&self) -> &EarlierBoots {
+        &self.boots.1
+    }
+
+    /// Returns a stored instant in ticks, by the clock of its boot; `None` if that boot is unknown.
+    ///
+    /// The wall clock bridges the time between two boots, and may be set back. So an instant of an earlier boot is at most now.
+    pub fn stored(&self, instant: &StoredInstant) -> Option<Time> {
+        let (present, earlier) = &*self.boots;
+        match instant.of(present) {
+            Some(at) => Some(self.ticks(at.0)),
+            None => earlier.ticks(instant).map(|at| at.min(self.now())),
+        }
+    }
+
+    /// Returns the instant of an end in ticks.
+    ///
+    /// An end of an unknown boot has followed the last mark, since the daemon of that boot did not record it.
+    pub fn ended(&self, instant: &StoredInstant) -> Time {
+        self.stored(instant).unwrap_or(self.marked)
     }
 
     /// Returns the same instant on the kernel's clock, microseconds.
@@ -108,21 +208,27 @@ impl BootClock {
 mod tests {
     use super::*;
 
+    const MINUTE: i64 = 60_000_000;
+
+    fn resume(mark: &ClockMark, boot: &str, wall: Wall) -> BootClock {
+        BootClock::resume(mark, EarlierBoots::default(), boot.into(), wall)
+    }
+
     #[test]
     fn ticks_go_on_over_a_restart_of_the_daemon_and_of_the_machine() {
-        let first = BootClock::start(Timestamp::now);
-        let mark = first.mark("one".into());
+        let first = BootClock::start("one".into(), Timestamp::now);
+        let mark = first.mark();
         assert!(first.now() < Time::from_ticks(10_000_000));
         // Wall time has no influence as long as the machine is up.
-        let again = BootClock::resume(&mark, "one", || Timestamp::MIN);
+        let again = resume(&mark, "one", || Timestamp::MIN);
         assert!(
             again.now() >= Time::from_ticks(mark.ticks)
                 && again.now() < Time::from_ticks(mark.ticks + 10_000_000)
         );
         let an_hour_ago = ClockMark { wall: mark.wall - 3_600_000_000, ..mark.clone() };
-        let rebooted = BootClock::resume(&an_hour_ago, "two", Timestamp::now);
+        let rebooted = resume(&an_hour_ago, "two", Timestamp::now);
         assert!(rebooted.now() >= Time::from_ticks(mark.ticks + 3_600_000_000));
-        let set_back = BootClock::resume(&mark, "two", || Timestamp::UNIX_EPOCH);
+        let set_back = resume(&mark, "two", || Timestamp::UNIX_EPOCH);
         assert!(set_back.now() >= Time::from_ticks(mark.ticks));
     }
 
@@ -137,14 +243,14 @@ mod tests {
             ));
             now + SignedDuration::from_micros(STEP.load(Ordering::Relaxed))
         };
-        let clock = BootClock::start(wall);
+        let clock = BootClock::start("one".into(), wall);
         let at = Time::from_ticks(60_000_000);
         let named = clock.read().wall_at(at);
         for _ in 0..100 {
             assert_eq!(clock.read().wall_at(at), named);
             assert_eq!(clock.read().ticks_at(named), at);
         }
-        let again = BootClock::resume(&clock.mark("one".into()), "one", wall);
+        let again = resume(&clock.mark(), "one", wall);
         assert_eq!(again.read().wall_at(at), named);
         STEP.store(-5_000_000, Ordering::Relaxed);
         let moved = again.read().wall_at(at).duration_since(named);
@@ -156,12 +262,54 @@ mod tests {
     /// quarter of an hour after it.
     #[test]
     fn setting_the_wall_clock_is_no_time_that_passes() {
-        const MINUTE: i64 = 60_000_000;
         let wall: Timestamp = "2026-03-01T13:10:00Z".parse().unwrap();
         let mark =
             ClockMark { boot: "one".into(), offset: 0, ticks: 10 * MINUTE, wall: wall.as_microsecond() };
-        let clock = BootClock::resume(&mark, "two", || "2026-03-01T13:25:00Z".parse().unwrap());
+        let clock = resume(&mark, "two", || "2026-03-01T13:25:00Z".parse().unwrap());
         let ticks = clock.now().ticks();
         assert!((25 * MINUTE..26 * MINUTE).contains(&ticks), "{ticks}");
+    }
+
+    /// Returns the mark of a boot that has been up for some minutes, at a quarter past ten.
+    fn mark(boot: &str, up: i64) -> ClockMark {
+        let wall: Timestamp = "2026-03-01T10:15:00Z".parse().unwrap();
+        let ticks = 100 * MINUTE;
+        ClockMark { boot: boot.into(), offset: ticks - up * MINUTE, ticks, wall: wall.as_microsecond() }
+    }
+
+    #[test]
+    fn an_instant_of_an_earlier_boot_is_read_by_the_clock_of_that_boot() {
+        let later = || "2026-03-01T10:16:00Z".parse().unwrap();
+        for up in [0, 1, 12, 99] {
+            let clock = resume(&mark("one", up), "two", later);
+            let instant = |boot: &str, minute| StoredInstant::new(BootTime(minute * MINUTE), boot.into());
+            let minute = |boot, minute| clock.stored(&instant(boot, minute)).map(|at| at.ticks() / MINUTE);
+            assert_eq!(minute("one", up), Some(100), "up for {up} min");
+            assert_eq!(minute("one", 0), Some(100 - up));
+            assert_eq!(minute("three", 5), None);
+            // The jobs ended after the mark, and no later than now.
+            assert_eq!(clock.ended(&instant("three", 5)), Time::from_ticks(100 * MINUTE));
+            assert_eq!(minute("one", up + 600), Some(101));
+            let now = BootTime::now();
+            let own = StoredInstant::new(now, "two".into());
+            assert_eq!(clock.stored(&own), Some(clock.ticks(now.0)));
+        }
+    }
+
+    #[test]
+    fn the_clocks_of_earlier_boots_are_kept_over_restarts() {
+        let later = || "2026-03-01T10:16:00Z".parse().unwrap();
+        let (mut boots, mut last) = (EarlierBoots::default(), mark("0", 5));
+        for boot in 1..40_i64 {
+            // Each boot has two daemons.
+            for _ in 0..2 {
+                let clock = BootClock::resume(&last, boots, boot.to_string().as_str().into(), later);
+                (last, boots) = (clock.mark(), clock.earlier_boots().clone());
+            }
+        }
+        let text = serde_json::to_string(&boots).unwrap();
+        assert_eq!(serde_json::from_str::<EarlierBoots>(&text).unwrap(), boots);
+        let names: Vec<String> = boots.0.iter().map(|boot| boot.id.to_string()).collect();
+        assert_eq!(names, (39 - 16..39).map(|boot| boot.to_string()).collect::<Vec<_>>());
     }
 }

@@ -1,7 +1,6 @@
 //! The daemon: the engine under the real clock, with a launcher of processes and a socket for
 //! clients.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup,
 };
-use miserly_launch::BootTime;
+use miserly_launch::{BootId, BootTime};
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -21,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::claim::Claim;
-use crate::clock::{BootClock, Wall};
+use crate::clock::{BootClock, EarlierBoots, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
 use crate::events::Events;
@@ -258,6 +257,23 @@ async fn wait_for_room(
     }
 }
 
+/// Returns the clock of a state, which continues from the stored mark.
+///
+/// The offset of an earlier boot is stored before the next mark replaces it.
+fn clock_of(store: &mut Store, wall: Wall) -> Result<BootClock, DaemonError> {
+    let boot = BootId::current().map_err(system("cannot read the boot's name"))?;
+    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let Some(mark) = mark else { return Ok(BootClock::start(boot, wall)) };
+    let stored = EarlierBoots::read(store);
+    let clock = BootClock::resume(&mark, stored.clone(), boot, wall);
+    if *clock.earlier_boots() != stored
+        && let Err(error) = clock.earlier_boots().write(store)
+    {
+        tracing::warn!("the clocks of earlier boots are not kept: {error}");
+    }
+    Ok(clock)
+}
+
 /// Returns the engine, with the present state of its jobs.
 async fn engine(
     options: &Options,
@@ -267,12 +283,7 @@ async fn engine(
     metrics: &Metrics,
     signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map_err(system("cannot read the boot's name"))?;
-    let boot = boot.trim();
-    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
-    let wall = options.wall;
-    let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
+    let clock = clock_of(&mut store, options.wall)?;
     let LauncherParts { executor, groups, notes } = launcher;
     let runs_as_users = executor.client().is_some();
     let mut processes = Processes::new(executor, clock.clone(), reports, notes, groups.clone())
@@ -302,7 +313,7 @@ async fn engine(
         users: AccountNames(users::name),
         groups: AccountNames(users::group_name),
         unenforced: groups.unenforced(runs_as_users),
-        mark: Some(clock.mark(boot.to_owned())),
+        mark: Some(clock.mark()),
     };
     let mut engine =
         Engine::open(setup_of(&options.configuration, &clock), info, store, processes, clock.read())?;

@@ -20,6 +20,7 @@ use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Pro
 use miserly_launch::StartRecord;
 use rustix::process::geteuid;
 
+use crate::clock::EarlierBoots;
 use crate::store::{Recovery, Store, StoreError, ended_folders};
 
 /// The number of lines among which the last one with a wall time is.
@@ -73,7 +74,7 @@ fn lose_missing(store: &mut Store, folder: &Path) -> Result<(), StoreError> {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    let clock = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let boots = boots(store);
     let mut batch = JournalBatch::default();
     batch.lines.extend(recovered_line(store)?);
     for row in store.live_jobs()? {
@@ -87,7 +88,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
         }
         if let Some(last) = last {
             last.bring_back(&home).map_err(|source| io_error(&last.folder, source))?;
-            adopt(&mut record, last, clock.as_ref());
+            adopt(&mut record, last, &boots);
         }
         let body = serde_json::to_string(&record).unwrap_or_default();
         batch.rows.extend((body != row.body).then_some(JobRow { body, ..row }));
@@ -125,19 +126,26 @@ pub(crate) fn bring_up_to_date(store: &mut Store, folder: &Path) -> Result<i64, 
     if attempts.is_empty() {
         return Ok(highest);
     }
-    let clock = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let boots = boots(store);
     let mut batch = JournalBatch::default();
     for row in store.live_jobs()? {
         let Some(last) = attempts.get(&row.number) else { continue };
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
         if last.nth > record.attempts {
             tracing::warn!("job {}: the state is older than its attempt {}", row.number, last.nth);
-            adopt(&mut record, last, clock.as_ref());
+            adopt(&mut record, last, &boots);
             batch.rows.push(JobRow { body: serde_json::to_string(&record).unwrap_or_default(), ..row });
         }
     }
     store.commit(&batch)?;
     Ok(highest)
+}
+
+/// Returns the boots with a known clock: the earlier ones, and that of the last mark.
+fn boots(store: &Store) -> EarlierBoots {
+    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
+    let earlier = EarlierBoots::read(store);
+    mark.map_or(earlier.clone(), |mark| earlier.with(&mark))
 }
 
 /// Queues a job as if it had just been submitted, since its ledger entry is outdated.
@@ -149,7 +157,7 @@ fn queue_anew(record: &mut Record, held: bool) {
 
 /// Makes an attempt that began after the record the present one of its job, as an opportunistic
 /// one. The next daemon asks its shim, and finds it running, in its window, or ended.
-fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&ClockMark>) {
+fn adopt(record: &mut Record, last: &LastAttempt, boots: &EarlierBoots) {
     if record.run.as_ref().is_some_and(|run| run.nth == last.nth) {
         return;
     }
@@ -158,7 +166,7 @@ fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&ClockMark>) {
         queue_anew(record, false);
     }
     record.attempts = last.nth;
-    record.started = last.started(clock).or(record.started);
+    record.started = last.started(boots).or(record.started);
     record.run = Some(Run::new(last.nth, vec![], false));
 }
 
@@ -185,13 +193,11 @@ impl LastAttempt {
         }
     }
 
-    /// Returns the start in ticks, if its record is still there and from the present boot of the
-    /// machine.
-    fn started(&self, clock: Option<&ClockMark>) -> Option<i64> {
+    /// Returns the start in ticks, if its record is still there and the clock of its boot is known.
+    fn started(&self, boots: &EarlierBoots) -> Option<i64> {
         let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
-        let clock = clock.filter(|clock| clock.boot == started.main.boot_id)?;
-        Some(started.at.0.saturating_add(clock.offset))
+        Some(boots.ticks(&started.instant())?.ticks())
     }
 }
 

@@ -41,9 +41,9 @@ impl Scopes {
         if !is_running() {
             return Err(SystemdError::NotRunning);
         }
-        let jobs = scope(JOBS, JOBS_SLICE, "Jobs of miserly", &CONTROLLERS)?;
+        let jobs = scope(JOBS, JOBS_SLICE, "Jobs of miserly", &[controllers()])?;
         let slice = if is_of_machine() { SHIMS_SLICE } else { SHIMS_SLICE_OF_USER };
-        let shims = scope(SHIMS, slice, "Supervisors of miserly's jobs", &[])?;
+        let shims = scope(SHIMS, slice, "Supervisors of miserly's jobs", &[ended_first()])?;
         // A group with processes cannot give controllers to its children.
         let keeper = jobs.create(KEEPER)?;
         for process in jobs.processes()? {
@@ -102,7 +102,7 @@ fn running(name: &str) -> Result<Option<Group>, SystemdError> {
 }
 
 /// Returns the group of a scope. Starts it if it does not run.
-fn scope(name: &str, slice: &str, description: &str, controllers: &[&str]) -> Result<Group, SystemdError> {
+fn scope(name: &str, slice: &str, description: &str, further: &[Property]) -> Result<Group, SystemdError> {
     if let Some(group) = running(name)? {
         return Ok(group);
     }
@@ -118,15 +118,26 @@ fn scope(name: &str, slice: &str, description: &str, controllers: &[&str]) -> Re
         // Jobs keep within their own limits; others have to give way first.
         Property::new("ManagedOOMPreference", "s", "omit"),
     ];
-    if !controllers.is_empty() {
-        properties.push(Property::texts("DelegateControllers", controllers));
-    }
+    properties.extend_from_slice(further);
     let started = call::start_scope(name, &[keeper.id()], &properties).and_then(|()| wait_for(name, &keeper));
     if started.is_err() {
         let _ = keeper.kill();
         let _ = keeper.wait();
     }
     started
+}
+
+/// Returns the property of the scope of jobs that gives it the controllers.
+fn controllers() -> Property {
+    Property::texts("DelegateControllers", &CONTROLLERS)
+}
+
+/// Returns the property of the scope of shims that has it end before the scope of jobs at a shutdown.
+///
+/// Each shim then ends its own job, with the grace period, and records the shutdown as the cause. Otherwise systemd ends the
+/// two scopes in either order, and a job may be over long before its shim learns of the shutdown.
+fn ended_first() -> Property {
+    Property::texts("After", &[JOBS])
 }
 
 /// Waits until the process that keeps a scope is in it.

@@ -9,13 +9,14 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use rustix::stdio::dup2_stdin;
 
+use crate::boot::BootId;
 use crate::connection::Connection;
 use crate::folder::{self, AttemptLock, Folder};
 use crate::handle::REPLY_TIMEOUT;
 use crate::identity::Identity;
 use crate::protocol::ShimRefusal;
 use crate::shortage::LaunchStep;
-use crate::spec::AttemptSpec;
+use crate::spec::{AttemptSpec, SpecRecord};
 use crate::time::BootTime;
 use crate::wait;
 
@@ -23,6 +24,8 @@ use crate::wait;
 pub(super) struct ClaimedAttempt {
     pub(super) folder: Folder,
     pub(super) spec: AttemptSpec,
+    /// Boot of the machine in which this shim runs.
+    pub(super) boot: BootId,
     pub(super) listener: UnixListener,
     /// Lock of the attempt, held until the shim exits.
     pub(super) lock: AttemptLock,
@@ -41,15 +44,18 @@ pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
         }
     }
     // A void attempt has no specification under this name.
-    let spec: AttemptSpec =
+    let SpecRecord { spec, boot_id } =
         folder.read(folder::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
     let listener = nonblocking_listener(&folder).map_err(|error| failed(&error))?;
     let me = Identity::from_pid(std::process::id()).map_err(|error| failed(&error))?;
+    if boot_id.is_some_and(|boot| boot != me.boot_id) {
+        return Err(failed(&"its window is of an earlier boot of the machine"));
+    }
     // Whatever needs room comes first: a launcher tries again, and a job that has begun cannot.
     folder.preallocate().map_err(|error| failed(&error))?;
     // Written last, because a reader of this file connects.
     folder.write(folder::SHIM, &me).map_err(|error| failed(&error))?;
-    Ok(ClaimedAttempt { folder, spec, listener, lock })
+    Ok(ClaimedAttempt { folder, spec, boot: me.boot_id, listener, lock })
 }
 
 fn nonblocking_listener(folder: &Folder) -> io::Result<UnixListener> {

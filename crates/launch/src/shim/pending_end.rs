@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::job_cgroup::JobCgroup;
 use super::supervisor::Supervisor;
+use crate::boot::StoredInstant;
 use crate::end::{AttemptEnd, EndCause, Exit, StartFailure};
 use crate::queue_program::ProgramKind;
 use crate::time::BootTime;
@@ -76,7 +77,7 @@ impl Supervisor {
             usage,
             processes: usage.is_none().then_some(self.main.usage),
             stops: self.timeline.stops(),
-            at: now,
+            at: StoredInstant::new(now, self.attempt.boot.clone()),
             late: ending.filter(|ending| ending.killed).map(|ending| gone_at.since(ending.kill_at)),
             prolog: report(ProgramKind::Prolog),
             epilog: report(ProgramKind::Epilog),

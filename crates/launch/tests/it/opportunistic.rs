@@ -48,7 +48,10 @@ fn without_a_daemon_a_window_begins_and_ends_on_time() {
     assert_eq!((state.end, state.cpus, state.window), (Some(window.end), window.cpus, None));
     let end = ended(&shim);
     assert_eq!(end.cause, Some(EndCause::Time));
-    assert!(end.at >= window.end.before(test.spec.grace) && end.at < window.end.after(SOON), "{end:?}");
+    assert!(
+        end.at.parts().0 >= window.end.before(test.spec.grace) && end.at.parts().0 < window.end.after(SOON),
+        "{end:?}"
+    );
 }
 
 #[test]

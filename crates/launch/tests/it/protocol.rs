@@ -160,7 +160,7 @@ impl FakeShim {
         rustix::net::listen(&listener, 8).unwrap();
         let pid = std::process::id();
         let start_time = crate::support::stat(pid).unwrap()[19].parse().unwrap();
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+        let boot_id = BootId::current().unwrap();
         let identity = serde_json::to_vec(&Identity { pid, start_time, boot_id }).unwrap();
         fs::write(folder.path().join("shim.json"), identity).unwrap();
         FakeShim { folder, listener, _lock: lock }

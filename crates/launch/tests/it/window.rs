@@ -23,7 +23,11 @@ fn term_comes_before_the_end_and_may_be_answered() {
     let end = test.run();
     assert_eq!((end.exit, end.cause, end.late), (Exit::Code(3), Some(EndCause::Time), None));
     assert!(test.out().ends_with("asked\n"), "{}", test.out());
-    assert!(end.at >= window_end.before(20 * SECOND) && end.at < window_end, "{:?} {window_end:?}", end.at);
+    assert!(
+        end.at.parts().0 >= window_end.before(20 * SECOND) && end.at.parts().0 < window_end,
+        "{:?} {window_end:?}",
+        end.at.parts().0
+    );
 }
 
 #[test]
@@ -41,8 +45,8 @@ fn kill_comes_at_the_end_for_children_that_do_not_listen() {
     assert!(pids.iter().all(|pid| alive(*pid)));
     let end = ended(&shim);
     assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::Time)));
-    assert!(end.at >= window_end);
-    assert_eq!(end.late, Some(end.at.since(window_end)));
+    assert!(end.at.parts().0 >= window_end);
+    assert_eq!(end.late, Some(end.at.parts().0.since(window_end)));
     assert!(pids.iter().all(|pid| !alive(*pid)));
 }
 
@@ -83,7 +87,7 @@ fn another_end_counts() {
     let soon = BootTime::now().after(SECOND / 2);
     assert_eq!(done(&mut shim, &ShimCommand::SetEnd { end: soon, max_after_resume: None }).end, Some(soon));
     let end = ended(&shim);
-    assert!(end.at >= soon && end.cause == Some(EndCause::Time));
+    assert!(end.at.parts().0 >= soon && end.cause == Some(EndCause::Time));
 }
 
 #[test]

@@ -57,7 +57,7 @@ struct Parts {
 impl Parts {
     fn new() -> Parts {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = BootClock::start(Timestamp::now);
+        let clock = BootClock::start("one".into(), Timestamp::now);
         let store = Store::open(folder.path()).expect("a state");
         let mut engine = Engine::open(setup(), DaemonInfo::default(), store, NoProcesses, clock.read())
             .expect("an engine");

@@ -301,8 +301,9 @@ impl Supervised {
 
     /// Reports the start of the command, which may come later than the launch of its shim.
     fn report_start(&self, context: &Context, supervision: &mut Supervision, now: BootTime) {
-        if let Some(at) = supervision.take_start(now).filter(|_| self.is_known) {
-            context.report(Input::Launched(self.attempt, context.home.clock.ticks(at.0)));
+        if let Some(started) = supervision.take_start(now).filter(|_| self.is_known) {
+            let at = context.home.clock.stored(&started);
+            at.into_iter().for_each(|at| context.report(Input::Launched(self.attempt, at)));
             if let Some(how) = supervision.watch_partition(context, self.attempt) {
                 context.report(Input::CapacityLost(self.attempt, how));
             }

@@ -69,7 +69,7 @@ pub(super) fn command(clock: &BootClock, action: Action) -> Option<ShimCommand> 
 
 /// Returns the outcome of an attempt, in the engine's terms.
 pub(super) fn outcome(clock: &BootClock, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
-    let at = clock.ticks(end.at.0);
+    let at = clock.ended(&end.at);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
         EndCause::User => KilledBy::User,
@@ -167,7 +167,7 @@ pub(super) fn duration(span: Span) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use miserly_launch::{ProcessUsage, ProgramFailure};
+    use miserly_launch::{ProcessUsage, ProgramFailure, StoredInstant};
 
     use super::*;
 
@@ -177,7 +177,7 @@ mod tests {
         AttemptEnd {
             exit,
             cause: None,
-            at: BootTime(0),
+            at: StoredInstant::new(BootTime(0), "one".into()),
             late: None,
             usage,
             processes,
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_failed_prolog_ends_the_job_unless_the_machine_shuts_down() {
-        let clock = BootClock::start(jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
         let outcome = |cause| {
             let exit = Exit::Failed(StartFailure::Prolog(ProgramFailure::Signal(15)));
             outcome(&clock, Attempt { job: 1, nth: 1 }, &AttemptEnd { cause, ..ended(exit) })
@@ -229,7 +229,7 @@ mod tests {
     /// The machine slept between the launch and the start of the command, so the window was over before it.
     #[test]
     fn a_job_whose_window_ended_before_its_command_began_is_launched_again() {
-        let clock = BootClock::start(jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
         let outcome = |cause, nth| {
             let exit = Exit::Failed(StartFailure::Ended);
             let end = AttemptEnd { cause, ..ended(exit) };

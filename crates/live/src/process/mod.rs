@@ -278,7 +278,7 @@ mod tests {
         let [folder, exe, socket] = ["attempts", "exe", "socket"].map(PathBuf::from);
         let (shim, groups) = (Program::own(&exe), miserly_executor::JobGroups::none());
         let executor = Executor::Own(Attempts { folder, shim, socket, groups, rules: Rules::default() });
-        let clock = BootClock::start(jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
         let groups = JobGroups::default();
         let mut processes =
             Processes::new(executor, clock, reports, LauncherNotes::default(), groups).unwrap();

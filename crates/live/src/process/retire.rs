@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use miserly_executor::FindFailure;
-use miserly_launch::{FoundAttempt, LossCause, LostAttempt, StartRecord};
+use miserly_launch::{BootId, FoundAttempt, LossCause, LostAttempt, StartRecord};
 use serde::de::DeserializeOwned;
 
 use super::remove;
@@ -110,9 +110,7 @@ pub(super) fn find(folder: &Path) -> Result<Option<FoundAttempt>, FindFailure> {
             return Ok(Some(FoundAttempt::Ended(end)));
         }
         if let Some(started) = read::<StartRecord>(&kept.join(STARTED))? {
-            let boot =
-                fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(|error| failed(&error))?;
-            let is_same = boot.trim() == started.main.boot_id;
+            let is_same = BootId::current().map_err(|error| failed(&error))? == started.main.boot_id;
             let cause = if is_same { LossCause::Kill } else { LossCause::Reboot };
             return Ok(Some(FoundAttempt::Lost(LostAttempt { started, cause, killed: vec![] })));
         }
@@ -176,7 +174,7 @@ mod tests {
         fs::create_dir(state.path().join("backups")).unwrap();
         fs::rename(&kept, state.path().join("backups/1.ended")).unwrap();
         let found = find(&folder).unwrap();
-        assert!(matches!(&found, Some(FoundAttempt::Ended(end)) if end.at.0 == 5), "{found:?}");
+        assert!(matches!(&found, Some(FoundAttempt::Ended(end)) if end.at.parts().0.0 == 5), "{found:?}");
         fs::write(state.path().join("backups/1.ended/7.2/end.json"), "{").unwrap();
         assert!(matches!(find(&folder), Err(FindFailure::Final(_))));
     }

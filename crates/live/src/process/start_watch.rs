@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Shim};
+use miserly_launch::{BootTime, Shim, StoredInstant};
 
 use super::backoff::Backoff;
 
@@ -17,7 +17,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// so it is read again when the shim has exited.
 #[derive(Debug)]
 pub(super) struct StartWatch {
-    found: Option<BootTime>,
+    found: Option<StoredInstant>,
     /// The time limit of the epilog.
     epilog: Duration,
     look_at: BootTime,
@@ -43,7 +43,7 @@ impl StartWatch {
     }
 
     /// Returns the instant at which the command was permitted to run, if it is due to look and that is news.
-    pub(super) fn look(&mut self, shim: &Shim, now: BootTime, has_exited: bool) -> Option<BootTime> {
+    pub(super) fn look(&mut self, shim: &Shim, now: BootTime, has_exited: bool) -> Option<StoredInstant> {
         if !has_exited && self.next().is_none_or(|at| at > now) {
             return None;
         }
@@ -51,9 +51,9 @@ impl StartWatch {
         // An unreadable record is reported with the end of the attempt.
         let record = shim.start().ok().flatten();
         self.epilog = record.as_ref().and_then(|started| started.epilog).unwrap_or(self.epilog);
-        let found = record.map(|started| started.at);
+        let found = record.map(|started| started.instant());
         let is_news = found != self.found;
-        self.found = found.or(self.found);
+        self.found = found.clone().or(self.found.take());
         found.filter(|_| is_news)
     }
 

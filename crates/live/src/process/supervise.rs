@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use miserly_engine::{Action, Attempt};
-use miserly_launch::{BootTime, CommandError, Shim, ShimCommand};
+use miserly_launch::{BootTime, CommandError, Shim, ShimCommand, StoredInstant};
 
 use super::backoff::Backoff;
 use super::convert;
@@ -203,7 +203,7 @@ impl Supervision {
     }
 
     /// Returns the instant at which the command was permitted to run, if that is news. Continues a shim that is stopped before.
-    pub(super) fn take_start(&mut self, now: BootTime) -> Option<BootTime> {
+    pub(super) fn take_start(&mut self, now: BootTime) -> Option<StoredInstant> {
         let started = self.start.look(&self.shim, now, self.has_exited);
         if self.start.is_slow(now) {
             self.wake();
