@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{Exit, JobView, KilledBy, LostBy, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, SOON, has_two_cpus, processes, queue, sh, until};
+use crate::support::{Daemon, SOON, cpus, has_two_cpus, processes, queue, sh, until};
 
 /// The most that two readings of clocks differ.
 const APART: SignedDuration = SignedDuration::from_secs(2);
@@ -121,7 +121,7 @@ fn a_restartable_job_runs_again_after_a_reboot_under_every_policy() {
     }
     let immediate = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
     let policies = ["conservative", "easy", "ss", immediate, "gang"].map(queue);
-    let without = "cleanup-time = 1\n".to_owned();
+    let without = format!("cleanup-time = 1\n[pool]\ncpus = {}\n", cpus().len());
     thread::scope(|scope| {
         for configuration in policies.into_iter().chain([without]) {
             scope.spawn(move || check_shutdown(&configuration, [720, 0], true));

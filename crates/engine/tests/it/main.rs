@@ -8,6 +8,8 @@ mod life;
 
 mod clock;
 
+mod reboots;
+
 mod rollback;
 mod shares;
 

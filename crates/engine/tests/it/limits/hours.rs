@@ -1,6 +1,6 @@
 //! Processor time within a period.
 
-use miserly_api::model::{Exit, Failure, LimitUse};
+use miserly_api::model::{Exit, Failure, KilledBy, LimitUse};
 use miserly_engine::{Absence, Attempt, AttemptOutcome, CpuHours, DaemonRequest, Input, Limits};
 
 use super::{ANN, BOB, EVE, course, daemon, refused, report, runs, submit, user};
@@ -80,4 +80,18 @@ fn a_window_whose_end_could_not_be_stored_counts_once() {
     life.turn(23, vec![]);
     let limit = only_limit(&mut life, 23, ANN);
     assert!((limit.used * 3600.0 - 40.0).abs() < 0.001 && limit.unfinished == Some(0.0), "{limit:?}");
+}
+
+#[test]
+fn a_job_that_a_shutdown_ended_counts_until_its_end_and_no_longer_than_until_now() {
+    for (end, counted) in [(30, 80.0), (7000, 200.0)] {
+        let mut life = daemon(within(1000, 30), vec![]);
+        let job = submit(&mut life, 10, ANN, job(4, 200)).unwrap();
+        let by = Some(KilledBy::Shutdown);
+        let outcome = AttemptOutcome::Ended { at: seconds(end), exit: Exit::Signal(15), by };
+        let ended = vec![(Attempt { job, nth: 1 }, outcome)];
+        life.begin(60, &Absence { ended, ..Absence::default() });
+        let limit = only_limit(&mut life, 61, ANN);
+        assert!((limit.used * 3600.0 - counted).abs() < 0.001, "an end at {end}: {limit:?}");
+    }
 }
