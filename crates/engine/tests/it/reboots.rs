@@ -8,7 +8,7 @@ use super::life::{Life, job, seconds};
 const POLICIES: [&str; 6] =
     ["miser", "conservative", "easy", "ss", "immediate(policy=fcfs-backfill, quantum=30s, after=0s)", "gang"];
 
-/// A life with two jobs that a shutdown ended and one that waits, under the first daemon of the next boot.
+/// A life whose running jobs a shutdown ended, under the first daemon of the next boot.
 struct Rebooted {
     life: Life,
     ordinary: i64,
@@ -22,13 +22,16 @@ impl Rebooted {
         let mut life = Life::of_policy(policy, 2, 2);
         let ordinary = life.submit(1, job(1, 600));
         let restartable = life.submit(1, Submission { restartable: true, ..job(1, 600) });
-        let waits = life.submit(2, job(2, 60));
+        let waits = life.submit(2, Submission { restartable: true, ..job(2, 60) });
+        let launched =
+            |job: &i64| life.actions(*job).iter().any(|action| matches!(action, Action::Launch(_)));
+        let launched: Vec<i64> = [ordinary, restartable, waits].into_iter().filter(launched).collect();
         let ended = |job| {
             let exit = Exit::Signal(15);
             let by = Some(KilledBy::Shutdown);
             (Attempt { job, nth: 1 }, AttemptOutcome::Ended { at: seconds(end), exit, by })
         };
-        let ended = vec![ended(ordinary), ended(restartable)];
+        let ended = launched.into_iter().map(ended).collect();
         life.begin(back, &Absence { ended, ..Absence::default() });
         Rebooted { life, ordinary, restartable, waits }
     }
@@ -73,16 +76,16 @@ fn a_restartable_job_runs_again_after_a_reboot_and_all_others_run() {
                 launched.extend(left.iter().copied().filter(|job| launch(job, &life)));
                 left.retain(|job| !launched.contains(job));
                 for job in std::mem::take(&mut launched) {
-                    let nth = if job == restartable { 2 } else { 1 };
+                    let nth = life.job(second, job).attempts;
                     life.end_attempt(second + 1, Attempt { job, nth });
                 }
             }
             assert!(left.is_empty(), "{policy}: {left:?} wait");
-            for (job, attempts) in [(restartable, 2), (waits, 1)] {
+            for job in [restartable, waits] {
                 let shown = life.job(1001, job);
                 assert!(matches!(shown.phase, Phase::Done { .. }), "{policy}: {:?}", shown.phase);
-                assert_eq!(shown.attempts, attempts, "{policy}");
             }
+            assert_eq!(life.job(1001, restartable).attempts, 2, "{policy}");
         }
     }
 }
