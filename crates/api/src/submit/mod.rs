@@ -33,6 +33,6 @@ pub use mail::{mail_address, mail_events};
 pub use options::{hint, own_options};
 pub use past::past_instant;
 pub use quantity::{array, gpus, length_of_time, memory, retry};
-pub use script::{Directives, Remark, directives};
+pub use script::{BYTE_ORDER_MARK, Directives, Remark, directive_line, directives};
 pub use signal::{early_signal, job_signal};
 pub use submit_options::{Export, Memory, SubmitOptions};

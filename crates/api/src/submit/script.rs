@@ -59,13 +59,42 @@ pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
     }
     let of_slurm = slurm.options().map_err(|message| Remark { line: last, message })?;
     let options = own.options().map_err(|message| Remark { line: last, message })?.or(of_slurm);
+    warnings.extend(unread(script));
     Ok(Directives { options, warnings })
+}
+
+/// Returns the number of the first line of a text that would be a directive at the head of a script.
+pub fn directive_line(text: &str) -> Option<usize> {
+    let is_directive = |line: &str| {
+        let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_start();
+        directive(line, "#MISERLY").or_else(|| directive(line, "#SBATCH")).is_some()
+    };
+    text.lines().position(is_directive).map(|position| position + 1)
+}
+
+/// The byte order mark of Unicode, which some editors write at the begin of a file.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Returns remarks on the directives of a script that are not read: those after its first command, and indented ones.
+///
+/// A later line `#!` begins another script, whose directives are not those of this one.
+fn unread(script: &str) -> impl Iterator<Item = Remark> {
+    let head = head(script).count();
+    let lines = script.lines().enumerate().skip(1).take_while(|(_, text)| !text.starts_with("#!"));
+    let is_read = move |index: usize, text: &str| index < head && !text.starts_with(char::is_whitespace);
+    lines.filter(move |(index, text)| !is_read(*index, text) && directive_line(text).is_some()).map(
+        move |(index, text)| {
+            let mark = text.split_whitespace().next().unwrap_or_default();
+            let why = if index < head { "it is indented" } else { "it is after the first command" };
+            Remark { line: index + 1, message: format!("{mark} is not read: {why}") }
+        },
+    )
 }
 
 /// Returns the lines before the first command, with their numbers.
 fn head(script: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = script.lines().zip(1..).map(|(text, line)| (line, text));
-    lines.take_while(|(_, text)| text.trim().is_empty() || text.starts_with('#'))
+    lines.take_while(|(_, text)| text.trim().is_empty() || text.trim_start().starts_with('#'))
 }
 
 /// Returns the text after the mark, if the line has it.

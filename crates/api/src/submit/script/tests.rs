@@ -27,8 +27,7 @@ fn own_directives() {
         \n\
         #MISERLY --begin 2026-03-01T20:00:00Z --deadline=tomorrow --array 0-9:3 --no-opportunistic --hold -G 2 --signal B:USR1@90\n\
         #MISERLY -i in/%a -o out/%j -e err -d /tmp --export ALL,A=1\n\
-        echo\n\
-        #MISERLY --cpus 5\n";
+        echo\n";
     let expect = SubmitOptions {
         name: Some("two words".to_owned()),
         cpus: Some(4),
@@ -113,16 +112,9 @@ fn the_last_of_a_kind_counts() {
 
 #[test]
 fn what_is_no_directive() {
-    for text in [
-        "",
-        "echo",
-        "# MISERLY --cpus 4",
-        "#MISERLYX --cpus 4",
-        " #MISERLY --cpus 4",
-        "##SBATCH -n 4",
-        "#MISERLY",
-        "#SBATCH # -n",
-    ] {
+    for text in
+        ["", "echo", "# MISERLY --cpus 4", "#MISERLYX --cpus 4", "##SBATCH -n 4", "#MISERLY", "#SBATCH # -n"]
+    {
         check(text, SubmitOptions::default());
     }
 }
@@ -160,4 +152,33 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     refused("#SBATCH -d after:12", 1, "any:JOB");
     refused("#SBATCH -d singleton", 1, "name=NAME");
     refused("#SBATCH -n 9999999999999 -c 9999999999999", 1, "more tasks");
+}
+
+#[test]
+fn directives_that_are_not_read_are_warnings() {
+    let script = "#!/bin/sh\n#MISERLY -t 5\n\t#SBATCH --mem=1G\n#SBATCH -n 3\necho\n#MISERLY --cpus 5\n#SBATCH -n 4\r\n\
+        cat > other.sh <<END\n#!/bin/sh\n#SBATCH -n 8\nEND\n";
+    let read = read(script).unwrap();
+    let expect = SubmitOptions { time: Some(5), cpus: Some(3), tasks: Some(3), ..SubmitOptions::default() };
+    assert_eq!(read.options, expect);
+    let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
+    let expect = [
+        "3: #SBATCH is not read: it is indented",
+        "6: #MISERLY is not read: it is after the first command",
+        "7: #SBATCH is not read: it is after the first command",
+    ];
+    assert_eq!(warnings, expect);
+}
+
+#[test]
+fn the_first_directive_of_any_text() {
+    for (text, line) in [
+        ("\n#!/bin/sh\n#SBATCH -n 2\n", Some(3)),
+        ("\u{feff}#SBATCH -n 2", Some(1)),
+        ("  #MISERLY\r\n", Some(1)),
+        ("# SBATCH -n 2\n##SBATCH -n 2\n#SBATCHES\n", None),
+        ("", None),
+    ] {
+        assert_eq!(directive_line(text), line, "{text:?}");
+    }
 }
