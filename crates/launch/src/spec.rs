@@ -109,9 +109,9 @@ pub enum Interaction {
     Stdin,
     /// By a terminal, which is standard input, output and error. Its output is also in the file of standard output.
     Terminal {
-        /// Lines; 0 if they are unknown.
+        /// Lines; 24 for 0, which is unknown.
         rows: u16,
-        /// Characters of a line; 0 if they are unknown.
+        /// Characters of a line; 80 for 0, which is unknown.
         columns: u16,
     },
 }

@@ -138,6 +138,21 @@ fn a_job_has_a_terminal_whose_size_follows_its_client() {
 }
 
 #[test]
+fn a_terminal_is_never_of_no_size() {
+    for (rows, columns, expect) in [(0, 0, "24 80"), (0, 132, "24 132"), (50, 0, "50 80")] {
+        let script = "stty size; echo ready; read -r line; stty size";
+        let (test, shim) = interactive(Interaction::Terminal { rows, columns }, script);
+        let mut client = Client::attach(&test, Some(0));
+        client.expect(&format!("{expect}\r\nready\r\n"));
+        client.send(&ClientFrame::Size { rows: 0, columns: 0 });
+        client.input("go\n");
+        client.expect(&format!("go\r\n{expect}\r\n"));
+        assert_eq!(client.rest(), Some(RelayFrame::EndOfOutput));
+        assert_eq!(ended(&shim).exit, Exit::Code(0));
+    }
+}
+
+#[test]
 fn the_interrupt_character_interrupts() {
     // A shell may lose a signal just before it becomes its last command.
     let (test, shim) = interactive(TERMINAL, "echo ready; while :; do sleep 0.1; done");

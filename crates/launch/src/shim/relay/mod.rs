@@ -232,6 +232,10 @@ impl Relay {
     }
 
     fn resize(&self, rows: u16, columns: u16) {
+        // The client does not know the size.
+        if rows == 0 || columns == 0 {
+            return;
+        }
         if let Some(terminal) = &self.terminal {
             let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
             // A terminal that has hung up has no size.

@@ -100,7 +100,10 @@ pub(in crate::shim) fn detach(dir: &Path) -> io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// Returns both ends of a new terminal of this process's user.
+/// The lines and the characters of a terminal whose size is unknown. Programs cannot draw on one of 0 x 0.
+const USUAL_SIZE: (u16, u16) = (24, 80);
+
+/// Returns both ends of a new terminal of this process's user. A side of 0 has its usual length.
 pub(super) fn open_terminal(rows: u16, columns: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
@@ -111,9 +114,9 @@ pub(super) fn open_terminal(rows: u16, columns: u16) -> io::Result<(OwnedFd, Own
         Err(Errno::INVAL | Errno::NOTTY) => open_by_name(&master)?,
         opened => opened?,
     };
-    if rows > 0 && columns > 0 {
-        tcsetwinsize(&slave, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
-    }
+    let or = |side, usual| if side > 0 { side } else { usual };
+    let (ws_row, ws_col) = (or(rows, USUAL_SIZE.0), or(columns, USUAL_SIZE.1));
+    tcsetwinsize(&slave, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 })?;
     Ok((master, slave))
 }
 
