@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Modification, Problem, ProblemCode, Submission, TimeBound};
+use miserly_api::model::{Modification, NewEnvironment, Problem, ProblemCode, Submission, TimeBound};
 use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
 
 use crate::expected_ends::ExpectedEnds;
@@ -388,10 +388,14 @@ impl Snapshot {
         if *changes == Modification::default() {
             return Err(Problem::new(ProblemCode::Malformed, "no change is given"));
         }
-        if changes.name.is_some() && before.credential.is_some() {
-            let message =
-                "the name was sealed at the submission, because jobs run as their users; it cannot change";
-            return Err(Problem::with_field("name", message));
+        let sealed = [("name", changes.name.is_some()), ("environment", changes.environment.is_some())];
+        if let Some((field, _)) =
+            sealed.into_iter().find(|(_, changes)| *changes && before.credential.is_some())
+        {
+            let message = format!(
+                "the {field} was sealed at the submission, because jobs run as their users; it cannot change: submit the job again"
+            );
+            return Err(Problem::with_field(field, message));
         }
         let queue = match &changes.queue {
             Some(queue) => self.queue_for(caller, Some(queue))?,
@@ -436,6 +440,12 @@ impl Snapshot {
             begin: changes.begin.or(old.begin.filter(|_| !removes(TimeBound::Begin))),
             deadline: changes.deadline.or(old.deadline.filter(|_| !removes(TimeBound::Deadline))),
             ..old.clone()
+        };
+        let submission = match &changes.environment {
+            Some(NewEnvironment { text, bytes }) => {
+                Submission { environment: text.clone(), environment_bytes: bytes.clone(), ..submission }
+            }
+            None => submission,
         };
         self.setup.in_whole_cores(&submission).into_owned()
     }

@@ -59,6 +59,9 @@ pub struct LaunchRequest {
 /// The most indexes of an array, as the engine accepts them.
 const MOST_INDEXES: u64 = 10_000;
 
+/// Variable of the job's folder, for scripts that know it from Slurm. A folder need not be UTF-8 text.
+const SUBMIT_FOLDER: &str = "SLURM_SUBMIT_DIR";
+
 /// The beginnings of the names of variables that only jobs of arrays have.
 const ARRAY_PREFIXES: [&str; 2] = ["MISERLY_ARRAY_", "SLURM_ARRAY_"];
 
@@ -135,6 +138,8 @@ impl LaunchRequest {
         let mut environment = self.submission.environment.clone();
         // A job may be submitted by a job of an array.
         environment.retain(|name, _| !ARRAY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
+        // A job may be submitted by a job of Slurm.
+        environment.remove(SUBMIT_FOLDER);
         let mut set = |names: &[&str], value: String| {
             for name in names {
                 environment.insert((*name).to_owned(), value.clone());
@@ -150,7 +155,6 @@ impl LaunchRequest {
         set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], self.queue.clone());
         set(&["MISERLY_ATTEMPT"], self.attempt.nth.to_string());
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
-        set(&["SLURM_SUBMIT_DIR"], self.submission.directory.to_string_lossy().into_owned());
         if let Some(gpus) = &self.gpus {
             let (names, indexes) = gpu_variables(gpus);
             set(&names, indexes);
@@ -158,7 +162,8 @@ impl LaunchRequest {
         }
         if let Some((first, index)) = self.array {
             set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
-            set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
+            let names = ["MISERLY_ARRAY_INDEX", "MISERLY_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_ID"];
+            set(&names, index.to_string());
         }
         if let Some(array) = self.submission.array.as_ref().filter(|array| array.count() <= MOST_INDEXES) {
             let indexes = array.indexes();
@@ -173,7 +178,9 @@ impl LaunchRequest {
         let raw =
             raw.map(|raw| (OsString::from_vec(raw.name.clone()), OsString::from_vec(raw.value.clone())));
         // Of two variables of the same name the later one counts.
-        raw.chain(environment.into_iter().map(|(name, value)| (name.into(), value.into()))).collect()
+        let folder = (SUBMIT_FOLDER.into(), self.submission.directory.clone().into_os_string());
+        let described = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+        raw.chain(described).chain([folder]).collect()
     }
 }
 
@@ -203,6 +210,8 @@ fn early_signal(signal: model::EarlySignal) -> EarlySignal {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::path::PathBuf;
+
     use miserly_launch::{ReservedWindow, usable_cpus};
 
     use super::*;
@@ -283,6 +292,8 @@ pub(crate) mod tests {
             ("MISERLY_ATTEMPT", "2"),
             ("SLURM_ARRAY_JOB_ID", "3"),
             ("SLURM_ARRAY_TASK_ID", "7"),
+            ("MISERLY_ARRAY_TASK_ID", "7"),
+            ("MISERLY_ARRAY_INDEX", "7"),
             ("SLURM_ARRAY_TASK_COUNT", "3"),
             ("MISERLY_ARRAY_MIN", "1"),
             ("SLURM_ARRAY_TASK_MAX", "9"),
@@ -298,9 +309,26 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_folder_need_not_be_text() {
+        let folder = PathBuf::from(OsString::from_vec(b"/data/\xff".to_vec()));
+        let mut request = request();
+        request.submission.directory.clone_from(&folder);
+        request.submission.output = Some(OsString::from_vec(b"\xfe-%j%%".to_vec()).into());
+        request.submission.environment = [(SUBMIT_FOLDER.to_owned(), "/of/slurm".to_owned())].into();
+        let text = serde_json::to_string(&request).unwrap();
+        let spec =
+            serde_json::from_str::<LaunchRequest>(&text).unwrap().spec(Path::new("/s"), &JobGroups::none());
+        let output = PathBuf::from(OsString::from_vec(b"/data/\xff/\xfe-1%".to_vec()));
+        assert_eq!((&spec.cwd, &spec.stdout.path), (&folder, &output));
+        let folders: Vec<_> = spec.env.iter().filter(|(name, _)| name == SUBMIT_FOLDER).collect();
+        assert_eq!(folders, [&(SUBMIT_FOLDER.into(), folder.into_os_string())]);
+    }
+
+    #[test]
     fn a_job_that_a_job_of_an_array_submitted_is_in_no_array() {
         let mut request = request();
-        let inherited = ["SLURM_ARRAY_TASK_ID", "MISERLY_ARRAY_INDEX", "SLURM_TMPDIR"];
+        let inherited =
+            ["SLURM_ARRAY_TASK_ID", "MISERLY_ARRAY_INDEX", "MISERLY_ARRAY_TASK_ID", "SLURM_TMPDIR"];
         request.submission.environment = inherited.map(|name| (name.into(), "7".into())).into();
         let spec = request.spec(Path::new("/s"), &JobGroups::none());
         let names: Vec<_> = spec.env.iter().filter(|(_, value)| value == "7").map(|(name, _)| name).collect();

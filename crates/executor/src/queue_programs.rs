@@ -68,7 +68,7 @@ fn environment(
     set(&["MISERLY_UID", "SLURM_JOB_UID"], uid.to_string());
     if let Some((first, index)) = request.array {
         set(&["MISERLY_ARRAY_ID"], first.to_string());
-        set(&["MISERLY_ARRAY_INDEX"], index.to_string());
+        set(&["MISERLY_ARRAY_INDEX", "MISERLY_ARRAY_TASK_ID"], index.to_string());
     }
     if let Some(gpus) = &request.gpus {
         let (names, indexes) = gpu_variables(gpus);
@@ -121,6 +121,7 @@ mod tests {
             ("MISERLY_USER", "ann"),
             ("SLURM_JOB_UID", "1001"),
             ("MISERLY_ARRAY_INDEX", "2"),
+            ("MISERLY_ARRAY_TASK_ID", "2"),
             ("CUDA_VISIBLE_DEVICES", "1,3"),
         ] {
             assert_eq!(value(name), Some(expect.into()), "{name}");

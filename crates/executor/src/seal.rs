@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
-use miserly_api::model::{Interaction, RawVariable, Submission};
+use miserly_api::model::{Interaction, PathText, RawVariable, Submission};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -59,16 +58,16 @@ struct Sealed<'a> {
     command: &'a [String],
     script: Option<&'a str>,
     name: Option<&'a str>,
-    directory: &'a Path,
+    directory: PathText,
     environment: &'a BTreeMap<String, String>,
     environment_bytes: &'a [RawVariable],
     /// Left out where there is none, so that the seals of earlier versions stay valid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<&'a Path>,
+    input: Option<PathText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     interaction: Option<Interaction>,
-    output: Option<&'a Path>,
-    error: Option<&'a Path>,
+    output: Option<PathText>,
+    error: Option<PathText>,
     umask: u32,
 }
 
@@ -165,13 +164,13 @@ impl Key {
             command: &submission.command,
             script: submission.script.as_deref(),
             name: submission.name.as_deref(),
-            directory: &submission.directory,
+            directory: PathText::from(submission.directory.as_path()),
             environment: &submission.environment,
             environment_bytes: &submission.environment_bytes,
-            input: submission.input.as_deref(),
+            input: submission.input.as_deref().map(PathText::from),
             interaction: submission.interaction,
-            output: submission.output.as_deref(),
-            error: submission.error.as_deref(),
+            output: submission.output.as_deref().map(PathText::from),
+            error: submission.error.as_deref().map(PathText::from),
             umask: submission.umask,
         };
         // JSON separates the fields, so no two submissions have the same text.
@@ -291,12 +290,17 @@ mod tests {
         assert_eq!(key.verified(Some(&text), &submission()), Err(SealProblem::Wrong));
     }
 
-    /// Paths that have no JSON form would otherwise all have the same one.
+    /// Their bytes are sealed: no two of them have the same form, nor that of a text.
     #[test]
-    fn a_path_that_is_not_utf_8_has_no_seal() {
-        let directory = OsString::from_vec(vec![b'/', 255]).into();
-        let strange = Submission { directory, ..submission() };
-        assert_eq!(Key([7; BYTES]).seal(1, 1, "a", &strange), Err(SealProblem::Malformed));
+    fn each_path_has_a_seal_of_its_own() {
+        let key = Key([7; BYTES]);
+        let of =
+            |path: &[u8]| Submission { directory: OsString::from_vec(path.to_vec()).into(), ..submission() };
+        let text = sealed(&key, &of(b"/\xff"));
+        assert!(key.verified(Some(&text), &of(b"/\xff")).is_ok());
+        for other in [&b"/\xfe"[..], b"/\xef\xbf\xbd", b"[47,255]", b"/"] {
+            assert_eq!(key.verified(Some(&text), &of(other)), Err(SealProblem::Wrong), "{other:?}");
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Changes of jobs, and the promises that they move.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Window;
+use super::{RawVariable, Window};
 
 /// A change of a waiting job. Fields that are absent keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -37,9 +39,24 @@ pub struct Modification {
     /// The limits on its time that the job loses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<TimeBound>,
+    /// The new environment, in place of the whole present one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<NewEnvironment>,
     /// Another waiting job of the same user and queue, whose place the job takes. Those between them move back by one place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
+}
+
+/// The environment that a job gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct NewEnvironment {
+    /// The variables that are UTF-8 text.
+    pub text: BTreeMap<String, String>,
+    /// The others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bytes: Vec<RawVariable>,
 }
 
 /// The body of a request that changes a waiting job.

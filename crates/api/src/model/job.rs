@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "openapi")]
+use super::PathText;
+
 use super::{JobUsage, Mail};
 
 /// A job: its request, its state and its promise.
@@ -47,16 +50,16 @@ pub struct JobView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// The working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub directory: Option<PathBuf>,
     /// The file of the standard output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub output: Option<PathBuf>,
     /// The file of the standard error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub error: Option<PathBuf>,
     /// The time of the submission.
     pub submitted: Timestamp,

@@ -17,6 +17,8 @@ mod event;
 
 mod request;
 
+mod lossless;
+
 mod change;
 
 mod signal;
@@ -32,22 +34,23 @@ mod limit;
 mod what_if;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, ForecastRecord, GroupUsage, JobIds, Pool, Pools, Possible, Pressure,
-    PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice, Stall, StateDamage,
-    Status, Submitted, Unenforced, UserUsage,
+    Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, Pool, Pools,
+    Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice, Stall,
+    StateDamage, Status, Submitted, Unenforced, UserUsage,
 };
-pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, TimeBound};
+pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, NewEnvironment, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
     Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
     Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window, number_ranges,
 };
 pub use limit::{LimitUnit, LimitUse, LimitsReport};
+pub use lossless::PathText;
 pub use mail::{Mail, MailEvent, is_address};
 pub use output::OutputNames;
 pub use request::{
     ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
-    OutputRequest, TakeBackRequest, listing,
+    OutputRequest, SENDS_MAIL, TakeBackRequest, listing,
 };
 pub use reservation::{RemoveReservation, Reservation, ReservedTime};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};

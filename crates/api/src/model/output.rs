@@ -1,5 +1,7 @@
 //! The input and output files of a job.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::Submission;
@@ -34,29 +36,27 @@ impl OutputNames<'_> {
     }
 
     fn place(&self, submission: &Submission, pattern: &Path) -> PathBuf {
-        match pattern.to_str() {
-            Some(text) => submission.directory.join(self.filled(text)),
-            None => submission.directory.join(pattern),
-        }
+        let filled = self.filled(pattern.as_os_str().as_bytes());
+        submission.directory.join(OsString::from_vec(filled))
     }
 
     /// Returns a pattern with its placeholders replaced. `%%` is a percent sign.
-    fn filled(&self, pattern: &str) -> String {
+    fn filled(&self, pattern: &[u8]) -> Vec<u8> {
         let (array, index) = self.array.unwrap_or((self.job, 0));
-        let mut text = String::with_capacity(pattern.len());
-        let mut rest = pattern.chars();
-        while let Some(c) = rest.next() {
-            if c != '%' {
-                text.push(c);
+        let mut text = Vec::with_capacity(pattern.len());
+        let mut rest = pattern.iter().copied();
+        while let Some(byte) = rest.next() {
+            if byte != b'%' {
+                text.push(byte);
                 continue;
             }
             match rest.next() {
-                Some('j') => text.push_str(&self.job.to_string()),
-                Some('A') => text.push_str(&array.to_string()),
-                Some('a') => text.push_str(&index.to_string()),
-                Some('x') => text.push_str(&self.name.replace('/', "_")),
-                Some('%') | None => text.push('%'),
-                Some(other) => text.extend(['%', other]),
+                Some(b'j') => text.extend(self.job.to_string().bytes()),
+                Some(b'A') => text.extend(array.to_string().bytes()),
+                Some(b'a') => text.extend(index.to_string().bytes()),
+                Some(b'x') => text.extend(self.name.replace('/', "_").bytes()),
+                Some(b'%') | None => text.push(b'%'),
+                Some(other) => text.extend([b'%', other]),
             }
         }
         text

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "openapi")]
+use super::PathText;
+
 use super::{EarlySignal, Mail};
 
 /// A job or an array of jobs to accept.
@@ -23,7 +26,8 @@ pub struct Submission {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The working directory.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[cfg_attr(feature = "openapi", schema(value_type = PathText))]
+    #[serde(with = "super::lossless")]
     pub directory: PathBuf,
     /// The complete environment.
     #[serde(default)]
@@ -82,20 +86,20 @@ pub struct Submission {
     #[serde(default)]
     pub hold: bool,
     /// The file of the standard input, with the placeholders of `output`; by default there is none, and the input is empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub input: Option<PathBuf>,
     /// How clients reach the job while it runs; by default they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<Interaction>,
     /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the
     /// index, `%x` the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub output: Option<PathBuf>,
     /// The file of the standard error; by default that of the output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub error: Option<PathBuf>,
     /// The file mode creation mask.
     #[serde(default = "mask")]
@@ -115,10 +119,10 @@ pub enum Interaction {
     Stdin,
     /// By a terminal, which is its standard input, output and error. The output file has a copy of what it prints.
     Terminal {
-        /// The lines of the terminal; 0 if they are unknown.
+        /// The lines of the terminal; 24 for 0, which is unknown.
         #[serde(default)]
         rows: u16,
-        /// The characters of a line; 0 if they are unknown.
+        /// The characters of a line; 80 for 0, which is unknown.
         #[serde(default)]
         columns: u16,
     },

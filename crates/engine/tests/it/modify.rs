@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use miserly_api::model::{
-    Condition, JobChange, Modification, Moves, Problem, ProblemCode, PromiseChangeReason, Submission,
-    TimeBound, When,
+    Condition, JobChange, Modification, Moves, NewEnvironment, Problem, ProblemCode, PromiseChangeReason,
+    RawVariable, Submission, TimeBound, When,
 };
 use miserly_engine::{
     Absence, Account, Action, Caller, Credential, DaemonReply, DaemonRequest, Limits, UserLimits,
@@ -476,4 +476,26 @@ fn a_deferred_job_that_enters_another_queue_is_tried_first() {
     assert!(view.phase.ended().is_none() && view.queue == "batch", "{view:?}");
     assert!(modify(&mut life, 2, number, changes(100)).unwrap().after.is_some());
     assert_eq!(promised(&mut life, 2, number), 50);
+}
+
+#[test]
+fn a_new_environment_keeps_the_place_and_the_job_starts_with_it() {
+    let (mut life, [_, second, third]) = three();
+    let raw = || vec![RawVariable { name: b"B".to_vec(), value: vec![0xff] }];
+    let environment = NewEnvironment { text: [("A".to_owned(), "1".to_owned())].into(), bytes: raw() };
+    let changes = Modification { environment: Some(environment), ..Modification::default() };
+    check(&modify(&mut life, 2, second, changes).unwrap(), (22, 22), &[]);
+    life.end(21, 1);
+    let launched = life.actions(second).into_iter().find_map(|action| match action {
+        Action::Launch(launch) => Some(launch.submission.clone()),
+        _ => None,
+    });
+    let launched = launched.expect("a launch");
+    assert_eq!(
+        (launched.environment.get("A").map(String::as_str), launched.environment_bytes.clone()),
+        (Some("1"), raw())
+    );
+    let running = Modification { environment: Some(NewEnvironment::default()), ..Modification::default() };
+    assert!(modify(&mut life, 22, second, running).unwrap_err().message.contains("has begun to run"));
+    assert_eq!(promised(&mut life, 22, third), 33);
 }
