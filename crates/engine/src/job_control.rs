@@ -204,7 +204,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let message = format!(
             "job {first} waits for job {job} and is promised a start by {}{others}; to break that, repeat the request with --move-promises",
-            now.wall_at(start)
+            now.local_at(start)
         );
         Err(Problem { job: Some(first), ..Problem::new(ProblemCode::Refused, message) })
     }

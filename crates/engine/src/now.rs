@@ -1,6 +1,7 @@
 //! Ticks and wall time at one moment.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use miserly_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,11 @@ impl Now {
     pub fn wall_at(&self, at: Time) -> Timestamp {
         let micros = self.wall.as_microsecond().saturating_add((at - self.ticks).ticks());
         Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Returns an instant in local time, to the second, for a message.
+    pub fn local_at(&self, at: Time) -> String {
+        self.wall_at(at).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// Returns the instant of a wall time, by the present offset of the two clocks.
@@ -63,5 +69,13 @@ mod tests {
         let after = Now { ticks: Time::from_ticks(1000), wall: at(11) };
         assert_eq!(after.wall_at(window), at(13));
         assert_eq!(before.wall_at(window), at(12));
+    }
+
+    #[test]
+    fn an_instant_in_a_message_is_local_and_to_the_second() {
+        let wall: Timestamp = "2026-11-28T07:33:28.06409Z".parse().unwrap();
+        let now = Now { ticks: Time::ZERO, wall };
+        let expect = wall.to_zoned(TimeZone::system()).strftime("%F %T").to_string();
+        assert_eq!(now.local_at(Time::ZERO), expect);
     }
 }

@@ -187,8 +187,9 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {
             let message = format!(
-                "the time limit is missing, and queue {} has no default; give --time, such as --time 2h, or a line \
-                 `#MISERLY --time 2h` in the script",
+                "the time limit is missing, and queue {0} has no default; give --time, such as --time 2h, or a line \
+                 `#MISERLY --time 2h` in the script. An administrator sets a default by `default-time = \"1h\"` for queue {0} in \
+                 the configuration, and `miserly reload`",
                 queue.name
             );
             return Err(Problem::with_field("time", message));

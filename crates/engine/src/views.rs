@@ -210,6 +210,8 @@ impl Snapshot {
             state: self.info.state.clone(),
             configuration: self.info.configuration.clone(),
             configuration_problem: self.configuration_problem.clone(),
+            reading: None,
+            mailer: None,
             draining: self.values.draining,
             cpus: self.setup.cpus.len() as u64,
             shared_cpus: vec![],
