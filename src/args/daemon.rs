@@ -20,6 +20,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "recover", "verify", "restore", "sweep"])]
     pub(crate) check: Option<PathBuf>,
 
+    /// Writes a configuration for this machine, with comments, and exits; a file that exists is not replaced
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "miserly.toml",
+        conflicts_with_all = ["config", "check", "recover", "verify", "restore", "sweep", "release"])]
+    pub(crate) init: Option<PathBuf>,
+
+    /// Starts even if another daemon has the same processors; jobs of both share them
+    #[arg(long)]
+    pub(crate) share_cpus: bool,
+
     /// The folder of the daemon's state [default: from the configuration]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,

@@ -176,6 +176,20 @@ fn daemons_see_each_other_s_processors() {
     assert!(text.contains("shared cpus") && text.contains("cpus for jobs"), "{text}");
 }
 
+/// Jobs of both would share them, so a second daemon needs an option.
+#[test]
+fn a_second_daemon_on_the_same_processors_is_refused() {
+    let _first = Daemon::of_policy("miser");
+    let second = Daemon::asleep(&queue("miser"));
+    let with_option = second.command(&[]);
+    let options = with_option.get_args().filter(|option| *option != "--share-cpus");
+    let refused = Command::new(env!("CARGO_BIN_EXE_miserly")).args(options).output().expect("a program");
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("has the cpus") && said.contains("start it with --share-cpus"), "{said}");
+    assert!(!second.socket.exists());
+}
+
 /// The kernel names the process of the daemon; its jobs survive.
 #[test]
 fn a_daemon_is_reloaded_and_stopped_by_a_command() {
@@ -183,10 +197,20 @@ fn a_daemon_is_reloaded_and_stopped_by_a_command() {
     let job = daemon.submit(&sh("sleep 1", 20.0));
     let socket = daemon.socket.display().to_string();
     let output = miserly(&["reload", "--socket", &socket]);
-    assert!(output.status.success(), "{output:?}");
-    until("it reads the configuration", SOON, || {
-        daemon.log().contains("the configuration was read again").then_some(())
-    });
+    assert!(
+        output.status.success() && text(&output.stdout).contains("has the new configuration"),
+        "{output:?}"
+    );
+    assert!(daemon.log().contains("the configuration was read again"));
+    daemon.configure("cleanup-time = \"soon\"\n");
+    let output = miserly(&["reload", "--socket", &socket]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("the configuration stays as it was: ") && said.contains("toml:1: cleanup-time"),
+        "{said}"
+    );
+    daemon.configure(&queue("miser"));
     let output = miserly(&["stop", "--socket", &socket]);
     assert!(output.status.success() && text(&output.stdout).contains("has ended"), "{output:?}");
     assert!(daemon.log().contains("SIGTERM: the daemon ends"));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use miserly_api::model::{SharedCpus, number_ranges};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup,
@@ -19,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::claim::Claim;
+use crate::claim::{Claim, rival};
 use crate::clock::{BootClock, EarlierBoots, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
@@ -32,7 +33,7 @@ use crate::metrics::Metrics;
 use crate::process::{LauncherNotes, Processes, UnknownAttempts};
 use crate::recover;
 use crate::request_rate::RequestRate;
-use crate::rereading::{Rereading, log_shared, log_warnings};
+use crate::rereading::{Readings, Rereading, log_shared, log_warnings};
 use crate::separation::Separated;
 use crate::server::{self, BindError};
 use crate::service_manager::{self, Starting};
@@ -47,6 +48,10 @@ const BATCH_MOST: usize = 512;
 /// The interval at which a starting daemon checks for disk space, which the system does not report
 /// by itself.
 const ROOM_AGAIN: Duration = Duration::from_secs(1);
+
+/// The looks for another daemon on the processors, and the pause between them.
+const RIVAL_TRIES: u32 = 20;
+const RIVAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest sleep of the machine that does not count as an absence.
 const SLEPT: Duration = Duration::from_secs(2);
@@ -67,6 +72,8 @@ pub struct Options {
     pub verify: bool,
     /// Whether attempts that the state does not have are ended.
     pub sweep: bool,
+    /// Whether processors may be those of another daemon, too.
+    pub share_cpus: bool,
 }
 
 /// The reason why a daemon ended.
@@ -81,6 +88,12 @@ pub enum DaemonError {
     /// The socket failed.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// Another daemon has the processors.
+    #[error(
+        "the daemon of user {} (process {}) has the cpus {}, too, and jobs of both would share them; stop that daemon, give this \
+         one other cpus with `taskset`, or start it with --share-cpus", .0.user, .0.pid, number_text(&.0.cpus)
+    )]
+    SharedCpus(SharedCpus),
     /// A signal ended the daemon before it was ready.
     #[error("{0} ended the daemon before it was ready")]
     Interrupted(&'static str),
@@ -92,6 +105,14 @@ pub enum DaemonError {
         /// The error of the system.
         error: io::Error,
     },
+}
+
+/// Returns processors as ranges.
+fn number_text(cpus: &[u32]) -> String {
+    let range = |&(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    number_ranges(cpus).iter().map(range).collect::<Vec<_>>().join(",")
 }
 
 pub(crate) fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
@@ -141,6 +162,9 @@ async fn daemon(
     let (sender, mut inputs) = unbounded_channel();
     // The state comes first: its lock makes this process the daemon.
     let store = open_store(&options, &mut signals).await?;
+    if !options.share_cpus {
+        wait_for_cpus(&options.configuration).await?;
+    }
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
@@ -154,6 +178,7 @@ async fn daemon(
     let state = options.configuration.state.clone();
     let check = StateCheck::start(state).map_err(system("cannot start a thread for the check"))?;
     let claim = Claim::new(&options.configuration.cpus);
+    let readings = Readings::default();
     let rate = RequestRate::default();
     rate.change(options.configuration.requests_per_minute);
     let ended = Readers::new(&options.configuration.state);
@@ -181,6 +206,7 @@ async fn daemon(
             clock: clock.clone(),
             claim: claim.clone(),
             rate: rate.clone(),
+            readings: readings.clone(),
             check,
             notes,
             groups: groups.clone(),
@@ -204,6 +230,7 @@ async fn daemon(
         shadowing: &shadowing,
         claim: &claim,
         rate: &rate,
+        readings: &readings,
         groups: &groups,
         executor: &executor,
     };
@@ -231,6 +258,20 @@ async fn open_store(options: &Options, signals: &mut Signals) -> Result<Store, D
             other => return Ok(other?),
         }
     }
+}
+
+/// Waits until no other daemon has the processors. One that ends has them for a moment.
+///
+/// # Errors
+/// [`DaemonError::SharedCpus`] if the other daemon goes on.
+async fn wait_for_cpus(configuration: &Configuration) -> Result<(), DaemonError> {
+    for _ in 0..RIVAL_TRIES {
+        if rival(configuration).is_none() {
+            return Ok(());
+        }
+        tokio::time::sleep(RIVAL_PAUSE).await;
+    }
+    rival(configuration).map_or(Ok(()), |other| Err(DaemonError::SharedCpus(other)))
 }
 
 /// Waits a moment for room on the disk. Logs the error at the first time.

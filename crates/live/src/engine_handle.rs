@@ -24,7 +24,8 @@ use crate::job_access::JobAccess;
 use crate::metrics::Metrics;
 use crate::process::{JobGroups, LauncherNotes};
 use crate::request_rate::RequestRate;
-use crate::server::{Client, ConnectionCounts, OutputPart, Service};
+use crate::rereading::Readings;
+use crate::server::{Client, ConnectionCounts, OutputPart, Service, StreamRequest};
 use crate::shadow::Shadows;
 use crate::store::{Damage, DamageSite, Readers, StateCheck};
 use crate::{process, users};
@@ -42,6 +43,7 @@ pub(crate) struct EngineHandle {
     pub(crate) clock: BootClock,
     pub(crate) claim: Claim,
     pub(crate) rate: RequestRate,
+    pub(crate) readings: Readings,
     pub(crate) check: StateCheck,
     pub(crate) notes: LauncherNotes,
     pub(crate) groups: JobGroups,
@@ -97,10 +99,10 @@ impl Service for EngineHandle {
         self.sealer.is_some()
     }
 
-    async fn events(&self, client: Client, after: Option<i64>) -> Result<EventReader, Problem> {
+    async fn events(&self, client: Client, request: StreamRequest) -> Result<EventReader, Problem> {
         self.rate.count(client.caller.uid)?;
         let caller = self.with_needed_account(client.caller).await;
-        self.events.open(caller, after).await
+        self.events.open(caller, request).await
     }
 
     async fn relay(&self, client: Client, job: i64) -> Result<RelaySocket, Problem> {
@@ -193,6 +195,8 @@ impl EngineHandle {
     /// Adds to the status what the engine does not know.
     fn complete(&self, status: &mut Status) {
         status.shared_cpus = self.claim.shared();
+        status.mailer = Some(self.events.has_mailer());
+        status.reading = Some(self.readings.last());
         status.checking = !self.check.is_over();
         status.damage.extend(self.check.damages().into_iter().map(shown));
         status.launcher = self.notes.sentences();

@@ -1,6 +1,8 @@
 //! A new reading of the configuration, while the daemon runs.
 
-use miserly_api::model::SharedCpus;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use miserly_api::model::{ConfigurationReading, SharedCpus};
 use miserly_engine::{Engine, RequestError};
 
 use crate::claim::Claim;
@@ -29,6 +31,23 @@ pub(crate) fn log_shared(claim: &Claim) {
     }
 }
 
+/// The outcome of the last new reading of the configuration, and the number of all, for `status`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readings(Arc<Mutex<ConfigurationReading>>);
+
+impl Readings {
+    /// Returns the outcome of the last one.
+    pub(crate) fn last(&self) -> ConfigurationReading {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts one with its outcome.
+    fn add(&self, problem: Option<String>) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = ConfigurationReading { count: last.count + 1, problem };
+    }
+}
+
 /// The parts of a daemon that a new reading of the configuration changes.
 pub(crate) struct Rereading<'a, F> {
     /// Reads the configuration.
@@ -39,6 +58,7 @@ pub(crate) struct Rereading<'a, F> {
     pub(crate) shadowing: &'a ShadowThread,
     pub(crate) claim: &'a Claim,
     pub(crate) rate: &'a RequestRate,
+    pub(crate) readings: &'a Readings,
     pub(crate) groups: &'a JobGroups,
     pub(crate) executor: &'a Executor,
 }
@@ -50,6 +70,21 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         engine: &mut Engine<Processes, Store>,
         clock: &BootClock,
     ) -> Result<(), DaemonError> {
+        let problem = self.replaced(engine, clock)?;
+        match &problem {
+            Some(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+            None => tracing::info!("the configuration was read again"),
+        }
+        self.readings.add(problem);
+        Ok(())
+    }
+
+    /// Reads the configuration and applies it. Returns the reason why it cannot be applied.
+    fn replaced(
+        &self,
+        engine: &mut Engine<Processes, Store>,
+        clock: &BootClock,
+    ) -> Result<Option<String>, DaemonError> {
         // A running daemon cannot change these options.
         let fixed = |configuration: &Configuration| {
             let Configuration { state, socket, access, cgroup, user, allow_root, rules, .. } =
@@ -57,23 +92,24 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
             let is_strict = configuration.queues.iter().any(|queue| queue.strict);
             (state, socket, access, cgroup, user, allow_root, rules, is_strict)
         };
-        match (self.reread)() {
-            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-            Ok(configuration) if fixed(&configuration) != fixed(self.first) => tracing::error!(
-                "the configuration stays as it was: with another state, socket, access, cgroup or user, other rules for jobs of users, another prolog or epilog, or the first strict queue, the daemon has to be started again"
-            ),
-            Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
-                Ok(()) => {
-                    engine.set_operators(configuration.operators.clone());
-                    self.apply(&configuration);
-                }
-                Err(RequestError::Refused(problem)) => {
-                    tracing::error!("the configuration stays as it was: {problem}");
-                }
-                Err(RequestError::Fatal(error)) => return Err(error.into()),
-            },
+        let configuration = match (self.reread)() {
+            Ok(configuration) => configuration,
+            Err(problem) => return Ok(Some(problem)),
+        };
+        if fixed(&configuration) != fixed(self.first) {
+            let problem = "with another state, socket, access, cgroup or user, other rules for jobs of users, another prolog or epilog, \
+                           or the first strict queue, the daemon has to be started again";
+            return Ok(Some(problem.to_owned()));
         }
-        Ok(())
+        match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
+            Ok(()) => {
+                engine.set_operators(configuration.operators.clone());
+                self.apply(&configuration);
+                Ok(None)
+            }
+            Err(RequestError::Refused(problem)) => Ok(Some(problem.to_string())),
+            Err(RequestError::Fatal(error)) => Err(error.into()),
+        }
     }
 
     /// Applies the parts that are not the engine's.
@@ -86,6 +122,5 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         let MemoryPlan { pool, reserve } = configuration.memory_plan();
         self.groups.set_reserve(reserve);
         self.executor.keep_memory(pool);
-        tracing::info!("the configuration was read again");
     }
 }

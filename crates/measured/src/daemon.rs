@@ -50,7 +50,14 @@ impl Daemon {
         let socket = folder.join("socket");
         let mut command = Command::new(exe);
         command.arg("daemon").arg("--config").arg(&file).arg("--state").arg(folder.join("state"));
-        command.arg("--socket").arg(&socket).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // An experiment may run beside the daemon of its user.
+        command
+            .arg("--share-cpus")
+            .arg("--socket")
+            .arg(&socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
         // An interrupt from the terminal is for the measurement, which ends its daemon with all jobs.
         command.process_group(0);
         let process = processes::start(&mut command).map_err(MeasureError::io("the daemon"))?;

@@ -1,9 +1,15 @@
 //! `miserly daemon`.
 
-use anyhow::Context;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use miserly_api::client::named_socket;
 use miserly_engine::{AccountName, QueueUsers};
-use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
+use miserly_live::config::{Configuration, InitialFacts, Machine, QueueSummary, Summary, initial};
 use miserly_live::daemon::{self, Options};
 use miserly_live::executor_service;
 use miserly_live::separation::separate;
@@ -11,10 +17,12 @@ use miserly_live::server::Access;
 use miserly_live::store::{Recovery, UsedBackup};
 use miserly_units::{duration, memory, span_of_seconds};
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::text::{numbers, table};
+use super::text::{local, numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
@@ -23,9 +31,12 @@ const EXE: &str = "/proc/self/exe";
 
 /// Runs the daemon until a signal ends it.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    if let Some(file) = &args.init {
+        return init(file);
+    }
     if let Some(file) = &args.check {
         let args = ServeArgs { config: Some(file.clone()), ..args.clone() };
-        return check(&configuration(&args)?, args.json);
+        return check(file, &configuration(&args)?, args.json);
     }
     if args.release {
         if !miserly_live::process::release().context("cannot undo the confinement of other programs")? {
@@ -60,6 +71,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         wall: miserly_live::clock::time_of_day,
         verify: args.verify,
         sweep: args.sweep,
+        share_cpus: args.share_cpus,
     };
     daemon::run(options, separated, || configuration_again(args))?;
     Ok(())
@@ -78,7 +90,7 @@ fn recovered(recovery: Recovery) {
         note!("damaged and not used: {}", path.display());
     }
     if let Some(UsedBackup { path, taken, .. }) = recovery.backup {
-        let taken = taken.map_or_else(String::new, |taken| format!(", taken {taken:.0}"));
+        let taken = taken.map_or_else(String::new, |taken| format!(", taken {}", local(taken)));
         note!("unreadable parts come from the backup {}{taken}", path.display());
     }
     for job in recovery.outdated {
@@ -89,13 +101,35 @@ fn recovered(recovery: Recovery) {
     }
 }
 
-/// Prints the summary of a configuration.
-fn check(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
+/// Writes the first configuration of this machine to a new file.
+fn init(file: &Path) -> anyhow::Result<()> {
+    let machine = Machine::here().context("cannot detect the resources of this machine")?;
+    let text = initial(&machine, &InitialFacts::here());
+    let shown = file.display();
+    let mut created = match File::options().write(true).create_new(true).open(file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("--init {shown}: the file exists and is not replaced; give another name")
+        }
+        created => created.with_context(|| format!("--init {shown}: cannot create the file"))?,
+    };
+    created.write_all(text.as_bytes()).with_context(|| format!("--init {shown}: cannot write the file"))?;
+    print(&format!(
+        "{shown} has a configuration for this machine. Change it as you like, then:\n  miserly daemon --check {shown}\n  \
+         miserly daemon --config {shown}\n"
+    ))
+}
+
+/// Prints the summary of a configuration. What the machine lacks for a start is an error.
+fn check(file: &Path, configuration: &Configuration, json: bool) -> anyhow::Result<()> {
     let summary = configuration.summary();
     for warning in configuration.warnings() {
         note!("warning: {warning}");
     }
-    if json { print_json(&summary) } else { print(&shown(&summary)) }
+    if json { print_json(&summary) } else { print(&shown(&summary)) }?;
+    let lacks = configuration.lacks();
+    let name = file.display();
+    ensure!(lacks.is_empty(), "{name}: {}", lacks.join(&format!("\nerror: {name}: ")));
+    Ok(())
 }
 
 fn shown(summary: &Summary) -> String {
@@ -171,12 +205,28 @@ fn configuration_again(args: &ServeArgs) -> Result<Configuration, String> {
     configuration(args).map_err(|error| format!("{error:#}"))
 }
 
+/// The local time with its offset, before each line of the log.
+struct LocalTime;
+
+impl FormatTime for LocalTime {
+    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
+        write!(
+            writer,
+            "{}",
+            Timestamp::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S%.6f%:z")
+        )
+    }
+}
+
 /// Writes the daemon's log to standard error, where systemd reads it. `MISERLY_LOG` sets the
 /// levels.
 fn log() {
     let set = std::env::var("MISERLY_LOG").ok().and_then(|levels| levels.parse().ok());
     let levels: Targets = set.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = tracing_subscriber::fmt::layer().with_ansi(terminal).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(terminal)
+        .with_timer(LocalTime)
+        .with_writer(std::io::stderr);
     tracing_subscriber::registry().with(lines.with_filter(levels)).init();
 }

@@ -100,6 +100,8 @@ impl Daemon {
             .arg(self.state())
             .arg("--socket")
             .arg(&self.socket)
+            // Other tests run daemons on the same processors.
+            .arg("--share-cpus")
             .args(options)
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())

@@ -43,6 +43,7 @@ impl Stepping {
             wall,
             verify: false,
             sweep: false,
+            share_cpus: true,
         };
         let home = folder.path().to_owned();
         let run = move || daemon::run(options, None, || Ok(configured(&home))).expect("a daemon that runs");

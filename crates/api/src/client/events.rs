@@ -9,7 +9,7 @@ use hyper::{Method, Request};
 use serde::de::DeserializeOwned;
 
 use super::{Client, Reply, problem};
-use crate::model::{DaemonEvent, ForecastsEvent, JobsEvent};
+use crate::model::{DaemonEvent, ForecastsEvent, JobsEvent, SENDS_MAIL};
 
 /// The longest time between two calls of the caller's function.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
@@ -29,9 +29,31 @@ impl Client {
     pub fn events(
         &self,
         after: Option<i64>,
+        on_event: impl FnMut(Option<DaemonEvent>) -> ControlFlow<()>,
+    ) -> Reply<()> {
+        self.stream(after, false, on_event)
+    }
+
+    /// Does the same as [`Client::events`], for a client that sends the mails of jobs. `submit` warns while there is none.
+    ///
+    /// # Errors
+    /// As [`Client::events`].
+    pub fn events_for_mail(
+        &self,
+        after: Option<i64>,
+        on_event: impl FnMut(Option<DaemonEvent>) -> ControlFlow<()>,
+    ) -> Reply<()> {
+        self.stream(after, true, on_event)
+    }
+
+    fn stream(
+        &self,
+        after: Option<i64>,
+        mails: bool,
         mut on_event: impl FnMut(Option<DaemonEvent>) -> ControlFlow<()>,
     ) -> Reply<()> {
         let request = Request::builder().method(Method::GET).uri("/v1/events").header("host", "miserly");
+        let request = if mails { request.header(SENDS_MAIL, "yes") } else { request };
         let request = match after {
             Some(after) => request.header("last-event-id", after),
             None => request,

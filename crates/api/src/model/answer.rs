@@ -137,6 +137,12 @@ pub struct Status {
     /// The reason why the setup of the last daemon applies in its place; absent if the configuration applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_problem: Option<String>,
+    /// The outcome of the last `reload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ConfigurationReading>,
+    /// Whether a client that sends the mails of jobs is connected; absent if the daemon does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailer: Option<bool>,
     /// Whether new jobs are rejected.
     pub draining: bool,
     /// The number of processors for jobs.
@@ -187,6 +193,17 @@ pub struct SetAsideJob {
     pub job: i64,
     /// The reason.
     pub reason: String,
+}
+
+/// The outcome of the last new reading of the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ConfigurationReading {
+    /// The number of new readings since the start of the daemon.
+    pub count: u64,
+    /// The reason why the configuration stays as it was; absent if it was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// What became of forecasts: the first one of each job that waited, against its start.

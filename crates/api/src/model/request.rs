@@ -91,3 +91,6 @@ pub struct DrainRequest {
     /// Accept no new jobs. If false, accept jobs again.
     pub on: bool,
 }
+
+/// The header of a request for events by a client that sends the mails of jobs.
+pub const SENDS_MAIL: &str = "miserly-sends-mail";

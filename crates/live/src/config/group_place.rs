@@ -1,6 +1,6 @@
 //! The place of the control groups of jobs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use miserly_core::Kind;
 use miserly_machine_file::Week;
@@ -32,6 +32,11 @@ pub enum GroupPlace {
 }
 
 impl GroupPlace {
+    /// Returns whether systemd manages this machine.
+    pub fn has_systemd() -> bool {
+        Path::new("/run/systemd/system").is_dir()
+    }
+
     /// Returns the place that a file names, if it names one.
     pub(super) fn checked(file: &File) -> Result<Option<GroupPlace>, Problem> {
         let in_systemd = file.cgroup.as_ref().is_some_and(|written| written.get_ref() == SYSTEMD);
@@ -73,13 +78,20 @@ impl GroupPlace {
         let (memory, most) = (pool.most().get(Kind::Memory), machine.memory - machine.memory / RESERVE);
         if memory > most {
             let problem = format!(
-                "pool.memory: jobs would have {memory} kB for themselves, of {} kB; a tenth is left to the system: at most {most} kB",
-                machine.memory
+                "pool.memory: jobs would have {} for themselves, of {}; a tenth is left to the system: at most {}",
+                shown(memory),
+                shown(machine.memory),
+                shown(most)
             );
             return Err(Problem::new(at, problem));
         }
         Ok(())
     }
+}
+
+/// Returns an amount of kilobytes as text.
+fn shown(kilobytes: u64) -> String {
+    miserly_units::memory(kilobytes.saturating_mul(1024))
 }
 
 /// Returns the field of the first strict queue.

@@ -15,6 +15,8 @@ mod file;
 
 pub mod fields;
 
+mod initial;
+
 mod machine;
 
 mod paths;
@@ -30,6 +32,8 @@ mod pools;
 mod programs;
 
 mod queue;
+
+mod startable;
 
 mod summary;
 
@@ -48,6 +52,7 @@ use crate::process::MemoryPlan;
 use crate::server::Access;
 pub use error::ConfigError;
 pub use group_place::GroupPlace;
+pub use initial::{InitialFacts, initial};
 pub use machine::Machine;
 pub(crate) use machine::online_cpus;
 pub use queue::{Queue, unmet_need};

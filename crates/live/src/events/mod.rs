@@ -15,6 +15,7 @@ mod text;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,10 +26,12 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use self::hub::{Hub, Sources, Stream};
+use self::reader::Counted;
 pub(crate) use self::reader::EventReader;
 use crate::clock::BootClock;
 use crate::forecasts::Forecasts;
 use crate::process::LauncherNotes;
+use crate::server::StreamRequest;
 use crate::store::Readers;
 
 /// The shortest time between two looks at the state. Changes within it are one event.
@@ -51,6 +54,8 @@ pub(crate) struct Events {
     published: watch::Receiver<()>,
     /// The hub of each user. Locked for a few instructions.
     hubs: Arc<Mutex<BTreeMap<u32, Arc<Hub>>>>,
+    /// The open streams of clients that send mails.
+    mailers: Arc<AtomicUsize>,
 }
 
 /// The signs that something may have changed.
@@ -73,13 +78,23 @@ impl Events {
         let (publish, published) = watch::channel(());
         snapshots.listen(move || publish.send_replace(()));
         let sources = Sources { snapshots, ended, clock, forecasts, notes };
-        Events { sources, published, hubs: Arc::default() }
+        Events { sources, published, hubs: Arc::default(), mailers: Arc::default() }
     }
 
-    /// Opens a stream for a user. `after` is the last event that the client has.
-    pub(crate) async fn open(&self, caller: Caller, after: Option<i64>) -> Result<EventReader, Problem> {
+    /// Opens a stream for a user.
+    pub(crate) async fn open(
+        &self,
+        caller: Caller,
+        StreamRequest { after, mails }: StreamRequest,
+    ) -> Result<EventReader, Problem> {
         let failed = || Problem::new(ProblemCode::Internal, "the stream could not be opened");
-        EventReader::begin(self.stream(caller), after).await.ok_or_else(failed)
+        let reader = EventReader::begin(self.stream(caller), after).await.ok_or_else(failed)?;
+        Ok(if mails { reader.counted(Counted::new(&self.mailers)) } else { reader })
+    }
+
+    /// Returns whether a client that sends mails has an open stream.
+    pub(crate) fn has_mailer(&self) -> bool {
+        self.mailers.load(Ordering::Relaxed) > 0
     }
 
     /// Returns a stream of the user's hub. The first one makes the hub, with the rights that the user has then.

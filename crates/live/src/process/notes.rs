@@ -10,6 +10,9 @@ use miserly_executor::NoProgram;
 use miserly_launch::ProgramKind;
 use tokio::sync::watch;
 
+const LARGE_SHIMS: &str = "the shim of each job is the program miserly, which takes more memory; put miserly-shim of the same build \
+     beside it (`cargo build --release` and `cargo install` make both) and start the daemon again";
+
 const UNCONFINED: &str = "other programs may run on the processors of jobs";
 
 /// The restrictions under which the launcher works at present.
@@ -49,7 +52,7 @@ impl LauncherNotes {
 
     /// Sets the reason why the shims are not the program `miserly-shim`, and logs it.
     pub(crate) fn set_no_shim_program(&self, reason: &NoProgram) {
-        tracing::warn!("the shims are this program, which takes more memory: {reason}");
+        tracing::warn!("{LARGE_SHIMS}: {reason}");
         // It is set once, at the start.
         let _ = self.0.no_shim_program.set(reason.to_string());
     }
@@ -120,8 +123,7 @@ impl LauncherNotes {
             if waiting == 1 { "1 launch waits".to_owned() } else { format!("{waiting} launches wait") };
         let short = (waiting > 0).then(|| format!("short of descriptors; {launches}"));
         let large = self.0.no_shim_program.get();
-        let large = large
-            .map(|reason| format!("the shims are the daemon's program, which takes more memory: {reason}"));
+        let large = large.map(|reason| format!("{LARGE_SHIMS}: {reason}"));
         let parked = match self.parked().len() {
             0 => None,
             1 => Some("memory is short; 1 opportunistic job is parked".to_owned()),

@@ -9,8 +9,10 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as HttpBody, Frame};
+use miserly_api::model::SENDS_MAIL;
 use tokio::sync::watch;
 
+use super::StreamRequest;
 use super::seats::Away;
 
 /// A source of the events of one stream, as text.
@@ -19,9 +21,10 @@ pub trait EventSource: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
-/// Returns the number of the last event that a client has. A number that cannot be read counts as none.
-pub(super) fn last_event(headers: &HeaderMap) -> Option<i64> {
-    headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
+/// Returns what the headers of a request say about the stream. A number that cannot be read counts as none.
+pub(super) fn requested(headers: &HeaderMap) -> StreamRequest {
+    let last = || headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok();
+    StreamRequest { after: last(), mails: headers.contains_key(SENDS_MAIL) }
 }
 
 /// Returns a response that passes on events until the source or the server ends.

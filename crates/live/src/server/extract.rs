@@ -190,7 +190,7 @@ impl<S: Service> Dispatcher<S> {
         let streaming = self.seat.stream().ok_or_else(too_many_streams)?;
         // A snapshot takes as long as a list. The turn ends when it is text.
         let turn = self.seat.turn().await;
-        let source = self.service.events(self.client, event_stream::last_event(headers)).await?;
+        let source = self.service.events(self.client, event_stream::requested(headers)).await?;
         drop(turn);
         self.endless.begin();
         Ok(event_stream::response(source, streaming, self.stopping))

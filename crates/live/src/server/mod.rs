@@ -30,5 +30,5 @@ pub use event_stream::EventSource;
 pub(crate) use routes::openapi_document;
 pub use seats::ConnectionCounts;
 pub use serve::{Limits, serve, serve_within};
-pub use service::{Client, OutputPart, Service};
+pub use service::{Client, OutputPart, Service, StreamRequest};
 pub use socket::{Access, BindError, Bound, bind};

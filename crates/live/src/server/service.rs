@@ -46,11 +46,11 @@ pub trait Service: Clone + Send + Sync + 'static {
         request: DaemonRequest,
     ) -> impl Future<Output = Result<DaemonReply, Problem>> + Send;
 
-    /// Opens a stream of events. `after` is the number of the last event that the client has.
+    /// Opens a stream of events.
     fn events(
         &self,
         client: Client,
-        after: Option<i64>,
+        request: StreamRequest,
     ) -> impl Future<Output = Result<Self::Events, Problem>> + Send;
 
     /// Returns the relay of a running job to which its user may attach.
@@ -70,4 +70,13 @@ pub trait Service: Clone + Send + Sync + 'static {
         client: Client,
         connections: ConnectionCounts,
     ) -> impl Future<Output = Result<String, Problem>> + Send;
+}
+
+/// What a client wants of a stream of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamRequest {
+    /// The number of the last event that the client has.
+    pub after: Option<i64>,
+    /// Whether the client sends the mails that jobs ask for.
+    pub mails: bool,
 }

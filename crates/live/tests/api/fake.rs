@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use miserly_api::model::{JobIds, OutputRequest, Possible, Problem, ProblemCode, Quote, Submitted};
 use miserly_engine::{Caller, DaemonReply, DaemonRequest};
 use miserly_launch::RelaySocket;
-use miserly_live::server::{Client, ConnectionCounts, EventSource, OutputPart, Service};
+use miserly_live::server::{Client, ConnectionCounts, EventSource, OutputPart, Service, StreamRequest};
 use tokio::sync::Notify;
 
 use crate::samples;
@@ -55,8 +55,8 @@ impl Fake {
 impl Service for Fake {
     type Events = FakeEvents;
 
-    async fn events(&self, _: Client, after: Option<i64>) -> Result<FakeEvents, Problem> {
-        self.after.lock().expect("a lock").push(after);
+    async fn events(&self, _: Client, request: StreamRequest) -> Result<FakeEvents, Problem> {
+        self.after.lock().expect("a lock").push(request.after);
         let comment = vec![b':'; self.comment.load(Ordering::Relaxed)];
         let events = samples::events().into_iter().map(|(_, text)| text.into());
         let first = (!comment.is_empty()).then(|| comment.into());

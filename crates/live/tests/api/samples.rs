@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AttemptUsage, DaemonEvent, Exit, Failure, ForecastRecord, ForecastView,
-    ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent, KilledBy,
-    LateStart, LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MovedPromise, Moves, Overdue,
-    OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason, PromiseView,
-    QueueStatus, Quote, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice,
-    Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer,
-    WhatIfDifference, WhatIfJob, Window,
+    Accepted, AdoptedAttempt, AttemptUsage, ConfigurationReading, DaemonEvent, Exit, Failure, ForecastRecord,
+    ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent,
+    KilledBy, LateStart, LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MovedPromise, Moves,
+    Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason,
+    PromiseView, QueueStatus, Quote, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView,
+    SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage,
+    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -303,6 +303,8 @@ pub(crate) fn status() -> Status {
         state: "/home/ada/.local/state/miserly".to_owned(),
         configuration: Some("/home/ada/miserly.toml".to_owned()),
         configuration_problem: None,
+        reading: Some(ConfigurationReading { count: 2, problem: Some("queue: there is none".to_owned()) }),
+        mailer: Some(false),
         draining: false,
         cpus: 16,
         shared_cpus: vec![SharedCpus { cpus: vec![1, 2], uid: 7, user: "bob".to_owned(), pid: 18 }],
