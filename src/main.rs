@@ -24,6 +24,7 @@ mod page;
 #[cfg(test)]
 mod reference;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -32,6 +33,9 @@ use crate::args::{Cli, Command, SlurmCommand};
 use crate::colour::ColourArg;
 
 fn main() -> ExitCode {
+    if let Some(folder) = shim_folder() {
+        return miserly_launch::shim::run(&folder);
+    }
     let cli = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
     cli.color.apply();
     // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
@@ -52,6 +56,17 @@ fn main() -> ExitCode {
             failure::exit_code(&error)
         }
     }
+}
+
+/// Returns the folder of an attempt if this program is called as its shim.
+///
+/// Before the command line is parsed: the parser takes more than a megabyte, and each running job has a shim.
+fn shim_folder() -> Option<PathBuf> {
+    let mut arguments = std::env::args_os().skip(1);
+    let (command, folder) = (arguments.next()?, arguments.next()?);
+    let is_shim =
+        command == "shim" && arguments.next().is_none() && !folder.as_encoded_bytes().starts_with(b"-");
+    is_shim.then(|| folder.into())
 }
 
 /// Parses the command line. Its errors and its help have colours as `--color` has it.

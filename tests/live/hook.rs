@@ -102,3 +102,33 @@ fn a_program_at_its_limit_is_killed_and_the_next_event_comes() {
         fs::read_to_string(daemon.path("told")).is_ok_and(|told| told == lines).then_some(())
     });
 }
+
+#[test]
+fn a_job_that_asks_for_mail_is_warned_while_none_is_sent() {
+    let daemon = Daemon::new(&queue("easy"));
+    let submitted = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        command.arg("submit").arg("--socket").arg(&daemon.socket).args(["-t", "5s", "--mail", "end", "true"]);
+        let output = command.current_dir(daemon.path("")).stdin(Stdio::null()).output().expect("a program");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let warned = submitted();
+    assert!(warned.contains("no mail is sent now") && warned.contains("miserly hook --mail"), "{warned}");
+    let mailer = |expect: bool| {
+        until("the daemon knows the mailer", SOON, || {
+            daemon.client().status().ok().filter(|status| status.mailer == Some(expect)).map(drop)
+        });
+    };
+    let mut command = program(&daemon);
+    command.args(["--mail", "--sendmail", "/bin/true"]).stdin(Stdio::null());
+    let hook = Hook(command.spawn().expect("the hook"));
+    mailer(true);
+    assert_eq!(submitted(), "");
+    drop(hook);
+    mailer(false);
+    let without =
+        program(&daemon).args(["--mail", "--sendmail", "/nowhere/sendmail"]).output().expect("a program");
+    assert_eq!(without.status.code(), Some(2), "{without:?}");
+    assert!(String::from_utf8_lossy(&without.stderr).contains("there is no such program"), "{without:?}");
+}

@@ -1,6 +1,9 @@
 //! Real processes: where they run, how they end, and what they are given.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Command, Stdio};
 
 use miserly_api::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission, UsageSource};
 
@@ -144,4 +147,30 @@ fn a_folder_that_vanished_fails_the_job_and_says_so() {
     // Nobody else suffers.
     let after = daemon.submit(&sh("exit 0", 5.0));
     assert_eq!(exit_of(&daemon.wait(after)), Exit::Code(0));
+}
+
+/// Its name is stored and shown, and the job runs there, also after a restart.
+#[test]
+fn a_folder_whose_name_is_no_text() {
+    let mut daemon = Daemon::of_policy("miser");
+    let folder = daemon.path("").join(OsStr::from_bytes(b"odd \xff\n"));
+    fs::create_dir(&folder).expect("a folder");
+    let run = |daemon: &Daemon, options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        command.args(options).env("MISERLY_SOCKET", &daemon.socket).env("A", "1").current_dir(&folder);
+        let output = command.stdin(Stdio::null()).output().expect("a program");
+        assert!(output.status.success(), "{options:?}: {output:?}");
+        output.stdout
+    };
+    let script = "pwd; echo $A; [ \"$SLURM_SUBMIT_DIR\" = \"$PWD\" ]";
+    run(&daemon, &["submit", "-t", "5s", "--hold", "--wrap", script]);
+    daemon.kill();
+    daemon.start();
+    assert!(String::from_utf8_lossy(&run(&daemon, &["show", "1"])).contains("odd "));
+    run(&daemon, &["modify", "1", "--export", "ALL,A=7"]);
+    run(&daemon, &["release", "1"]);
+    run(&daemon, &["wait", "1"]);
+    let expect = [folder.as_os_str().as_bytes(), b"\n7\n"].concat();
+    assert_eq!(fs::read(folder.join("miserly-1.out")).expect("its output"), expect);
+    assert!(run(&daemon, &["logs", "1"]).ends_with(b"\n7\n"));
 }

@@ -177,11 +177,21 @@ fn a_dry_run_prints_the_promises_that_move_and_changes_nothing() {
     let moves_third = format!("other promises that move: 1\n  job {third}: from ");
     for command in ["cancel", "hold"] {
         let told = told(command, second);
-        assert!(told.starts_with(&format!("job {second}: no promise; before: starts by ")), "{told}");
+        let (ends, moves) =
+            if command == "cancel" { told.split_once('\n').expect("lines") } else { ("", &*told) };
+        assert_eq!(ends.starts_with(&format!("would end job {second}, ")), command == "cancel", "{told}");
+        assert!(ends.is_empty() || ends.ends_with(", before its start: queued"), "{told}");
+        assert!(moves.starts_with(&format!("job {second}: no promise; before: starts by ")), "{told}");
         assert!(told.contains(&moves_third), "{told}");
     }
+    let of_held = told("cancel", held);
+    assert!(of_held.contains(", before its start: held\n"), "{of_held}");
     let ends = told("cancel", holder);
-    assert!(ends.starts_with(&format!("job {holder}: no promise; before: has started, ends by ")), "{ends}");
+    assert!(
+        ends.starts_with(&format!("would end job {holder}, ")) && ends.contains("which runs since "),
+        "{ends}"
+    );
+    assert!(ends.contains(&format!("\njob {holder}: no promise; before: has started, ends by ")), "{ends}");
     let releases = told("release", held);
     assert!(releases.starts_with(&format!("job {held}: starts by ")), "{releases}");
     assert!(releases.ends_with("; before: no promise\nno other promise moves\n"), "{releases}");

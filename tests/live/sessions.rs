@@ -61,7 +61,7 @@ fn words(output: &str, user: &str) -> Vec<String> {
         match shape.as_str() {
             "0000-00-00" | "0000-00-00," => "DATE".to_owned(),
             "00:00:00" | "00:00:00," => "TIME".to_owned(),
-            "0000-00-00T00:00:00.000000Z" => "INSTANT".to_owned(),
+            "0000-00-00T00:00:00.000000+00:00" | "0000-00-00T00:00:00.000000-00:00" => "INSTANT".to_owned(),
             "0-0" | "00-00" => "PROCESSORS".to_owned(),
             _ if [user, "ada", "root"].contains(&word) => "USER".to_owned(),
             _ => word.to_owned(),

@@ -161,6 +161,40 @@ fn stopped_shims_do_not_delay_the_start_of_a_daemon() {
     }
 }
 
+/// The parser of the command line alone would take more than a megabyte.
+#[test]
+fn the_whole_program_is_a_small_shim() {
+    let daemon = Daemon::asleep(&queue("miser"));
+    let program = daemon.path("miserly");
+    fs::copy(env!("CARGO_BIN_EXE_miserly"), &program).expect("a copy of the program");
+    let mut copy = Command::new(&program);
+    copy.args(daemon.command(&[]).get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut process = copy.spawn().expect("a program that starts");
+    let status = until("the daemon answers", SOON, || daemon.client().status().ok());
+    let note = status.launcher.iter().find(|note| note.contains("miserly-shim")).expect("a note");
+    assert!(note.contains("put miserly-shim of the same build beside it"), "{note}");
+    let (number, _) = started(&daemon, "exec sleep 300", 600.0);
+    let maps =
+        fs::read_to_string(format!("/proc/{}/smaps", shim(&daemon).as_raw_nonzero())).expect("its memory");
+    let (mut own, mut is_own) = (0, false);
+    for line in maps.lines() {
+        let (first, rest) = line.split_once(' ').unwrap_or_default();
+        if first.contains('-') {
+            is_own = rest.ends_with("[heap]") || rest.ends_with("[stack]");
+        } else if first == "Private_Dirty:" && is_own {
+            own += rest.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
+        }
+    }
+    daemon.client().cancel(number, false).expect("it can be cancelled");
+    daemon.wait(number);
+    process.kill().expect("a child");
+    process.wait().expect("a child");
+    assert!((1..400).contains(&own), "{own} kB of heap and stack");
+}
+
 /// As if an upgrade had replaced it with a program that is none.
 #[test]
 fn a_daemon_whose_program_was_replaced_still_runs_jobs() {

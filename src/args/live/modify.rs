@@ -1,9 +1,11 @@
 //! The arguments of `miserly modify`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use jiff::Timestamp;
-use miserly_api::model::{Modification, TimeBound};
-use miserly_api::submit::{gpus, length_of_time, memory};
+use miserly_api::model::{Modification, NewEnvironment, RawVariable, TimeBound};
+use miserly_api::submit::{Export, gpus, length_of_time, memory};
 
 use super::{JobsArgs, job, when};
 
@@ -58,6 +60,10 @@ pub(crate) struct ModifyArgs {
     #[arg(long, value_name = "WHEN", value_parser = bound, group = "change")]
     pub(crate) deadline: Option<Bound>,
 
+    /// The new environment, from the present one of this command: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas
+    #[arg(long, value_name = "WHAT", value_parser = Export::parse, group = "change")]
+    pub(crate) export: Option<Export>,
+
     /// Takes the place of this other job of the same user and queue, which moves back with those between them
     #[arg(long, value_name = "JOB", value_parser = job(), group = "change", conflicts_with = "queue")]
     pub(crate) before: Option<i64>,
@@ -84,8 +90,15 @@ fn bound(text: &str) -> Result<Bound, String> {
 }
 
 impl ModifyArgs {
-    /// Returns the changes.
-    pub(crate) fn changes(&self) -> Modification {
+    /// Returns the changes. `environment` is that of this command, as text and as bytes.
+    pub(crate) fn changes(
+        &self,
+        environment: impl FnOnce() -> (BTreeMap<String, String>, Vec<RawVariable>),
+    ) -> Modification {
+        let exported = |export: &Export| {
+            let (text, bytes) = environment();
+            NewEnvironment { text: export.environment(text), bytes: export.raw_environment(bytes) }
+        };
         let removed = |given: Option<Bound>, which| given.filter(|Bound(at)| at.is_none()).map(|_| which);
         let remove = [removed(self.begin, TimeBound::Begin), removed(self.deadline, TimeBound::Deadline)];
         Modification {
@@ -99,6 +112,7 @@ impl ModifyArgs {
             begin: self.begin.and_then(|Bound(at)| at),
             deadline: self.deadline.and_then(|Bound(at)| at),
             remove: remove.into_iter().flatten().collect(),
+            environment: self.export.as_ref().map(exported),
             before: self.before,
         }
     }

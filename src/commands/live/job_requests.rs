@@ -1,9 +1,10 @@
 //! `miserly cancel`, `hold`, `release` and `requeue`: one request for each of the jobs.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{JobChange, JobIds, Problem, ProblemCode, SignalRequest};
+use miserly_api::model::{Filter, JobChange, JobIds, JobView, Problem, ProblemCode, SignalRequest};
 
 use super::job_lists::{self, Scope};
 use super::modify;
@@ -27,10 +28,22 @@ pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
         job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::Unfinished, args.ask.json)?
     };
     if args.dry_run {
+        if args.array {
+            numbers = with_arrays(&client, &numbers)?;
+        }
         return modify::preview(&client, &numbers, &JobChange::Cancel, args.ask.json);
     }
     numbers.reverse();
     send(&client, &numbers, args.ask.json, "cancelled", |client, job| client.cancel(job, args.array))
+}
+
+/// Returns jobs with all unfinished jobs of their arrays.
+fn with_arrays(client: &Client, jobs: &[i64]) -> Result<Vec<i64>, ClientError> {
+    let all = client.all_jobs(&Filter::default())?;
+    let is_given = |job: &&JobView| jobs.contains(&job.number);
+    let arrays: BTreeSet<i64> = all.iter().filter(is_given).filter_map(|job| job.array).collect();
+    let is_meant = |job: &&JobView| is_given(job) || job.array.is_some_and(|array| arrays.contains(&array));
+    Ok(all.iter().filter(is_meant).map(|job| job.number).collect())
 }
 
 pub(crate) fn hold(args: &TakeBackArgs) -> anyhow::Result<ExitCode> {

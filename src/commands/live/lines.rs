@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use miserly_api::model::{Array, IndexRange, number_ranges};
+use miserly_api::submit::directive_line;
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -16,6 +17,11 @@ pub(super) fn array(file: &Path, limit: Option<u32>) -> anyhow::Result<Array> {
         bail!("--lines {shown}: it is larger than {LARGEST} bytes");
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("--lines {shown}: cannot read it"))?;
+    if let Some(line) = directive_line(&text) {
+        bail!(
+            "--lines {shown}: line {line} has options, which are not read of such a file; give them to submit"
+        );
+    }
     let commands = (1..).zip(text.lines()).filter(|(_, line)| is_command(line));
     let numbers: Vec<u32> = commands.map(|(number, _)| number).collect();
     let range = |&(first, last): &(u32, u32)| IndexRange { first, last, step: 1 };
@@ -62,7 +68,7 @@ mod tests {
         let array = array(file.path(), Some(2)).unwrap();
         assert_eq!(array.indexes().into_iter().collect::<Vec<_>>(), [1, 2, 5]);
         assert_eq!(array.limit, Some(2));
-        for text in ["", "\n \n", "# a\n"] {
+        for text in ["", "\n \n", "# a\n", "#SBATCH -n 2\na\n"] {
             assert!(super::array(self::file(text).path(), None).is_err(), "{text:?}");
         }
     }

@@ -13,6 +13,10 @@ mod submission;
 
 mod places;
 
+mod shell_words;
+
+mod unread;
+
 mod submit;
 
 mod lines;

@@ -4,20 +4,31 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use miserly_api::client::Client;
-use miserly_api::model::{JobChange, Modification, Moves};
+use miserly_api::model::{JobChange, JobView, Modification, Moves};
+use miserly_view::word;
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
 use super::moves::moves_text;
-use super::text::Instants;
-use super::{client, print_answer};
+use super::submission::{environment, is_past};
+use super::text::{Instants, plain};
+use super::{client, local, print_answer};
 use crate::args::{JobList, JobsArgs, ModifyArgs};
+use crate::colour::message_head;
+use crate::output::print;
 
 pub(crate) fn run(args: &ModifyArgs) -> anyhow::Result<ExitCode> {
     let JobsArgs { jobs, json, daemon } = &args.jobs;
     let client = client(daemon)?;
     let numbers = job_lists::numbers(&client, &JobList::all(jobs), Scope::Unfinished, *json)?;
-    let changes = args.changes();
+    let changes = args.changes(environment);
+    if let Some(begin) = changes.begin.filter(|begin| !json && is_past(*begin)) {
+        note!(
+            "{} --begin {} is in the past; the job may start at once",
+            message_head("warning"),
+            local(begin)
+        );
+    }
     if args.dry_run {
         return preview(&client, &numbers, &JobChange::Modify(changes), *json);
     }
@@ -38,7 +49,22 @@ pub(super) fn preview(
     change: &JobChange,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    one_or_each(jobs, json, |job| print_moves(&client.preview(job, change)?, json))
+    one_or_each(jobs, json, |job| {
+        let moves = client.preview(job, change)?;
+        if !json && *change == JobChange::Cancel {
+            print(&ended_text(&client.job(job)?))?;
+        }
+        print_moves(&moves, json)
+    })
+}
+
+/// Returns the line on what a cancellation ends.
+fn ended_text(job: &JobView) -> String {
+    let name = plain(&job.name);
+    match job.phase.started() {
+        Some(start) => format!("would end job {}, {name}, which runs since {}\n", job.number, local(start)),
+        None => format!("would end job {}, {name}, before its start: {}\n", job.number, word(job)),
+    }
 }
 
 fn print_moves(moves: &Moves, json: bool) -> anyhow::Result<()> {

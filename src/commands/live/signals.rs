@@ -1,18 +1,26 @@
 //! `miserly stop` and `miserly reload`: signals to the daemon. The kernel names its process.
 
 use std::process::ExitCode;
+use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use miserly_api::model::ConfigurationReading;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::client;
+use super::text::plain;
 use crate::args::DaemonArgs;
+use crate::colour::message_head;
 use crate::output::print;
 
 /// The time in which a daemon ends. Its last commit may take some of it.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
+
+/// The time in which a daemon reads its configuration, and the pause between two looks.
+const READS_WITHIN: Duration = Duration::from_mins(1);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Ends the daemon and waits until it has ended. Its jobs continue.
 pub(crate) fn stop(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
@@ -25,11 +33,31 @@ pub(crate) fn stop(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets the daemon read its configuration again.
+/// Lets the daemon read its configuration again, and waits for the outcome. Exits with 1 if it is refused.
 pub(crate) fn reload(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let asked = client(args)?;
+    let before = asked.status()?.reading;
     let (pid, _) = send(args, Signal::HUP)?;
-    print(&format!("the daemon (process {pid}) reads its configuration again; its log has the outcome\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let Some(before) = before else {
+        print(&format!(
+            "the daemon (process {pid}) reads its configuration again; its log has the outcome\n"
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    for _ in 0..READS_WITHIN.as_millis() / LOOK.as_millis() {
+        let now = asked.status()?.reading.filter(|now| now.count > before.count);
+        let Some(ConfigurationReading { problem, .. }) = now else {
+            sleep(LOOK);
+            continue;
+        };
+        let Some(problem) = problem else {
+            print(&format!("the daemon (process {pid}) has the new configuration\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        note!("{} the configuration stays as it was: {}", message_head("error"), plain(&problem));
+        return Ok(ExitCode::from(1));
+    }
+    bail!("the daemon (process {pid}) has not read its configuration within {} s", READS_WITHIN.as_secs())
 }
 
 /// Sends a signal to the daemon. Returns its process and a descriptor of it.

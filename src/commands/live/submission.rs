@@ -8,18 +8,21 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use miserly_api::model::{Condition, Mail, MailEvent, RawVariable, Submission, When, program_name};
 use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
-use super::lines;
-use super::text::plain;
+use super::text::{local, plain};
+use super::{lines, shell_words, unread};
 use crate::args::SubmitArgs;
 use crate::colour::message_head;
 
 /// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
+
+/// The seconds from which on an instant counts as past. `--begin now` is a moment before the submission.
+const PAST: i64 = 5;
 
 /// The program of a job, as it is written.
 #[derive(Clone, Copy)]
@@ -36,7 +39,8 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
         let array = Some(lines::array(file, args.at_once)?);
         let options = SubmitOptions { array, ..args.options.options() };
         check_letters(&options, !args.json)?;
-        return build(options, vec![], Some(lines::script(file)?), Some(script_name(file.as_os_str())));
+        let name = Some(script_name(file.as_os_str()));
+        return build(options, vec![], Some(lines::script(file)?), name, !args.json);
     }
     let program = args.wrap.as_deref().map_or(Program::Command(&args.command), Program::Wrapped);
     submission_of(program, args.options.options(), !args.json)
@@ -52,17 +56,23 @@ pub(super) fn submission_of(
     check_letters(&options, warns)?;
     let command = match program {
         Program::Wrapped(command) => {
+            unread::refuse(command.as_bytes(), "--wrap")?;
             let script = format!("#!/bin/sh\n{command}\n");
-            return build(options, vec![], Some(script), Some("wrap".to_owned()));
+            return build(options, vec![], Some(script), Some("wrap".to_owned()), warns);
         }
         Program::Command(command) => command,
     };
     let Some((program, arguments)) = command.split_first() else { bail!("no program or script is given") };
     let Some(script) = script(Path::new(program))? else {
-        return build(options, texts(command)?, None, None);
+        let texts = texts(command)?;
+        if warns {
+            unread::warn_of_argument(command);
+            shell_words::warn_of_operators(&texts);
+        }
+        return build(options, texts, None, None, warns);
     };
     let options = options.or(read_directives(program, &script)?);
-    build(options, texts(arguments)?, Some(script), Some(script_name(program)))
+    build(options, texts(arguments)?, Some(script), Some(script_name(program)), warns)
 }
 
 /// Finds letters of options that mean something else to sbatch.
@@ -87,6 +97,36 @@ fn check_letters(options: &SubmitOptions, warns: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Warns of options that are rarely meant: an earliest start in the past, and one output file for all jobs of an array.
+fn warn_of_options(options: &SubmitOptions) {
+    let warning = message_head("warning");
+    if let Some(begin) = options.begin.filter(|begin| is_past(*begin)) {
+        note!("{warning} --begin {} is in the past; the job may start at once", local(begin));
+    }
+    if options.array.as_ref().is_none_or(|array| array.count() <= 1) {
+        return;
+    }
+    for (option, path) in [("--output", &options.output), ("--error", &options.error)] {
+        if let Some(path) = path.as_deref().filter(|path| is_shared(path)) {
+            let path = path.display();
+            note!(
+                "{warning} {option} {path}: all jobs of the array write to this file, and each start empties it; write %a for the index, such as {path}.%a"
+            );
+        }
+    }
+}
+
+/// Returns whether an instant is in the past, and not only by the time of this command.
+pub(super) fn is_past(instant: Timestamp) -> bool {
+    Timestamp::now().duration_since(instant).as_secs() >= PAST
+}
+
+/// Returns whether all jobs of an array have the same file. A device takes all output.
+fn is_shared(path: &Path) -> bool {
+    let text = path.to_string_lossy().replace("%%", "");
+    !text.contains("%a") && !text.contains("%j") && !path.starts_with("/dev")
+}
+
 /// Returns the name of a script's job.
 fn script_name(program: &OsStr) -> String {
     program_name(&program.to_string_lossy())
@@ -95,7 +135,7 @@ fn script_name(program: &OsStr) -> String {
 /// Returns the submission of a job that is never submitted, for a quote.
 pub(super) fn hypothetical(options: SubmitOptions) -> anyhow::Result<Submission> {
     let environment = Some(Export::parse("NONE").map_err(anyhow::Error::msg)?);
-    build(SubmitOptions { export: environment, ..options }, vec!["true".to_owned()], None, None)
+    build(SubmitOptions { export: environment, ..options }, vec!["true".to_owned()], None, None, false)
 }
 
 fn build(
@@ -103,7 +143,11 @@ fn build(
     command: Vec<String>,
     script: Option<String>,
     name: Option<String>,
+    warns: bool,
 ) -> anyhow::Result<Submission> {
+    if warns {
+        warn_of_options(&options);
+    }
     if let (None, Some(misplaced)) = (options.time, misplaced_time(&command)) {
         bail!(
             "the time limit is missing: {misplaced} stands after the program, so it is an argument of the program; \
@@ -147,10 +191,10 @@ fn build(
         signal: options.signal,
         no_opportunistic: options.no_opportunistic.unwrap_or_default(),
         hold: options.hold.unwrap_or_default(),
-        input: options.input.map(|path| utf8(path, "--input")).transpose()?,
+        input: options.input,
         interaction: None,
-        output: options.output.map(|path| utf8(path, "--output")).transpose()?,
-        error: options.error.map(|path| utf8(path, "--error")).transpose()?,
+        output: options.output,
+        error: options.error,
         umask: umask(),
         request_id: None,
     })
@@ -188,12 +232,14 @@ fn script(program: &Path) -> anyhow::Result<Option<String>> {
         return read(std::io::stdin().lock(), "standard input").map(Some);
     }
     let Ok(mut file) = File::open(program) else { return Ok(None) };
-    let mut mark = Vec::new();
+    let (mut mark, name) = (Vec::new(), program.display().to_string());
     // A folder cannot be read, and is no script.
-    if file.by_ref().take(2).read_to_end(&mut mark).is_err() || mark != b"#!" {
+    if file.by_ref().take(2).read_to_end(&mut mark).is_err() {
         return Ok(None);
     }
-    let name = program.display().to_string();
+    if mark != b"#!" {
+        return unread::refuse(mark.as_slice().chain(file), &name).map(|()| None);
+    }
     read(mark.as_slice().chain(file), &name).map(Some)
 }
 
@@ -203,11 +249,14 @@ fn read(input: impl Read, name: &str) -> anyhow::Result<String> {
     if bytes.len() as u64 > LARGEST {
         bail!("{name} is larger than {LARGEST} bytes; keep data in files beside the script");
     }
+    if !bytes.starts_with(b"#!") {
+        unread::refuse(bytes.as_slice(), name)?;
+    }
     let text =
         String::from_utf8(bytes).ok().with_context(|| format!("{name}: the script is not UTF-8 text"))?;
-    if text.split('\n').next().is_some_and(|line| line.ends_with('\r')) {
+    if text.split('\n').next().is_some_and(|line| line.contains('\r')) {
         bail!(
-            "{name}: the script has the line ends of DOS (CR LF), so its interpreter would not be found; remove them, such as with dos2unix"
+            "{name}: the script has the line ends of DOS (CR LF) or CR alone, so its interpreter would not be found; remove them, such as with dos2unix"
         );
     }
     if !text.starts_with("#!") {
@@ -230,20 +279,11 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
 /// Returns the absolute path of the job's folder.
 fn directory(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current folder does not exist; give --directory")?;
-    utf8(given.map_or_else(|| here.clone(), |given| here.join(given)), "--directory")
-}
-
-/// Checks that a path is UTF-8: JSON cannot hold another one.
-fn utf8(path: PathBuf, option: &str) -> anyhow::Result<PathBuf> {
-    let shown = path.display().to_string();
-    let text = path.into_os_string().into_string().ok();
-    let text =
-        text.with_context(|| format!("{option} {shown}: the path is not UTF-8 text; use another one"))?;
-    Ok(text.into())
+    Ok(given.map_or_else(|| here.clone(), |given| here.join(given)))
 }
 
 /// Returns the environment: the variables that are text, and the others.
-fn environment() -> (BTreeMap<String, String>, Vec<RawVariable>) {
+pub(super) fn environment() -> (BTreeMap<String, String>, Vec<RawVariable>) {
     let (mut texts, mut raw) = (BTreeMap::new(), vec![]);
     for (name, value) in std::env::vars_os() {
         match (name.to_str(), value.to_str()) {

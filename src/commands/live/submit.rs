@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use miserly_api::client::Client;
-use miserly_api::model::{Accepted, Submitted, Window};
+use miserly_api::model::{Accepted, Submission, Submitted, Window};
 
 use super::quote::quoted_text;
 use super::submission::submission;
 use super::text::{counted, local};
 use super::{client, places, print_answer, wait};
 use crate::args::SubmitArgs;
+use crate::colour::message_head;
 
 pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let submission = submission(args)?;
@@ -21,10 +22,26 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let submitted = client.submit(&submission)?;
+    if !args.json {
+        warn_of_mail(&client, &submission);
+    }
     print_answer(args.json, &submitted, || {
         if args.quiet { numbers(&submitted) } else { accepted_text(&submitted.jobs) }
     })?;
     if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// Warns of a job that asks for mail while no client of the daemon sends any.
+pub(super) fn warn_of_mail(client: &Client, submission: &Submission) {
+    // The job is accepted, so a failure here is none of the command.
+    let sends_none = || client.status().is_ok_and(|status| status.mailer == Some(false));
+    if submission.mail.is_some() && sends_none() {
+        note!(
+            "{} --mail: no mail is sent now, because `miserly hook --mail` does not run; an administrator starts it \
+             (contrib/systemd/miserly-mail.service)",
+            message_head("warning")
+        );
+    }
 }
 
 fn numbers(submitted: &Submitted) -> String {

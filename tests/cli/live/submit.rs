@@ -32,13 +32,13 @@ fn submitted(daemon: &Daemon, line: &str) -> Value {
 fn a_program_with_options_of_its_own() {
     let daemon = accepting();
     let line = "submit -t 1h30m -c 2 -m 1GB --name n --queue q --after 3,4 -a 0-9:3 --restartable --hold \
-        --no-opportunistic -o out -e err --begin 2026-03-01T20:00:00Z --deadline 2026-03-02T20:00:00Z prog --cpus 7";
+        --no-opportunistic -o out%a -e err%a --begin 2126-03-01T20:00:00Z --deadline 2126-03-02T20:00:00Z prog --cpus 7";
     let body = submitted(&daemon, line);
     let expect = json!({
         "command": ["prog", "--cpus", "7"], "time": 5400.0, "cpus": 2, "memory": 1 << 30, "name": "n", "queue": "q",
         "after": [3, 4], "array": {"first": 0, "last": 9, "step": 3}, "restartable": true, "hold": true,
-        "no_opportunistic": true, "output": "out", "error": "err", "begin": "2026-03-01T20:00:00Z",
-        "deadline": "2026-03-02T20:00:00Z",
+        "no_opportunistic": true, "output": "out%a", "error": "err%a", "begin": "2126-03-01T20:00:00Z",
+        "deadline": "2126-03-02T20:00:00Z",
     });
     for (key, value) in expect.as_object().expect("an object") {
         assert_eq!(&body[key], value, "{key}");
@@ -324,4 +324,88 @@ fn tasks_of_a_script() {
     assert_eq!(body["conditions"], json!([{"when": "not_ok", "job": 7}]));
     assert_eq!(body["array"], json!({"first": 0, "last": 9, "step": 1, "limit": 2}));
     assert_eq!(submitted(&daemon, "submit -c 2 job.sh").get("tasks"), None);
+}
+
+/// The options would be lost without a word, so the file is refused, as sbatch does.
+#[test]
+fn options_that_would_not_be_read_are_refused() {
+    let daemon = accepting();
+    let options = "#SBATCH --cpus-per-task=2 --mem=1G -t 5\n";
+    for (name, begin) in [
+        ("blank.sh", "\n#!/bin/sh\n"),
+        ("mark.sh", "\u{feff}#!/bin/sh\n"),
+        ("space.sh", " #!/bin/sh\n"),
+        ("comment.sh", "# mine\n#!/bin/sh\n"),
+        ("none.sh", ""),
+        ("dos.sh", "\r\n#!/bin/sh\r\n"),
+    ] {
+        daemon.lab.write(name, format!("{begin}{options}true\n"));
+        let line = begin.matches('\n').count() + 1;
+        daemon.fails(
+            &format!("submit --time 10s ./{name}"),
+            2,
+            &format!("{name}:{line}: these options would not be read"),
+        );
+        daemon.fails(&format!("submit --time 10s --hold {name}"), 2, "would not be read");
+    }
+    daemon.lab.write("mac.sh", format!("#!/bin/sh\r{}", options.replace('\n', "\r")));
+    daemon.fails("submit --time 10s mac.sh", 2, "the line ends of DOS");
+    std::fs::create_dir(daemon.lab.path("bin")).expect("a folder");
+    daemon.lab.write("bin/job", format!("#!/bin/sh\n{options}"));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(daemon.lab.path("bin/job"), executable).expect("a mode");
+    daemon.fails("submit -t 10s --export NONE,PATH=bin job", 2, "bin/job:2: these options would not be read");
+    daemon.fails("submit -t 10s -d bin ./job", 2, "was not given by its path; submit");
+    daemon.lab.write("list", format!("echo a\n{options}"));
+    daemon.fails("submit -t 10s --lines list", 2, "line 2 has options");
+    assert!(daemon.requests().is_empty());
+    let run = daemon.run("submit -t 10s sh bin/job");
+    assert!(run.stderr.contains("bin/job:2: these options are not read"), "{}", run.stderr);
+}
+
+#[test]
+fn a_command_of_a_shell_is_refused_with_its_option() {
+    let daemon = accepting();
+    for (word, option) in [
+        ("echo a | wc", "--wrap 'echo a | wc'"),
+        ("a|b", "--wrap 'a|b'"),
+        ("sleep 5", "--wrap 'sleep 5'"),
+        ("./sim <in", "--wrap './sim <in'"),
+        ("cd", "--wrap cd"),
+    ] {
+        let run = daemon.command("").args(["submit", "-t", "5s", word]).output().expect("a program");
+        let text = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!((run.status.code(), run.stdout.len()), (Some(2), 0), "{text}");
+        assert!(text.contains("there is no such program") && text.contains(option), "{text}");
+    }
+    daemon.fails("submit -t 5s --hold a|b", 2, "--wrap 'a|b'");
+    assert!(daemon.requests().is_empty());
+    let run = daemon.run("submit -t 5s echo a | wc");
+    assert!(run.stderr.contains("warning: | is an argument of echo here"), "{}", run.stderr);
+    assert_eq!(daemon.run("submit -t 5s echo a b").stderr, "");
+}
+
+#[test]
+fn options_that_are_rarely_meant_are_warnings() {
+    let daemon = accepting();
+    let check = |line: &str, says: Option<&str>| {
+        let run = daemon.run(line);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        match says {
+            Some(says) => assert!(run.stderr.contains(says), "{line}: {}", run.stderr),
+            None => assert_eq!(run.stderr, "", "{line}"),
+        }
+    };
+    check("submit -t 5s -o same.out -a 0-3 true", Some("write %a for the index, such as same.out.%a"));
+    check("submit -t 5s -o %A-%x%%a -a 0-3 true", Some("--output"));
+    check("submit -t 5s -o %a -e same.err -a 0-3 true", Some("--error same.err"));
+    check("submit -t 5s -o %j -a 0-3 true", None);
+    check("submit -t 5s -o /dev/null -a 0-3 true", None);
+    check("submit -t 5s -o same.out -a 3 true", None);
+    check("submit -t 5s -o same.out true", None);
+    daemon.lab.write("job.sh", "#!/bin/sh\n#SBATCH -o same -a 1-2 --begin 2020-03-08T02:30\n");
+    check("submit -t 5s job.sh", Some("--output same"));
+    check("submit -t 5s job.sh", Some("--begin 2020-03-08 02:30:00 is in the past"));
+    check("submit -t 5s --begin now true", None);
+    check("submit -t 5s --begin +1h true", None);
 }

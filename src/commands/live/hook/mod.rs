@@ -21,6 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{DaemonEvent, Filter, JobView, JobsEvent, ProblemCode, listing};
 use miserly_report::AtomicFile;
+use rustix::fs::{Access, access};
 
 use self::known::{Happened, Known};
 use super::client;
@@ -31,6 +32,12 @@ use crate::args::{HookArgs, HookEvent};
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
+    if args.mail && access(&args.sendmail, Access::EXEC_OK).is_err() {
+        bail!(
+            "--sendmail {}: there is no such program; install a mail server, or give the path of a program like sendmail",
+            args.sendmail.display()
+        );
+    }
     let known = args.state.as_deref().map_or_else(|| Ok(Known::default()), read)?;
     let client = client(&args.daemon)?;
     // A daemon that cannot be asked at all is an error. Later it is waited for.
@@ -45,7 +52,7 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
     loop {
         let mut failed = None;
         let after = hook.known.journal;
-        let read = client.events(after, |event| match hook.take(event) {
+        let on_event = |event| match hook.take(event) {
             Ok(()) => ControlFlow::Continue(()),
             // The daemon went away in between: the same events come again.
             Err(error) if is_break(&error) => ControlFlow::Break(()),
@@ -53,7 +60,9 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
                 failed = Some(error);
                 ControlFlow::Break(())
             }
-        });
+        };
+        let read =
+            if args.mail { client.events_for_mail(after, on_event) } else { client.events(after, on_event) };
         if let Some(error) = failed {
             return Err(error);
         }

@@ -31,7 +31,7 @@ use rustix::termios::tcgetwinsize;
 use self::session_job::SessionJob;
 use self::signals::Signals;
 use super::submission::{Program, submission_of};
-use super::submit::accepted_text;
+use super::submit::{accepted_text, warn_of_mail};
 use super::{client, places};
 use crate::args::{AllocArgs, AttachArgs, DaemonArgs, RunJobArgs};
 
@@ -84,6 +84,7 @@ fn begin(
     places::check(submission)?;
     let client: Client = client(daemon)?;
     let submitted = client.submit(submission)?;
+    warn_of_mail(&client, submission);
     let [job @ Accepted { number, .. }] = &submitted.jobs[..] else {
         anyhow::bail!("the daemon accepted {} jobs and not one", submitted.jobs.len())
     };
