@@ -236,8 +236,8 @@ fn a_daemon_that_returns_agrees_with_a_window_that_began_without_it() {
     let off = holding.end.duration_since(end).abs();
     assert!(off < APART, "{} is not {end}", holding.end);
     let promise = adopted.promise.expect("miser promised");
-    assert!(adopted.late.is_none() && promise.broken.is_none(), "{promise:?}");
-    assert_eq!(daemon.client().status().expect("a status").broken, 0);
+    assert!(adopted.late.is_none() && promise.at_risk.is_none(), "{promise:?}");
+    assert_eq!(daemon.client().status().expect("a status").at_risk, 0);
     let longer = daemon.client().extend(job, 30.0).expect("nobody waits behind it");
     let by = self::holding(&longer).end.duration_since(holding.end) - jiff::SignedDuration::from_secs(30);
     assert!(by.abs() < APART, "{longer:?}");

@@ -207,16 +207,16 @@ fn metrics_count_the_starts_of_the_first_round() {
     daemon.wait(second);
     assert!(daemon.job(first).phase.ended().is_some());
     let text = daemon.client().metrics().expect("metrics");
-    assert!(text.contains("\nmiserly_job_wait_seconds_count 1\n"), "{text}");
+    assert!(text.contains("\nmiserly_job_wait_seconds_count{queue=\"batch\",user="), "{text}");
 }
 
 #[test]
-fn metrics_count_jobs_and_name_no_user() {
+fn metrics_count_jobs_and_name_no_job() {
     let daemon = Daemon::new(&queue("conservative"));
     let job = daemon.submit(&here(&daemon, "exit 0"));
     daemon.wait(job);
     daemon.submit(&Submission { hold: true, ..here(&daemon, "exit 0") });
-    // A daemon that stalls breaks its promise.
+    // The promise of a daemon that stalls is late.
     let kept = daemon.client().status().expect("a status").kept;
     let text = daemon.client().metrics().expect("metrics");
     for line in [
@@ -225,7 +225,7 @@ fn metrics_count_jobs_and_name_no_user() {
         "miserly_jobs{queue=\"batch\",state=\"held\"} 1",
         "miserly_promises_given_total 1",
         &format!("miserly_promises_kept_total {kept}"),
-        "miserly_job_wait_seconds_count 1",
+        &format!("miserly_job_wait_seconds_count{{queue=\"batch\",user=\"{}\"}} 1", daemon.job(job).user),
         "miserly_start_slack_seconds_count 1",
         "miserly_connections{kind=\"stream\"} 0",
         "# UNIT miserly_batch_duration_seconds seconds",

@@ -6,7 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_api::client::ClientError;
-use miserly_api::model::{Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseChangeReason, Submission};
+use miserly_api::model::{
+    Exit, Failure, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Phase, PromiseChangeReason,
+    Submission,
+};
 use miserly_engine::SavedBreachCause;
 use rustix::process::{Signal, kill_process};
 
@@ -167,22 +170,23 @@ pub(crate) fn check_counts(daemon: &mut Daemon) -> Vec<(i64, i64, SavedBreachCau
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     daemon.stop();
     let promises = Promises::read(&daemon.state());
-    let given = |job: &&JobView| job.promise.is_some();
-    let broken = |job: &&JobView| job.promise.as_ref().is_some_and(|promise| promise.broken.is_some());
-    let numbers = |jobs: Vec<&JobView>| jobs.iter().map(|job| job.number).collect::<BTreeSet<i64>>();
-    assert_eq!(numbers(jobs.values().filter(given).collect()), promises.given, "none is erased");
-    let shown = numbers(jobs.values().filter(broken).collect());
-    assert!(promises.broken.is_subset(&shown), "{:?} {shown:?}", promises.broken);
-    let late = jobs.values().filter(|job| job.late.is_some()).count() as u64;
-    assert_eq!(
-        (status.promises, status.broken, status.late),
-        (promises.given.len() as u64, shown.len() as u64, late)
-    );
-    assert!(status.kept + status.broken <= status.promises, "{status:?}");
+    let given = |job: &&JobView| job.promise.is_some() || !job.judged.is_empty();
+    let shown: BTreeSet<i64> = jobs.values().filter(given).map(|job| job.number).collect();
+    assert_eq!(shown, promises.jobs, "none is erased");
+    let judged = |judgement| {
+        let all = jobs.values().flat_map(|job| &job.judged);
+        all.filter(|judged| judged.judgement == judgement).count() as u64
+    };
+    let [kept, late, lost, withdrawn] =
+        [Judgement::Kept, Judgement::Late, Judgement::Lost, Judgement::Withdrawn].map(judged);
+    assert_eq!((status.kept, status.late, status.lost, status.withdrawn), (kept, late, lost, withdrawn));
+    assert_eq!(status.promises, promises.given);
+    assert_eq!(status.promises, kept + late + lost + withdrawn + status.open, "{status:?}");
     for (job, by, _) in &promises.late {
-        let (job, by) = (*job, *by);
-        let shown = jobs[&job].late.unwrap_or_else(|| panic!("job {job} was late, and nothing says so"));
-        assert!((shown.by * 1e6).round() >= by as f64, "job {job}: {shown:?}");
+        let is_it = |judged: &&JudgedPromise| judged.judgement == Judgement::Late;
+        let shown = jobs[job].judged.iter().find(is_it).and_then(|judged| judged.by);
+        let shown = shown.unwrap_or_else(|| panic!("job {job} was late, and nothing says so"));
+        assert!((shown * 1e6).round() >= *by as f64, "job {job}: {shown}");
     }
     promises.late
 }

@@ -152,7 +152,7 @@ fn kills_of_the_daemon_in_the_epilog_repeat_nothing_and_free_nothing() {
     }
     assert_eq!(["prologs", "ran", "epilogs"].map(|name| read(&daemon, name)), ["1.1\n2.1\n"; 3]);
     let status = daemon.client().status().expect("a status");
-    assert_eq!((status.broken, status.late), (0, 0));
+    assert_eq!((status.lost, status.late), (0, 0));
 }
 
 #[test]

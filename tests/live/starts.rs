@@ -61,7 +61,10 @@ fn a_job_that_is_to_run_again_runs_again_although_its_window_is_over() {
             "{policy}, {how:?}: {:?}\n{log}",
             view.phase
         );
-        assert!(matches!(daemon.wait(other).phase, Phase::Done { exit: Exit::Code(7), .. }), "{policy}, {how:?}");
+        assert!(
+            matches!(daemon.wait(other).phase, Phase::Done { exit: Exit::Code(7), .. }),
+            "{policy}, {how:?}"
+        );
         assert!(!log.contains("set aside") && !log.contains("is stopped"), "{policy}, {how:?}: {log}");
     }
 }
@@ -80,7 +83,10 @@ fn does_not_start(daemon: &Daemon, says: &[&str]) {
 fn the_lock_of_another_daemon_ends_a_start_with_its_process() {
     let daemon = Daemon::of_policy("miser");
     let pid = daemon.pid().expect("it runs").as_raw_nonzero().to_string();
-    does_not_start(&daemon, &["is in use by", &pid, "stop that daemon, or give this one a state folder of its own"]);
+    does_not_start(
+        &daemon,
+        &["is in use by", &pid, "stop that daemon, or give this one a state folder of its own"],
+    );
     assert!(!miserly(&["status", "--socket", &daemon.socket.display().to_string()]).stdout.is_empty());
 }
 

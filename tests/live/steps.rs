@@ -44,9 +44,9 @@ fn windows_stay(by: SignedDuration) {
     assert!((3.5..10.0).contains(&ran), "it had 4 s and ran for {ran} s");
     let started = over(&daemon, waits);
     assert!(matches!(started.phase, Phase::Done { .. }), "{:?}", started.phase);
-    assert_eq!((started.late, started.promise.expect("a promise").broken), (None, None));
+    assert_eq!((started.late, started.promise.expect("a promise").at_risk), (None, None));
     let status = daemon.client().status().expect("a status");
-    assert_eq!((status.broken, status.late), (0, 0));
+    assert_eq!((status.lost, status.late), (0, 0));
 }
 
 /// What people read of the window of one that runs, and of the promise to one that waits.
@@ -131,7 +131,7 @@ fn a_calendar_that_would_break_a_promise_stays_as_it_was() {
     assert!(is_at(next_long_window(&daemon), end - hour), "the instants are those of before the step");
     let promise = daemon.job(number).promise.expect("miser promises");
     assert!(
-        is_at(promise.now.as_ref().expect("a window").start, begin - hour) && promise.broken.is_none(),
+        is_at(promise.now.as_ref().expect("a window").start, begin - hour) && promise.at_risk.is_none(),
         "{promise:?}"
     );
 }

@@ -137,15 +137,15 @@ fn a_waiting_job_that_a_later_version_wrote_waits_for_that_version() {
     };
     let (known, unknown) = ("\"submission\":{", "\"submission\":{\"later\":1,");
     change(known, unknown);
-    // That of the job that depends on it is broken, too.
-    for broken in [2, 2] {
+    // That of the job that depends on it is at risk, too.
+    for at_risk in [2, 2] {
         daemon.start();
         let view = listed(&daemon, waits);
         assert!(
             matches!(&view.phase, Phase::Unreadable { problem, .. } if problem.contains("later")),
             "{view:?}"
         );
-        assert_eq!(status(&daemon).broken, broken, "each counts once");
+        assert_eq!(status(&daemon).at_risk, at_risk, "each counts once");
         assert!(matches!(daemon.job(after).phase, Phase::Queued), "what depends on it waits");
         daemon.stop();
     }

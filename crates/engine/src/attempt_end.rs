@@ -106,6 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let message = "its deadline passed before it could run".to_owned();
         let why = Failure::Refused;
         let outcome = AttemptOutcome::Failed { at: now.ticks, why, message: message.clone() };
+        self.lose_expired(now, number);
         self.leave_system(now.ticks, number, &outcome, round);
         self.finish(number, Phase::Failed { at: now.wall, why, message });
     }

@@ -33,8 +33,6 @@ pub(crate) struct PendingBatch {
     /// The replies, in order.
     pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     values_changed: bool,
-    /// Further named values to store.
-    values: Vec<(String, String)>,
     /// Whether the setup is to be stored.
     pub(crate) has_setup: bool,
 }
@@ -68,17 +66,6 @@ impl PendingBatch {
     /// Marks the named values as changed.
     pub(crate) fn touch_values(&mut self) {
         self.values_changed = true;
-    }
-
-    /// Sets a named value. An empty text removes it.
-    pub(crate) fn set_value(&mut self, key: &str, text: String) {
-        self.values.push((key.to_owned(), text));
-        self.touch_values();
-    }
-
-    /// Takes the named values that were set.
-    pub(crate) fn take_values(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.values)
     }
 
     /// Adds the record of a job that has finished.

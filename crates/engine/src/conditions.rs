@@ -247,6 +247,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// One that has begun all the same, as its earliest start may be a little before the end of the other job, is cancelled.
     fn fail_dependent(&mut self, now: Now, at: Time, number: i64, message: String, round: &mut Round) {
+        if let Some(record) = self.jobs.get_mut(number) {
+            // Its user set the condition.
+            record.promise.withdraw(&mut self.values.promises, number, now.wall.as_microsecond());
+        }
         if self.end_run(number, Ending::Cancelled) {
             return;
         }

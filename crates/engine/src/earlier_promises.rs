@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use miserly_core::Time;
+use miserly_core::{Span, Time};
 
-use crate::promise::PromiseCounts;
+use crate::promise_counts::PromiseBook;
 use crate::{Journal, JournalError, Record};
 
 /// The number of consecutive job numbers in a block.
@@ -45,6 +45,7 @@ impl EarlierPromises {
         journal: &impl Journal,
         records: &mut BTreeMap<i64, Record>,
     ) -> Result<EarlierPromises, JournalError> {
+        records.values_mut().for_each(Record::settle_promise);
         let mut earlier = EarlierPromises::default();
         let blocks: BTreeSet<i64> = records.keys().map(|number| block_of(*number)).collect();
         for block in blocks {
@@ -127,9 +128,9 @@ impl EarlierPromise {
             && entry.last_promise().is_some_and(|(start, _)| self.start < start);
         if is_newer {
             entry.move_promise(self.start, self.decided);
-            // The counts have it already, as it is not the first promise.
-            let counts = &mut PromiseCounts::default();
-            record.promise.give(counts, self.wall, Time::from_ticks(self.start));
+            // It is a plan of an open promise, so nothing is counted.
+            let book = &mut PromiseBook::default();
+            record.promise.give(book, self.wall, Time::from_ticks(self.start), Span::ZERO);
         }
         is_newer
     }

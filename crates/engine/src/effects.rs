@@ -42,10 +42,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn start(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
+        let (cause, begun) = (self.promise_cause(BreachCause::Away), self.batch.begun.get(&number));
+        let begun = begun.map(|begun| begun.end);
         let Some(record) = self.jobs.get_mut(number) else { return };
         self.batch.starts.push(JobStart::of_window(record, now, at));
         record.started.get_or_insert(at.ticks());
-        record.promise.start(&mut self.values.counts, at);
+        // A window that began without a daemon was in time, although the ledger is late.
+        let began = begun.map_or(at, |end| at.min(end - record.limit()));
+        let wall = now.wall.as_microsecond();
+        record.promise.start(&mut self.values.promises, number, wall, began, cause);
         self.begin_window(now, at, number);
     }
 
@@ -188,14 +193,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let broken = broken.map(|cause| self.promise_cause(cause));
-        let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
+        let wall = now.wall.as_microsecond();
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
             Some(_) if self.stopped.contains_key(&*record.queue) => {
-                record.promise.change(counts, wall, latest, PromiseCause::Stopped);
+                record.promise.move_plan(wall, latest, PromiseCause::Stopped);
             }
-            Some(cause) => record.promise.change(counts, wall, latest, cause),
-            None => record.promise.give(counts, wall, latest),
+            Some(cause) => record.promise.move_plan(wall, latest, cause),
+            None => {
+                let slack = self.setup.promise_slack(&record.queue);
+                record.promise.give(&mut self.values.promises, wall, latest, slack);
+            }
         }
     }
 
@@ -241,6 +249,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let kill = self.kill(Ending::Displaced);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.started = None;
+        record.promise.renew(PromiseCause::Displaced);
         let Some(run) = &mut record.run else { return };
         self.cpus.give(&std::mem::take(&mut run.cpus));
         run.ending = Some(Ending::Displaced);
@@ -261,6 +270,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.give(&run.cpus);
             self.batch.act(Attempt { job: number, nth: run.nth }, Action::Forget);
         }
+        record.judge_end(&mut self.values.promises, &phase);
         record.entry = None;
         record.state = JobState::Finished(Box::new(phase));
         record.drop_secrets();

@@ -221,6 +221,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
         let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
+        for (attempt, at) in &launches {
+            self.judge_launch(now, *attempt, *at);
+        }
         // After a failed commit no action followed what was due.
         if inputs.away || self.has_stalled(now) || self.has_late_launch(&launches) {
             self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;
@@ -263,7 +266,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
         values.extend(self.used_time.take_changed()?);
-        values.extend(self.batch.take_values());
+        values.extend(self.values.promises.take_changed()?);
         if self.batch.has_setup {
             values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));
         }

@@ -35,6 +35,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut round = Round::default();
         let mut over = vec![];
         for job in &jobs {
+            self.judge_cancel(now, caller.uid, *job);
             if !self.end_run(*job, Ending::Cancelled) {
                 over.push(*job);
                 round.withdrawn.extend(self.jobs.handle(*job));
@@ -91,7 +92,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             // The hold of an operator outlasts that of the job's user.
             record.held_by = holder;
             record.entry = None;
-            record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Held);
+            let wall = now.wall.as_microsecond();
+            if caller.uid == record.uid {
+                record.promise.give_up(&mut self.values.promises, job, wall, PromiseCause::Held);
+            } else {
+                record.promise.move_plan(wall, Time::MAX, PromiseCause::Operator);
+            }
         }
         self.dependencies.untrack(job);
         self.dependencies.leave_place(job);
@@ -193,7 +199,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn check_dependents(&self, now: Now, job: i64, move_promises: bool) -> Result<(), Problem> {
         let promised = |number: &i64| {
             let promise = self.entry(*number)?.promise.filter(|promise| promise.best < Time::MAX)?;
-            Some((*number, promise.best))
+            Some((*number, promise.best + self.slack_of(*number)))
         };
         let moved: Vec<(i64, Time)> = self.dependents(job).iter().filter_map(promised).collect();
         let Some((first, start)) = moved.first().copied().filter(|_| !move_promises) else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Starts that come later than they were recorded: a window begins with its job.
 
-use miserly_core::{Amendment, BreachCause, Change, Fault, Round, Span, Time, span_of_work};
+use miserly_core::{Amendment, Change, Fault, Round, Span, Time, span_of_work};
 
 use crate::expected_ends::ExpectedEnds;
 use crate::{Action, Attempt, AttemptOutcome, Engine, Journal, Launcher, Now};
@@ -83,10 +83,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Records that the window of a job begins only at `at`, because the daemon was away. Returns the end of the window.
     fn delay_window(&mut self, now: Now, at: Time, number: i64, round: &mut Round) -> Option<Time> {
         round.fault.get_or_insert(Fault::Away);
-        let cause = self.promise_cause(BreachCause::Away);
+        self.judge_start_again(now, at, number);
         let record = self.jobs.get_mut(number)?;
-        let wall = now.wall.as_microsecond();
-        record.promise.start_again(&mut self.values.counts, wall, at, cause);
         record.started = Some(at.ticks());
         self.batch.touch(number);
         Some(record.end_of_window(at))

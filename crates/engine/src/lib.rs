@@ -48,6 +48,12 @@ mod checkpoints;
 
 mod promise;
 
+mod promise_cause;
+
+mod promise_counts;
+
+mod judgements;
+
 mod recorded_promises;
 
 mod retry;
@@ -164,7 +170,9 @@ pub use launcher::{
 };
 pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
 pub use now::{ClockMark, Now};
-pub use promise::{PromiseCause, PromiseLog};
+pub use promise::PromiseLog;
+pub use promise_cause::PromiseCause;
+pub use promise_counts::unclassified;
 pub use quote::QueueCopy;
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
 pub use request::{DaemonReply, DaemonRequest, Requester};

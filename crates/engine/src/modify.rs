@@ -69,8 +69,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         match checked {
             CheckedChange::Record(record) => self.replace_record(now, at, *record)?,
-            CheckedChange::Amended(jobs) => self.amend_all(now, at, jobs)?,
-            CheckedChange::Moved { record, handle } => self.move_job(now, at, *record, handle)?,
+            CheckedChange::Amended(jobs) => self.amend_all(now, at, caller.uid, jobs)?,
+            CheckedChange::Moved { record, handle } => self.move_job(now, at, caller.uid, *record, handle)?,
         }
         Ok(DaemonReply::Moves(Box::new(moves)))
     }
@@ -291,12 +291,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Replaces the requests of jobs in their queue.
-    fn amend_all(&mut self, now: Now, at: Time, jobs: Vec<AmendedJob>) -> Result<(), RequestError> {
+    fn amend_all(
+        &mut self,
+        now: Now,
+        at: Time,
+        caller: u32,
+        jobs: Vec<AmendedJob>,
+    ) -> Result<(), RequestError> {
         let round = amending(&jobs);
         let mut displaced = vec![];
         for AmendedJob { mut record, keeps_promise, .. } in jobs {
             if !keeps_promise {
-                record.promise.renew(PromiseCause::Modified);
+                self.judge_change(now, caller, &mut record);
                 displaced.push(record.number);
             }
             self.batch.touch(record.number);
@@ -305,20 +311,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.play(now, at, round)?;
         for number in displaced {
-            self.give_up_promise_if_none(now, number);
+            self.end_plan_if_none(now, number);
         }
         Ok(())
     }
 
-    /// Records that a job has lost its promise with the change of its request, if it waits without one.
-    fn give_up_promise_if_none(&mut self, now: Now, number: i64) {
+    /// Records that a job has lost its plan with the change of its request by an operator, if it waits without one.
+    fn end_plan_if_none(&mut self, now: Now, number: i64) {
         let has_promise = |entry: &Entry| entry.state != State::Waiting || entry.promise.is_some();
         if self.entry(number).is_some_and(has_promise) {
             return;
         }
-        let (counts, wall) = (&mut self.values.counts, now.wall.as_microsecond());
         if let Some(record) = self.jobs.get_mut(number) {
-            record.promise.give_up(counts, wall, PromiseCause::Modified);
+            record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseCause::Operator);
         }
     }
 
@@ -327,6 +332,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &mut self,
         now: Now,
         at: Time,
+        caller: u32,
         mut record: Record,
         handle: Option<JobId>,
     ) -> Result<(), RequestError> {
@@ -334,14 +340,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.dependencies.untrack(record.number);
         self.jobs.leave_ledger(record.number);
         (record.state, record.entry) = (JobState::Deferred, None);
-        record.promise.renew(PromiseCause::Modified);
+        self.judge_change(now, caller, &mut record);
         let number = record.number;
         self.enter(at, record, &mut round);
         if self.jobs.handle(number).is_none() {
             self.dependencies.leave_place(number);
         }
         self.play(now, at, round)?;
-        self.give_up_promise_if_none(now, number);
+        self.end_plan_if_none(now, number);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
-use miserly_core::{Effect, EndHow, Ended, JobId, Ledger, Round, State, System, Time};
+use miserly_core::{Effect, EndHow, Ended, JobId, Ledger, Round, Span, State, System, Time};
 
 use crate::extension::extension;
 use crate::modify::CheckedChange;
@@ -37,9 +37,9 @@ impl TriedRound {
     }
 
     /// Returns the latest start of a changed job on the copy, if one is promised or it has started.
-    fn start_of(&self, number: i64) -> Option<Time> {
+    fn start_of(&self, number: i64, slack: Span) -> Option<Time> {
         let (handle, _) = self.entered.iter().find(|(_, of)| *of == number)?;
-        latest_start(self.ledger(), *handle)
+        latest_start(self.ledger(), *handle, slack)
     }
 
     /// Returns the problem of a trial in which a promise to another job broke.
@@ -50,11 +50,15 @@ impl TriedRound {
     }
 }
 
-/// Returns the latest start of a job: its promise, or its start.
-fn latest_start(ledger: &Ledger, job: JobId) -> Option<Time> {
+/// Returns the latest start of a job: its promised plan with the slack, or its start.
+fn latest_start(ledger: &Ledger, job: JobId, slack: Span) -> Option<Time> {
     let entry = ledger.get(job)?;
     match entry.state {
-        State::Waiting => entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX),
+        State::Waiting => entry
+            .promise
+            .map(|promise| promise.best)
+            .filter(|best| *best < Time::MAX)
+            .map(|best| best + slack),
         State::Running { start, .. } | State::Suspended { start, .. } => Some(start),
     }
 }
@@ -131,7 +135,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.check_can_release(caller, record)?;
         let mut moves = Moves { job, ..Moves::default() };
         if let Some(trial) = self.try_release(at, record)? {
-            moves.after = trial.start_of(job).map(|start| record.window(now, start));
+            moves.after = self.start_on(&trial, record).map(|start| record.window(now, start));
             self.add_moved(now, &mut moves, &trial, &[job]);
         }
         Ok(moves)
@@ -164,7 +168,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let mut moves = Moves { job, before, ..Moves::default() };
         if let Some(trial) = self.try_again(at, job)? {
-            moves.after = trial.start_of(job).map(|start| record.window(now, start));
+            moves.after = self.start_on(&trial, record).map(|start| record.window(now, start));
             self.add_moved(now, &mut moves, &trial, &[job]);
         }
         self.add_dependents(now, &mut moves, job);
@@ -211,7 +215,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let changed = checked.records();
         for record in &changed {
-            let start = trial.start_of(record.number);
+            let start = self.start_on(trial, record);
             if record.number == job {
                 moves.after = start.map(|start| record.window(now, start));
             } else if let Some(before) = self.present_window(now, record.number) {
@@ -226,10 +230,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adds the promises to other jobs of a queue that differ on a copy of it.
     fn add_moved(&self, now: Now, moves: &mut Moves, trial: &TriedRound, changed: &[i64]) {
         let (present, copy) = (self.system.queues()[trial.queue].ledger(), trial.ledger());
-        let starts = present.waiting().filter_map(|job| Some((job, latest_start(present, job)?)));
+        let starts = present.waiting().filter_map(|job| {
+            let slack = self.slack_of(self.number(job));
+            Some((job, slack, latest_start(present, job, slack)?))
+        });
         let mut differences = BTreeMap::new();
-        for (job, before) in starts {
-            let (number, after) = (self.number(job), latest_start(copy, job));
+        for (job, slack, before) in starts {
+            let (number, after) = (self.number(job), latest_start(copy, job, slack));
             if after != Some(before) && number != moves.job && !changed.contains(&number) {
                 differences.insert(number, (before, after));
             }
@@ -249,7 +256,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(trial) = trial else { return vec![] };
         let is_later = |record: &&Record| {
             let before = self.present_window(now, record.number);
-            let after = trial.start_of(record.number).map(|start| record.window(now, start));
+            let after = self.start_on(trial, record).map(|start| record.window(now, start));
             before.is_some_and(|before| after.is_none_or(|after| after.end > before.end))
         };
         checked.records().into_iter().filter(is_later).map(|record| record.number).collect()
@@ -260,7 +267,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for number in self.dependents(job) {
             let promise = self.entry(number).and_then(|entry| entry.promise);
             if let Some(promise) = promise.filter(|promise| promise.best < Time::MAX) {
-                add(moves, number, now.wall_at(promise.best), None);
+                add(moves, number, now.wall_at(promise.best + self.slack_of(number)), None);
             }
         }
     }
@@ -268,8 +275,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the window of a job that is promised now, or that has begun.
     fn present_window(&self, now: Now, job: i64) -> Option<Window> {
         let (handle, queue) = self.place_of(job)?;
-        let start = latest_start(self.system.queues()[queue].ledger(), handle)?;
+        let start = latest_start(self.system.queues()[queue].ledger(), handle, self.slack_of(job))?;
         Some(self.jobs.get(job)?.window(now, start))
+    }
+
+    /// Returns the latest start of a changed job on a copy. The new promise has the slack of its queue.
+    fn start_on(&self, trial: &TriedRound, record: &Record) -> Option<Time> {
+        trial.start_of(record.number, self.setup.promise_slack(&record.queue))
     }
 
     /// Returns the handle of a job, and the position of its queue.

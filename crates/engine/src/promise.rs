@@ -1,150 +1,130 @@
-//! The life of a promise: given, moved earlier, broken for a cause, kept or late.
+//! The life of a promise: given, at risk for a cause, and judged once for each run of its job.
 //!
 //! ```text
-//!              give                       start in time
-//!   (nothing) ------> promised ------------------------------> kept
-//!                      |   ^ give: an earlier start
-//!                      |   |
-//!      change,         |   | give, after renew: another promise,
-//!      renew(a breach) |   | as the job was submitted again
-//!                      v   |
-//!                    broken ---------------------------------> late by ..., with the cause
-//!                                         start
+//!            give                 start by then
+//!   (none) --------> open ----------------------------> kept
+//!                    |  ^  \---- start after it ------> late by ..., with the cause
+//!          move_plan |  |   \--- end without a start -> lost, with the cause
+//!                    v  |    \-- its user's wish -----> withdrawn
+//!                  at risk
 //! ```
 //!
-//! A promise is never erased: what a job was promised first, each breach and the present promise stay in its record.
+//! A promise is a latest start: the planned start at which it is given, and the slack of the queue. It never moves. The plan of
+//! the ledger moves, and the promise is at risk while the plan is behind it. A job that runs again gets another promise.
 
-use miserly_api::model::{LateStart, PromiseChange, PromiseChangeReason, PromiseView, Window};
-use miserly_core::{BreachCause, Span, Time};
+use miserly_api::model::{
+    AtRisk, JudgedPromise, Judgement, PromiseChange, PromiseChangeReason, PromiseView, Window,
+};
+use miserly_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::promise_cause::PromiseCause;
+use crate::promise_counts::PromiseBook;
 use crate::recorded_promises::{RecordedPromise, RecordedPromises};
 
-/// The cause of a change of a promise.
+/// A promise, as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct GivenPromise {
+    /// The wall time at which it was given, in microseconds since 1970.
+    at: i64,
+    /// The latest start: the planned start and the slack.
+    #[serde(with = "ticks")]
+    pub(crate) latest: Time,
+    /// The slack of the queue at that time, in ticks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    slack: i64,
+    /// The cause for which the plan is behind the promise, while it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<PromiseCause>,
+}
+
+impl GivenPromise {
+    pub(crate) fn new(wall: i64, planned: Time, slack: Span) -> GivenPromise {
+        let slack = slack.ticks();
+        GivenPromise { at: wall, latest: later(planned, slack), slack, cause: None }
+    }
+
+    /// Updates the risk after a move of the plan. The first cause stays while the plan is behind the promise.
+    fn plan_at(&mut self, planned: Time, cause: PromiseCause) {
+        self.cause = (planned > self.latest).then(|| self.cause.unwrap_or(cause));
+    }
+}
+
+/// The judgement of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PromiseCause {
-    /// A job was overdue.
-    Overdue,
-    /// No daemon ran or it stalled, or the machine slept.
-    Away,
-    /// The machine shut down.
-    Shutdown,
-    /// The machine lost capacity.
-    Capacity,
-    /// A request was amended.
-    Amended,
-    /// The attempt was lost, and the job runs again.
-    Lost,
-    /// The policy of the queue made a mistake, and the queue was stopped.
-    Stopped,
-    /// The job was held.
-    Held,
-    /// The job was released.
-    Released,
-    /// A user requested another run of the job.
-    Requeued,
-    /// The job failed, and runs again.
-    Retried,
-    /// The request of the job was changed.
-    Modified,
+pub(crate) enum Verdict {
+    /// The job started in time.
+    Kept,
+    /// The job started later.
+    Late {
+        /// The delay, in ticks.
+        by: i64,
+        cause: PromiseCause,
+    },
+    /// The job ended without a start, against the wish of its user.
+    Lost { cause: PromiseCause },
+    /// The user of the job cancelled, held or changed it.
+    Withdrawn,
 }
 
-impl PromiseCause {
-    /// Returns whether the cause is a breach. The others are requests for the job itself.
-    pub(crate) const fn is_breach(self) -> bool {
-        !matches!(
-            self,
-            PromiseCause::Held
-                | PromiseCause::Released
-                | PromiseCause::Requeued
-                | PromiseCause::Retried
-                | PromiseCause::Modified
-        )
-    }
-
-    const fn reason(self) -> PromiseChangeReason {
-        match self {
-            PromiseCause::Overdue => PromiseChangeReason::Overdue,
-            PromiseCause::Away => PromiseChangeReason::Away,
-            PromiseCause::Shutdown => PromiseChangeReason::Shutdown,
-            PromiseCause::Capacity => PromiseChangeReason::Capacity,
-            PromiseCause::Amended => PromiseChangeReason::Amended,
-            PromiseCause::Lost => PromiseChangeReason::Lost,
-            PromiseCause::Stopped => PromiseChangeReason::Stopped,
-            PromiseCause::Held => PromiseChangeReason::Held,
-            PromiseCause::Released => PromiseChangeReason::Released,
-            PromiseCause::Requeued => PromiseChangeReason::Requeued,
-            PromiseCause::Retried => PromiseChangeReason::Retried,
-            PromiseCause::Modified => PromiseChangeReason::Modified,
-        }
-    }
-}
-
-impl From<BreachCause> for PromiseCause {
-    fn from(cause: BreachCause) -> PromiseCause {
-        match cause {
-            BreachCause::Overdue => PromiseCause::Overdue,
-            BreachCause::Away => PromiseCause::Away,
-            BreachCause::Capacity => PromiseCause::Capacity,
-            BreachCause::Amended => PromiseCause::Amended,
-        }
-    }
-}
-
-/// The numbers of promised jobs since the state was created. Each job counts at most once in each.
-///
-/// A job that left before its start is in `given` only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct PromiseCounts {
-    /// Jobs that were promised a start.
-    #[serde(rename = "promises")]
-    pub(crate) given: u64,
-    /// Jobs that started in time.
-    #[serde(default)]
-    pub(crate) kept: u64,
-    /// Jobs to which a promise was broken.
-    pub(crate) broken: u64,
-    /// Jobs that started later than promised.
-    pub(crate) late: u64,
+/// A promise and its judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Judged {
+    #[serde(flatten)]
+    given: GivenPromise,
+    verdict: Verdict,
 }
 
 /// The promises to a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PromiseLog {
-    /// The first promise, every change that was not an improvement, and the last improvement of each, in order.
+    /// The latest starts by the plans of all runs: the first plan, every change that was not an improvement, and the last
+    /// improvement of each, in order.
     #[serde(default, rename = "promises", skip_serializing_if = "RecordedPromises::is_empty")]
     entries: RecordedPromises,
-    /// The delay of a start that was later than promised, in ticks, and its cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    late: Option<(i64, PromiseCause)>,
-    /// Whether the job counts among the kept promises.
-    #[serde(default, rename = "promise_kept", skip_serializing_if = "std::ops::Not::not")]
-    kept: bool,
-    /// The cause of the next promise, if the job was submitted again.
+    /// The promise that is not judged yet.
+    #[serde(default, rename = "promise_open", skip_serializing_if = "Option::is_none")]
+    open: Option<GivenPromise>,
+    /// The judged promises, one for each run that had one.
+    #[serde(default, rename = "promises_judged", skip_serializing_if = "Vec::is_empty")]
+    judged: Vec<Judged>,
+    /// The cause of the next promise, if the job was submitted again and has none since.
     #[serde(default, rename = "promise_renewed", skip_serializing_if = "Option::is_none")]
     renewed: Option<PromiseCause>,
+    /// The delay of a late start in ticks, and its cause, as an earlier version stored them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late: Option<(i64, PromiseCause)>,
+    /// Whether an earlier version counted the job among the kept promises.
+    #[serde(default, rename = "promise_kept", skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
 }
 
 impl PromiseLog {
-    /// Records a promise: the first one, an earlier one, or that of a job that was submitted again.
-    pub(crate) fn give(&mut self, counts: &mut PromiseCounts, wall: i64, latest: Time) {
-        if let Some(cause) = self.renewed.take().filter(|_| !self.entries.is_empty()) {
-            return self.change(counts, wall, latest, cause);
+    /// Records a promise by the planned start: that of a run, or an earlier plan of the same run.
+    pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: i64, planned: Time, slack: Span) {
+        let cause = self.renewed.take().filter(|_| !self.entries.is_empty());
+        match &mut self.open {
+            Some(open) => open.plan_at(planned, cause.unwrap_or(PromiseCause::Amended)),
+            None => {
+                book.counts.given += 1;
+                self.open = Some(GivenPromise::new(wall, planned, slack));
+            }
         }
-        counts.given += u64::from(self.entries.is_empty());
-        let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: None };
+        let promise = RecordedPromise { at: wall, start: self.latest_by(planned).ticks(), cause };
         // Of several improvements only the last one is kept.
-        if self.entries.len() > 1 && self.entries.last().is_some_and(|last| last.cause.is_none()) {
+        let is_improved =
+            self.entries.len() > 1 && self.entries.last().is_some_and(|last| last.cause.is_none());
+        if cause.is_none() && is_improved {
             self.entries.replace_last(promise);
         } else {
             self.entries.push(promise);
         }
     }
 
-    /// Returns whether the next promise is an improvement, if it is earlier.
+    /// Returns whether the next promise is an improvement of the plan, if it is earlier.
     pub(crate) fn only_improves(&self) -> bool {
-        self.renewed.is_none() && !self.entries.is_empty()
+        self.renewed.is_none() && self.open.is_some()
     }
 
     /// Returns the number of changes that were no improvements.
@@ -157,18 +137,15 @@ impl PromiseLog {
         self.entries.last().filter(|last| last.cause.is_none()).map(|last| (last.at, self.changes()))
     }
 
-    /// Records that the promise is broken, and the new one. [`Time::MAX`] means that no start is promised any more.
-    pub(crate) fn change(
-        &mut self,
-        counts: &mut PromiseCounts,
-        wall: i64,
-        latest: Time,
-        cause: PromiseCause,
-    ) {
-        if cause.is_breach() && !self.is_broken() {
-            counts.broken += 1;
-            counts.kept -= u64::from(std::mem::take(&mut self.kept));
-        }
+    /// Records that the plan moved later. [`Time::MAX`] means that no start is planned any more.
+    pub(crate) fn move_plan(&mut self, wall: i64, planned: Time, cause: PromiseCause) {
+        let Some(open) = &mut self.open else { return };
+        open.plan_at(planned, cause);
+        self.log(wall, self.latest_by(planned), cause);
+    }
+
+    /// Adds a change that is no improvement.
+    fn log(&mut self, wall: i64, latest: Time, cause: PromiseCause) {
         let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
@@ -178,88 +155,218 @@ impl PromiseLog {
         }
     }
 
-    /// Records a start, in time or late.
-    pub(crate) fn start(&mut self, counts: &mut PromiseCounts, at: Time) {
-        let Some((promised, breach)) = self.entries.first_breach() else {
-            let keeps = !self.entries.is_empty() && !std::mem::replace(&mut self.kept, true);
-            counts.kept += u64::from(keeps);
-            return;
-        };
-        let Some(promised) = promised else { return };
-        let by = at - Time::from_ticks(promised.start);
-        let Some(cause) = breach.cause.filter(|_| by > Span::ZERO) else { return };
-        counts.late += u64::from(self.late.is_none());
-        self.late = Some((by.ticks(), cause));
-    }
-
-    /// Records that a window begins later than the start that was recorded, and why.
-    pub(crate) fn start_again(
+    /// Judges the open promise of a job that starts at `at`. `cause` is that of a delay after the planned start.
+    pub(crate) fn start(
         &mut self,
-        counts: &mut PromiseCounts,
+        book: &mut PromiseBook,
+        job: i64,
         wall: i64,
         at: Time,
         cause: PromiseCause,
     ) {
-        if !self.entries.is_empty() {
-            self.change(counts, wall, at, cause);
-            self.start(counts, at);
-        }
+        let Some(open) = self.open else { return };
+        let verdict = if at <= open.latest {
+            Verdict::Kept
+        } else {
+            Verdict::Late { by: (at - open.latest).ticks(), cause: open.cause.unwrap_or(cause) }
+        };
+        self.judge(book, job, wall, verdict);
     }
 
-    /// Records that the job is submitted again. Its next promise has this cause.
+    /// Returns whether the present run was judged as kept, and is not if it started at `at`.
+    pub(crate) fn was_kept_until(&self, at: Time) -> bool {
+        let is_late = |last: &Judged| last.verdict == Verdict::Kept && last.given.latest < at;
+        self.open.is_none() && self.renewed.is_none() && self.judged.last().is_some_and(is_late)
+    }
+
+    /// Takes back the judgement of the last start, which did not take place then.
+    pub(crate) fn take_start_back(&mut self, book: &mut PromiseBook, job: i64) {
+        let is_start = |last: &mut Judged| matches!(last.verdict, Verdict::Kept | Verdict::Late { .. });
+        if self.open.is_some() || self.renewed.is_some() {
+            return;
+        }
+        let Some(Judged { given, verdict }) = self.judged.pop_if(is_start) else { return };
+        book.take_back(job, &given, verdict);
+        self.open = Some(given);
+    }
+
+    /// Judges the open promise of a job that ends without a start, against the wish of its user.
+    ///
+    /// `cause` is that of the end, if the promise was not at risk.
+    pub(crate) fn lose(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseCause) {
+        let Some(open) = self.open else { return };
+        self.judge(book, job, wall, Verdict::Lost { cause: open.cause.unwrap_or(cause) });
+    }
+
+    /// Judges the open promise of a job that its user takes back.
+    pub(crate) fn withdraw(&mut self, book: &mut PromiseBook, job: i64, wall: i64) {
+        self.judge(book, job, wall, Verdict::Withdrawn);
+    }
+
+    /// Judges the open promise as kept: the job ran and ended before its promised start.
+    pub(crate) fn keep(&mut self, book: &mut PromiseBook, job: i64, wall: i64) {
+        self.judge(book, job, wall, Verdict::Kept);
+    }
+
+    fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: i64, verdict: Verdict) {
+        let Some(given) = self.open.take() else { return };
+        book.add(job, wall, &given, verdict);
+        self.judged.push(Judged { given, verdict });
+    }
+
+    /// Records that the job is submitted again. The cause is that of its next promise.
     pub fn renew(&mut self, cause: PromiseCause) {
         // A loss is not forgotten because the job is then held, too.
-        if self.renewed.is_none_or(|before| !before.is_breach()) {
+        if self.renewed != Some(PromiseCause::Lost) {
             self.renewed = Some(cause);
         }
     }
 
-    /// Records that the job gives up its promise, at the request of its user.
-    pub(crate) fn give_up(&mut self, counts: &mut PromiseCounts, wall: i64, cause: PromiseCause) {
-        if !self.entries.is_empty() {
-            self.change(counts, wall, Time::MAX, cause);
+    /// Records that the plan of the job is given up, at the request of its user. The promise is withdrawn.
+    pub(crate) fn give_up(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseCause) {
+        if self.open.is_some() {
+            self.log(wall, Time::MAX, cause);
+            self.withdraw(book, job, wall);
         }
     }
 
-    /// Returns the latest start that is promised now.
+    /// Returns the latest start of the open promise.
     pub(crate) fn latest_start(&self) -> Option<Time> {
-        let latest = self.entries.last().map(|entry| Time::from_ticks(entry.start));
-        latest.filter(|at| *at < Time::MAX)
+        self.open.map(|open| open.latest)
     }
 
-    /// Returns whether a promise to the job was broken.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.entries.iter().any(RecordedPromise::is_breach)
+    /// Returns the latest start that the present run is promised, or was promised.
+    pub(crate) fn present(&self) -> Option<Time> {
+        let judged = || self.judged.last().filter(|_| self.renewed.is_none()).map(|judged| judged.given);
+        self.open.or_else(judged).map(|given| given.latest)
     }
 
-    /// Returns the delay of a late start, as clients see it.
-    pub(crate) fn late(&self) -> Option<LateStart> {
-        self.late.map(|(by, why)| LateStart { by: Span::from_ticks(by).as_secs_f64(), why: why.reason() })
+    /// Returns the slack of the open promise.
+    pub(crate) fn slack(&self) -> Option<Span> {
+        self.open.map(|open| Span::from_ticks(open.slack))
     }
 
-    /// Returns the promise as clients see it. `window` returns the window that begins at an instant.
-    pub(crate) fn view(&self, window: impl Fn(Time) -> Window) -> Option<PromiseView> {
-        let (first, last) = (self.entries.first()?, self.entries.last()?);
-        let promised = window(Time::from_ticks(first.start));
-        let window = |entry: &RecordedPromise| {
-            (entry.start < Time::MAX.ticks()).then(|| window(Time::from_ticks(entry.start)))
-        };
+    /// Returns whether the plan is behind the open promise.
+    pub(crate) fn is_at_risk(&self) -> bool {
+        self.open.is_some_and(|open| open.cause.is_some())
+    }
+
+    /// Returns the latest start by a planned start.
+    fn latest_by(&self, planned: Time) -> Time {
+        later(planned, self.open.map_or(0, |open| open.slack))
+    }
+
+    /// Turns the log of an earlier version, which judged nothing, into one with an open promise, if the job waits with one.
+    ///
+    /// The promise is the first one of the present run. It has no slack.
+    pub(crate) fn settle(&mut self, waits_with_promise: bool) {
+        if self.open.is_some() || !self.judged.is_empty() || self.renewed.is_some() || !waits_with_promise {
+            return;
+        }
+        let mut entries: Vec<RecordedPromise> = self.entries.iter().copied().collect();
+        let last_run = entries.iter().rposition(|entry| entry.cause.is_some_and(|cause| !cause.moves_plan()));
+        let run = entries.split_off(last_run.unwrap_or(0));
+        let Some(first) = run.first() else { return };
+        let mut open = GivenPromise::new(first.at, Time::from_ticks(first.start), Span::ZERO);
+        for entry in &run[1..] {
+            open.plan_at(Time::from_ticks(entry.start), entry.cause.unwrap_or(PromiseCause::Amended));
+        }
+        self.open = Some(open);
+    }
+
+    /// Returns whether the log has an open promise.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Returns the promise of the present run as clients see it. `window` returns the window that begins at an instant.
+    ///
+    /// A job that waits has one only while it is open.
+    pub(crate) fn view(&self, waits: bool, window: impl Fn(Time) -> Window) -> Option<PromiseView> {
+        if waits && self.open.is_none() {
+            return None;
+        }
+        let earlier = || self.entries.first().filter(|_| self.judged.is_empty());
+        let promised = self.present().or_else(|| earlier().map(|first| Time::from_ticks(first.start)))?;
+        let last = self.entries.last().map(|last| Time::from_ticks(last.start)).filter(|at| *at < Time::MAX);
         let change = |(nth, entry): (usize, &RecordedPromise)| PromiseChange {
             at: jiff::Timestamp::from_microsecond(entry.at).unwrap_or(jiff::Timestamp::UNIX_EPOCH),
-            start: window(entry).map(|window| window.start),
+            start: Some(Time::from_ticks(entry.start))
+                .filter(|at| *at < Time::MAX)
+                .map(|at| window(at).start),
             why: match entry.cause {
                 Some(cause) => cause.reason(),
                 None if nth == 0 => PromiseChangeReason::Submitted,
                 None => PromiseChangeReason::Earlier,
             },
         };
-        let broken = self.entries.iter().find(|entry| entry.is_breach());
         Some(PromiseView {
-            promised,
-            now: window(last),
-            broken: broken.and_then(|entry| entry.cause).map(PromiseCause::reason),
+            promised: window(promised),
+            now: last.map(&window),
+            at_risk: self.risk(last),
             history: self.entries.iter().enumerate().map(change).collect(),
         })
+    }
+
+    /// Returns how far the plan is behind the open promise. `last` is the latest start by the plan.
+    fn risk(&self, last: Option<Time>) -> Option<AtRisk> {
+        let open = self.open?;
+        let behind = |last: Time| (last - open.latest - Span::from_ticks(open.slack)).as_secs_f64();
+        open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause.reason() })
+    }
+
+    /// Returns the judged promises, as clients see them. `wall` returns the wall time of an instant.
+    pub(crate) fn judged(&self, wall: impl Fn(Time) -> jiff::Timestamp) -> Vec<JudgedPromise> {
+        let view = |judged: &Judged| {
+            let (judgement, by, cause) = match judged.verdict {
+                Verdict::Kept => (Judgement::Kept, None, None),
+                Verdict::Late { by, cause } => (Judgement::Late, Some(by), Some(cause)),
+                Verdict::Lost { cause } => (Judgement::Lost, None, Some(cause)),
+                Verdict::Withdrawn => (Judgement::Withdrawn, None, None),
+            };
+            let by = by.map(|by| Span::from_ticks(by).as_secs_f64());
+            let why = cause.map(PromiseCause::reason);
+            JudgedPromise { promised: wall(judged.given.latest), judgement, by, why }
+        };
+        self.earlier_judgement(&wall).into_iter().chain(self.judged.iter().map(view)).collect()
+    }
+
+    /// Returns what an earlier version recorded of the start.
+    fn earlier_judgement(&self, wall: impl Fn(Time) -> jiff::Timestamp) -> Option<JudgedPromise> {
+        let promised = wall(Time::from_ticks(self.entries.first()?.start));
+        let judged = |judgement, by, why| Some(JudgedPromise { promised, judgement, by, why });
+        match self.late {
+            Some((by, cause)) => {
+                judged(Judgement::Late, Some(Span::from_ticks(by).as_secs_f64()), Some(cause.reason()))
+            }
+            None if self.kept => judged(Judgement::Kept, None, None),
+            None => None,
+        }
+    }
+}
+
+/// Returns an instant and a number of ticks after it. The end of time stays.
+fn later(at: Time, ticks: i64) -> Time {
+    Time::from_ticks(at.ticks().saturating_add(ticks))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+/// An instant is stored in ticks.
+mod ticks {
+    use miserly_core::Time;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(of: &Time, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(of.ticks())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
+        i64::deserialize(from).map(Time::from_ticks)
     }
 }
 
@@ -267,69 +374,159 @@ impl PromiseLog {
 mod tests {
     use super::*;
 
+    const JOB: i64 = 1;
+    const SLACK: Span = Span::from_ticks(2);
+
     fn at(ticks: i64) -> Time {
         Time::from_ticks(ticks)
     }
 
+    /// Returns a log with a promise by a plan.
+    fn given(planned: i64) -> (PromiseLog, PromiseBook) {
+        let (mut log, mut book) = (PromiseLog::default(), PromiseBook::default());
+        log.give(&mut book, 0, at(planned), SLACK);
+        (log, book)
+    }
+
+    /// Checks the numbers of given, kept, late, lost, withdrawn and open promises.
+    #[track_caller]
+    fn check(book: &PromiseBook, expect: [u64; 6]) {
+        let counts = book.counts;
+        let seen = [counts.given, counts.kept, counts.late, counts.lost, counts.withdrawn, counts.open()];
+        assert_eq!(seen, expect, "given, kept, late, lost, withdrawn, open");
+    }
+
     #[test]
-    fn improvements_are_merged_and_counted_once() {
-        let (mut log, mut counts) = (PromiseLog::default(), PromiseCounts::default());
-        for latest in [50, 40, 30, 20] {
-            log.give(&mut counts, latest, at(latest));
+    fn earlier_plans_are_merged_and_move_no_promise() {
+        let (mut log, mut book) = given(50);
+        for planned in [40, 30, 20] {
+            log.give(&mut book, planned, at(planned), Span::ZERO);
         }
-        log.start(&mut counts, at(20));
-        log.start(&mut counts, at(25));
+        assert_eq!(log.latest_start(), Some(at(52)));
         let starts: Vec<i64> = log.entries.iter().map(|entry| entry.start).collect();
-        assert_eq!(starts, [50, 20]);
-        assert_eq!(counts, PromiseCounts { given: 1, kept: 1, ..PromiseCounts::default() });
+        assert_eq!(starts, [52, 22], "the slack of the promise is that of its plans");
+        check(&book, [1, 0, 0, 0, 0, 1]);
+        log.start(&mut book, JOB, 20, at(52), PromiseCause::Away);
+        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
+        check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
     #[test]
-    fn a_job_counts_once_however_often_its_promise_is_broken() {
-        let (mut log, mut counts) = (PromiseLog::default(), PromiseCounts::default());
-        log.give(&mut counts, 0, at(10));
-        for latest in [20, 30] {
-            log.change(&mut counts, 1, at(latest), PromiseCause::Overdue);
+    fn the_slack_takes_up_a_delay_and_a_longer_one_is_late() {
+        for (start, late) in [(10, None), (12, None), (13, Some(1)), (40, Some(28))] {
+            let (mut log, mut book) = given(10);
+            log.move_plan(1, at(start), PromiseCause::Away);
+            assert_eq!(log.is_at_risk(), late.is_some(), "{start}");
+            log.start(&mut book, JOB, 2, at(start), PromiseCause::Shutdown);
+            let verdict = late.map_or(Verdict::Kept, |by| Verdict::Late { by, cause: PromiseCause::Away });
+            assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(verdict), "{start}");
+            check(&book, [1, u64::from(late.is_none()), u64::from(late.is_some()), 0, 0, 0]);
         }
-        log.change(&mut counts, 1, at(40), PromiseCause::Capacity);
-        log.start(&mut counts, at(40));
+    }
+
+    #[test]
+    fn a_plan_that_comes_back_in_time_is_no_risk() {
+        let (mut log, mut book) = given(10);
+        for planned in [20, 30] {
+            log.move_plan(1, at(planned), PromiseCause::Overdue);
+        }
+        log.move_plan(1, at(40), PromiseCause::Capacity);
+        assert_eq!(log.open.and_then(|open| open.cause), Some(PromiseCause::Overdue), "the first cause");
         assert_eq!(log.entries.len(), 3, "repetitions of a cause are merged: {log:?}");
-        assert_eq!(log.late, Some((30, PromiseCause::Overdue)));
-        assert_eq!(counts, PromiseCounts { given: 1, kept: 0, broken: 1, late: 1 });
+        log.give(&mut book, 2, at(11), Span::ZERO);
+        assert!(!log.is_at_risk());
+        log.start(&mut book, JOB, 3, at(11), PromiseCause::Away);
+        check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
     #[test]
-    fn a_kept_promise_can_still_be_broken_by_a_loss() {
-        let (mut log, mut counts) = (PromiseLog::default(), PromiseCounts::default());
-        log.give(&mut counts, 0, at(10));
-        log.start(&mut counts, at(10));
-        assert_eq!(counts.kept, 1);
-        log.renew(PromiseCause::Lost);
-        log.give(&mut counts, 15, at(30));
-        log.start(&mut counts, at(30));
-        assert_eq!(counts, PromiseCounts { given: 1, kept: 0, broken: 1, late: 1 });
-        assert_eq!(log.late, Some((20, PromiseCause::Lost)));
+    fn each_run_has_a_promise_of_its_own() {
+        let (mut log, mut book) = given(10);
+        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
+        log.renew(PromiseCause::Retried);
+        assert!(log.view(true, |_| unreachable!()).is_none(), "it has none until its policy gives one");
+        log.give(&mut book, 15, at(30), SLACK);
+        check(&book, [2, 1, 0, 0, 0, 1]);
+        log.start(&mut book, JOB, 33, at(33), PromiseCause::Away);
+        check(&book, [2, 1, 1, 0, 0, 0]);
+        assert_eq!(log.judged.len(), 2);
     }
 
     #[test]
-    fn the_job_of_a_user_who_held_it_has_no_broken_promise() {
-        let (mut log, mut counts) = (PromiseLog::default(), PromiseCounts::default());
-        log.give(&mut counts, 0, at(10));
-        log.give_up(&mut counts, 1, PromiseCause::Held);
+    fn a_start_that_did_not_take_place_is_judged_again() {
+        let (mut log, mut book) = given(10);
+        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
+        log.take_start_back(&mut book, JOB);
+        check(&book, [1, 0, 0, 0, 0, 1]);
+        log.start(&mut book, JOB, 20, at(20), PromiseCause::Away);
+        log.take_start_back(&mut book, JOB);
+        assert!(book.missed(crate::Now { ticks: at(0), wall: jiff::Timestamp::UNIX_EPOCH }).is_empty());
+        log.lose(&mut book, JOB, 30, PromiseCause::Away);
+        log.take_start_back(&mut book, JOB);
+        check(&book, [1, 0, 0, 1, 0, 0]);
+    }
+
+    /// The second run has no promise, so its delay does not count for the first one.
+    #[test]
+    fn the_judgement_of_another_run_stays() {
+        let (mut log, mut book) = given(10);
+        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
+        log.renew(PromiseCause::Retried);
+        assert!(!log.was_kept_until(at(99)));
+        log.take_start_back(&mut book, JOB);
+        check(&book, [1, 1, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_held_job_has_no_promise_and_gets_another_one() {
+        let (mut log, mut book) = given(10);
+        log.give_up(&mut book, JOB, 1, PromiseCause::Held);
         log.renew(PromiseCause::Released);
-        log.give(&mut counts, 5, at(60));
-        log.start(&mut counts, at(60));
-        assert_eq!(counts, PromiseCounts { given: 1, kept: 1, ..PromiseCounts::default() });
+        check(&book, [1, 0, 0, 0, 1, 0]);
+        log.give(&mut book, 5, at(60), SLACK);
+        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
+        check(&book, [2, 1, 0, 0, 1, 0]);
         let causes: Vec<_> = log.entries.iter().map(|entry| entry.cause).collect();
         assert_eq!(causes, [None, Some(PromiseCause::Held), Some(PromiseCause::Released)]);
+    }
+
+    #[test]
+    fn an_operator_who_holds_a_job_puts_its_promise_at_risk() {
+        let (mut log, mut book) = given(10);
+        log.move_plan(1, Time::MAX, PromiseCause::Operator);
+        log.renew(PromiseCause::Released);
+        log.give(&mut book, 5, at(60), SLACK);
+        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(12)), true));
+        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
+        let late = Verdict::Late { by: 48, cause: PromiseCause::Operator };
+        assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(late));
+        check(&book, [1, 0, 1, 0, 0, 0]);
     }
 
     #[test]
     fn the_promises_of_earlier_versions_are_read() {
         let stored =
             r#"{"promises":[{"at":1,"start":5},{"at":2,"start":9,"broken":"away"}],"late":[4,"away"]}"#;
-        let log: PromiseLog = serde_json::from_str(stored).unwrap();
+        let mut log: PromiseLog = serde_json::from_str(stored).unwrap();
         assert_eq!((log.entries.len(), log.late), (2, Some((4, PromiseCause::Away))));
         assert_eq!(serde_json::to_string(&log).unwrap(), stored);
+        log.settle(false);
+        assert_eq!((log.is_open(), log.judged(|_| jiff::Timestamp::UNIX_EPOCH).len()), (false, 1));
+        let waits =
+            r#"{"promises":[{"at":1,"start":5},{"at":2,"start":3},{"at":3,"start":9,"broken":"away"}]}"#;
+        let mut log: PromiseLog = serde_json::from_str(waits).unwrap();
+        log.settle(true);
+        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(5)), true));
+        let text = serde_json::to_string(&log).unwrap();
+        assert_eq!(serde_json::from_str::<PromiseLog>(&text).unwrap(), log);
+    }
+
+    #[test]
+    fn the_promise_of_an_earlier_version_is_that_of_the_present_run() {
+        let stored = r#"{"promises":[{"at":1,"start":5},{"at":2,"start":30,"broken":"retried"},{"at":3,"start":20}],
+            "promise_kept":true}"#;
+        let mut log: PromiseLog = serde_json::from_str(stored).unwrap();
+        log.settle(true);
+        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(30)), false));
     }
 }

@@ -280,7 +280,7 @@ impl Snapshot {
         let ledger = trial.queues()[0].ledger();
         let window = |(handle, record): (u32, &&Record)| {
             let promise = ledger.get(JobId(handle))?.promise?;
-            Some((record.number, record.window(now, promise.best)))
+            Some((record.number, record.window(now, promise.best + self.setup.promise_slack(&record.queue))))
         };
         let promised: BTreeMap<i64, Window> = (base..).zip(&enter).filter_map(window).collect();
         let windows = records.iter().map(|record| promised.get(&record.number).copied()).collect();

@@ -443,8 +443,11 @@ impl Record {
             Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory).with(Kind::Gpus, gpus);
         let constraints = Constraints {
             begin,
-            // The job is over by its deadline. Only its resources are kept longer.
-            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)),
+            // The job is over by its deadline, also if it starts as late as promised. Only its resources are kept longer.
+            deadline: self.deadline.map(|at| {
+                Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)
+                    - setup.promise_slack(&self.queue)
+            }),
             // Idle processors come without GPUs.
             in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none() || gpus > 0,
             restartable: self.submission.restartable,

@@ -1,10 +1,10 @@
-//! The promises of one job, as they were recorded.
+//! The latest starts by the plans of one job, as they were recorded.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::promise::PromiseCause;
+use crate::promise_cause::PromiseCause;
 
 /// A promise, as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -16,13 +16,6 @@ pub(crate) struct RecordedPromise {
     /// The cause, if it is not an improvement.
     #[serde(default, rename = "broken", skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<PromiseCause>,
-}
-
-impl RecordedPromise {
-    /// Returns whether the promise before it was broken.
-    pub(crate) fn is_breach(&self) -> bool {
-        self.cause.is_some_and(PromiseCause::is_breach)
-    }
 }
 
 /// Recorded promises, in order. They are stored as a list.
@@ -60,12 +53,6 @@ impl RecordedPromises {
     /// Returns the last promise.
     pub(crate) fn last(&self) -> Option<&RecordedPromise> {
         self.last.as_ref()
-    }
-
-    /// Returns the first breach, and the promise before it if there is one.
-    pub(crate) fn first_breach(&self) -> Option<(Option<&RecordedPromise>, &RecordedPromise)> {
-        let earlier = std::iter::once(None).chain(self.iter().map(Some));
-        earlier.zip(self.iter()).find(|(_, promise)| promise.is_breach())
     }
 
     /// Adds a promise.
@@ -116,17 +103,5 @@ mod tests {
         assert_eq!((starts(&before), starts(&promises)), (vec![9, 8], vec![9, 7, 6]));
         assert_eq!((promises.len(), promises.first().map(|first| first.start)), (3, Some(9)));
         assert_eq!(RecordedPromises::from(Vec::from(promises.clone())), promises);
-    }
-
-    #[test]
-    fn the_first_breach_comes_with_the_promise_before_it() {
-        let overdue = Some(PromiseCause::Overdue);
-        let of = |promises: &[RecordedPromise]| {
-            let promises = RecordedPromises::from(promises.to_vec());
-            promises.first_breach().map(|(before, breach)| (before.map(|one| one.start), breach.start))
-        };
-        assert_eq!(of(&[promise(1, None), promise(2, Some(PromiseCause::Held))]), None);
-        assert_eq!(of(&[promise(2, overdue)]), Some((None, 2)));
-        assert_eq!(of(&[promise(1, None), promise(2, overdue), promise(3, overdue)]), Some((Some(1), 2)));
     }
 }

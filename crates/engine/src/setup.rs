@@ -100,9 +100,14 @@ pub struct Queue {
     pub strict: bool,
     /// Whether users may pause their jobs in it.
     pub pause: bool,
+    /// The slack of promises: the time from the planned start of a job to the latest start that it is promised.
+    pub promise_slack: Span,
 }
 
 impl Queue {
+    /// The slack of promises in a queue that sets none.
+    pub const PROMISE_SLACK: Span = Span::from_ticks(2_000_000);
+
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
         pool_machine(&self.name, &self.pool)
@@ -178,6 +183,11 @@ impl Setup {
     /// Returns the queue with a name.
     pub(crate) fn queue(&self, name: &str) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// Returns the slack of promises in a queue.
+    pub(crate) fn promise_slack(&self, queue: &str) -> Span {
+        self.queue(queue).map_or(Span::ZERO, |queue| queue.promise_slack)
     }
 
     /// Returns the queues over their jobs, in order, and over their stored states.

@@ -1,12 +1,18 @@
 //! Observed starts: how long jobs waited, and how much earlier than promised they started.
 
+use std::sync::Arc;
+
 use miserly_core::{Span, Time};
 
 use crate::{Engine, Journal, Launcher, Now, Record};
 
 /// The start of a job, once it is durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobStart {
+    /// The queue.
+    pub queue: Arc<str>,
+    /// The user, by number.
+    pub uid: u32,
     /// The time from the submission to the first run; `None` if the job ran before.
     pub wait: Option<Span>,
     /// The time from the start of the window to the latest start that was promised, 0 if it is late; `None` without a promise,
@@ -21,12 +27,13 @@ impl JobStart {
     /// Returns the start of a window. The record does not have this start yet.
     pub(crate) fn of_window(record: &Record, now: Now, at: Time) -> JobStart {
         let slack = record.promise.latest_start().map(|latest| (latest - at).max(Span::ZERO));
-        JobStart { wait: wait(record, now, at), slack }
+        JobStart { slack, ..JobStart::opportunistic(record, now, at) }
     }
 
     /// Returns an opportunistic run. The record does not have this start yet.
     pub(crate) fn opportunistic(record: &Record, now: Now, at: Time) -> JobStart {
-        JobStart { wait: wait(record, now, at), slack: None }
+        let queue = Arc::clone(&record.queue);
+        JobStart { queue, uid: record.uid, wait: wait(record, now, at), slack: None }
     }
 }
 

@@ -108,7 +108,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.forget_planned_windows();
         self.add_planned_windows();
         self.batch.has_setup = true;
-        self.count_unreadable()?;
+        self.report_unreadable();
         if let Err(error) = self.commit(now) {
             self.batch = PendingBatch::default();
             self.load()?;
@@ -169,6 +169,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         unrecorded.set_unreadable(unreadable);
         unrecorded.aside.leave_out(left_out);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
+        self.classify_promises();
         self.used_time = UsedTime::load(&self.journal)?;
         Ok(self.load_request_ids()?)
     }

@@ -105,11 +105,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     pub(crate) fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
         let record = self.jobs.get(number)?;
-        let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
         Some(Accepted {
             number,
             index: record.array.map(|array| array.index),
-            promise: promise.map(|promise| record.window(now, promise.best)),
+            promise: record.promise.present().map(|latest| record.window(now, latest)),
             started: self.jobs.is_running(number),
         })
     }

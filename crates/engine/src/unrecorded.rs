@@ -11,12 +11,7 @@ use miserly_api::model::{JobIds, Problem, ProblemCode};
 use miserly_core::Time;
 
 use crate::set_aside::SetAside;
-use crate::{
-    Attempt, BegunWindow, Caller, DaemonReply, Ending, Engine, JobRow, Journal, JournalError, Launcher, Run,
-};
-
-/// The named value that lists the unreadable jobs whose promises count as broken.
-const COUNTED: &str = "unreadable";
+use crate::{Attempt, BegunWindow, Caller, DaemonReply, Ending, Engine, JobRow, Journal, Launcher, Run};
 
 /// The problem of an attempt that the state does not have.
 const UNKNOWN: &str = "the state does not have it";
@@ -69,6 +64,11 @@ impl UnrecordedJobs {
     /// Returns whether an adopted attempt has processors.
     pub(crate) fn has_cpus(&self) -> bool {
         self.adopted.values().any(|adoption| !adoption.cpus.is_empty())
+    }
+
+    /// Returns the unfinished jobs that cannot be read and do not run, by number.
+    pub(crate) fn unreadable_waiting(&self) -> impl Iterator<Item = i64> {
+        self.unreadable.keys().copied().filter(|job| self.attempt(*job).is_none())
     }
 
     /// Returns the row of an unfinished job that cannot be read.
@@ -177,25 +177,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Counts the promises of waiting jobs that cannot be read as broken, each once.
-    pub(crate) fn count_unreadable(&mut self) -> Result<(), JournalError> {
-        let stored = self.journal.value(COUNTED)?;
-        let before: BTreeSet<i64> =
-            stored.iter().flat_map(|text| text.split(' ')).filter_map(|word| word.parse().ok()).collect();
-        let waits = |job: &&i64| before.contains(job) || self.unrecorded.attempt(**job).is_none();
-        let counted: BTreeSet<i64> = self.unrecorded.unreadable.keys().filter(waits).copied().collect();
-        for job in &counted {
+    /// Logs the waiting jobs that cannot be read. Their promises are at risk until they can be.
+    pub(crate) fn report_unreadable(&self) {
+        for job in self.unrecorded.unreadable_waiting() {
             tracing::error!(
-                "job {job}: {}; it does not run, and its promise is broken",
-                self.unrecorded.problem(*job)
+                "job {job}: {}; it does not run, and its promise is at risk",
+                self.unrecorded.problem(job)
             );
         }
-        if counted != before {
-            self.values.counts.broken += counted.difference(&before).count() as u64;
-            let words: Vec<String> = counted.iter().map(i64::to_string).collect();
-            self.batch.set_value(COUNTED, words.join(" "));
-        }
-        Ok(())
     }
 
     /// Returns the attempt of a job without a usable record that the caller may cancel, if there is one.

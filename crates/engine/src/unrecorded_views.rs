@@ -107,6 +107,7 @@ impl Snapshot {
             forecast: None,
             reasons: vec![],
             slots: None,
+            judged: vec![],
             late: None,
             overdue: None,
             paused: false,

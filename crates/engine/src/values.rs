@@ -3,7 +3,7 @@
 use miserly_core::Time;
 
 use crate::journal::to_json;
-use crate::promise::PromiseCounts;
+use crate::promise_counts::PromiseBook;
 use crate::{Journal, JournalError};
 
 /// The engine's named values in the journal.
@@ -15,8 +15,8 @@ pub(crate) struct EngineValues {
     pub(crate) last_instant: Time,
     /// Whether new jobs are rejected.
     pub(crate) draining: bool,
-    /// Promised jobs since the state was created.
-    pub(crate) counts: PromiseCounts,
+    /// The judgements of promises since the state was created.
+    pub(crate) promises: PromiseBook,
     /// The wall time before which finished jobs are pruned, in microseconds since 1970.
     pub(crate) pruned_before: Option<i64>,
     /// The last sign of a shutdown.
@@ -29,7 +29,7 @@ impl Default for EngineValues {
             next_number: 1,
             last_instant: Time::from_ticks(0),
             draining: false,
-            counts: PromiseCounts::default(),
+            promises: PromiseBook::default(),
             pruned_before: None,
             shutdown: None,
         }
@@ -42,12 +42,11 @@ impl EngineValues {
         let number = |key: &str| -> Result<Option<i64>, JournalError> {
             Ok(journal.value(key)?.and_then(|text| text.parse().ok()))
         };
-        let counts = journal.value("counts")?.and_then(|text| serde_json::from_str(&text).ok());
         Ok(EngineValues {
             next_number: number("next_number")?.unwrap_or(1).max(highest + 1),
             last_instant: Time::from_ticks(number("last")?.unwrap_or(0)),
             draining: journal.value("draining")?.as_deref() == Some("true"),
-            counts: counts.unwrap_or_default(),
+            promises: PromiseBook::load(journal)?,
             pruned_before: number("pruned_before")?,
             shutdown: number("shutdown")?.map(Time::from_ticks),
         })
@@ -60,7 +59,7 @@ impl EngineValues {
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last_instant.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
-            ("counts".into(), to_json(&self.counts)?),
+            ("counts".into(), to_json(&self.promises.counts)?),
             ("shutdown".into(), self.shutdown.map_or_else(String::new, |at| at.ticks().to_string())),
         ];
         entries.extend(pruned_before);

@@ -1,6 +1,8 @@
 //! Jobs and the daemon, as clients see them.
 
-use miserly_api::model::{JobAllocation, JobView, Overdue, Phase, QueueStatus, Status, WaitReason};
+use miserly_api::model::{
+    JobAllocation, JobView, LateStart, Overdue, Phase, QueueStatus, Status, WaitReason,
+};
 use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
 
 use crate::rounds::limit_end;
@@ -15,6 +17,9 @@ impl Snapshot {
         let entry = record.entry.as_deref().map(SavedEntry::entry);
         let in_ledger = entry.as_ref().filter(|_| record.is_in_ledger());
         let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
+        let waits = record.started.is_none() && !record.is_finished();
+        let judged = record.promise.judged(|at| now.wall_at(at));
+        let late = judged.last().and_then(|last| Some(LateStart { by: last.by?, why: last.why? }));
         JobView {
             number: record.number,
             array: record.array.map(|array| array.first),
@@ -45,12 +50,13 @@ impl Snapshot {
                 && self.setup.opportunistic.is_some()
                 && record.gpus() == 0,
             phase: self.phase(now, record, entry.as_ref()),
-            promise: record.promise.view(|start| record.window(now, start)),
+            promise: record.promise.view(waits, |start| record.window(now, start)),
             planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
             forecast: None,
             reasons: self.reasons(now, record, in_ledger),
             slots: in_ledger.and_then(|entry| self.slots(record, entry)),
-            late: record.promise.late(),
+            late,
+            judged,
             overdue: in_ledger.and_then(|entry| overdue(now, record, entry)),
             paused: record.run.as_ref().is_some_and(|run| run.paused),
             capacity_lost: record.capacity_lost.clone(),
@@ -202,6 +208,8 @@ impl Snapshot {
                 waiting: queue.jobs - queue.running,
             }
         };
+        let counts = &self.values.promises.counts;
+        let at_risk = self.jobs.iter().filter(|record| record.promise.is_at_risk()).count();
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: self.info.pid,
@@ -223,10 +231,16 @@ impl Snapshot {
             pressure: None,
             queues: self.queues.iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
-            promises: self.values.counts.given,
-            kept: self.values.counts.kept,
-            broken: self.values.counts.broken,
-            late: self.values.counts.late,
+            promises: counts.given,
+            kept: counts.kept,
+            late: counts.late,
+            lost: counts.lost,
+            withdrawn: counts.withdrawn,
+            open: counts.open(),
+            at_risk: (at_risk + self.unrecorded.unreadable_waiting().count()) as u64,
+            earlier: counts.earlier,
+            broken: counts.broken,
+            missed: self.values.promises.missed(now),
             forecasts: None,
         }
     }

@@ -364,7 +364,7 @@ async fn engine(
     engine.adopt(adoptions);
     // Before the first round, which may start jobs.
     let starts = metrics.clone();
-    engine.observe_starts(Box::new(move |start| starts.start(start)));
+    engine.observe_starts(Box::new(move |start| starts.start(&start, users::name(start.uid))));
     let mut logged = false;
     while let Err(error) = engine.begin(clock.read(), &absence) {
         let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
@@ -455,6 +455,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         users: queue.users.clone(),
         strict: queue.strict,
         pause: queue.pause,
+        promise_slack: queue.promise_slack,
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();
     Setup {

@@ -67,7 +67,14 @@ fn lose_missing(store: &mut Store, folder: &Path) -> Result<(), StoreError> {
         let (body, ended) = (serde_json::to_string(&record).unwrap_or_default(), record.is_finished());
         batch.rows.push(JobRow { body, ended, ..row });
     }
+    count_promises_anew(store, &mut batch);
     store.commit(&batch)
+}
+
+/// Makes the next daemon count anew which promises are open: those of some jobs are gone with their records.
+fn count_promises_anew(store: &Store, batch: &mut JournalBatch) {
+    let counts = store.meta("counts").and_then(|text| miserly_engine::unclassified(&text));
+    batch.values.extend(counts.map(|text| ("counts".to_owned(), text)));
 }
 
 /// Brings the records of live jobs up to date with the records of their attempts.
@@ -97,6 +104,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
     let next = store.meta("next_number").and_then(|text| text.parse().ok()).unwrap_or(1);
     let next = attempts.keys().map(|job| job + 1).fold(since.next_number.max(next), i64::max);
     batch.values.push(("next_number".to_owned(), next.to_string()));
+    count_promises_anew(store, &mut batch);
     store.commit(&batch)
 }
 

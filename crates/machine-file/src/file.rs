@@ -101,6 +101,8 @@ pub struct QueueFile {
     pub strict: Option<Spanned<Value>>,
     /// Whether users may pause their jobs.
     pub pause: Option<Spanned<Value>>,
+    /// For the daemon: the time from the planned start of a job to the latest start that it is promised.
+    pub promise_slack: Option<Spanned<Value>>,
     /// For the daemon: whether programs with the set-user-ID bit give its jobs no rights.
     pub no_new_privileges: Option<Spanned<Value>>,
     /// For the daemon: a program that runs before each job, and its arguments.
@@ -132,6 +134,7 @@ impl QueueFile {
             default_memory: None,
             strict: None,
             pause: None,
+            promise_slack: None,
             no_new_privileges: None,
             prolog: None,
             prolog_time: None,
@@ -150,6 +153,7 @@ impl QueueFile {
             ("default-memory", &self.default_memory),
             ("strict", &self.strict),
             ("pause", &self.pause),
+            ("promise-slack", &self.promise_slack),
             ("no-new-privileges", &self.no_new_privileges),
             ("prolog", &self.prolog),
             ("prolog-time", &self.prolog_time),

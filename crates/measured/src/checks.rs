@@ -91,8 +91,8 @@ impl Checks {
             });
         }
         let promised = promise.promised.start.as_microsecond();
-        let kept = promise.broken.is_none() && job.late.is_none() && start <= promised + CLOCKS;
-        self.add(Mechanism::Kept, kept, || format!("job {number}: {:?}, {:?}", promise.broken, job.late));
+        let kept = promise.at_risk.is_none() && job.late.is_none() && start <= promised + CLOCKS;
+        self.add(Mechanism::Kept, kept, || format!("job {number}: {:?}, {:?}", promise.at_risk, job.late));
     }
 
     /// Returns the mechanisms as claims.

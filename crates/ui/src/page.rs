@@ -18,6 +18,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
             h1 id="title" { (title) }
             p id="now" { @if let Some(state) = state { (state.moment.text) } }
             p id="account" {}
+            details id="missed" hidden { summary {} ul {} }
         }
         p id="problem" role="status" hidden {}
         main {

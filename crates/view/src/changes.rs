@@ -44,9 +44,9 @@ fn in_words(after: &Facts, before: Option<&Job>, job: &Job) -> Option<String> {
         None => Some(new(job, &text)),
         Some(before) => (before.state != job.state).then(|| entered(before.state, job)),
     };
-    let broke = job.broken && before.is_none_or(|before| !before.broken);
+    let is_news = job.unkept && before.is_none_or(|before| !before.unkept);
     let parts: Vec<String> =
-        state.into_iter().chain(broke.then(|| "has a broken promise".to_owned())).collect();
+        state.into_iter().chain(is_news.then(|| "is later than promised".to_owned())).collect();
     if !parts.is_empty() {
         return Some(parts.join("; "));
     }
@@ -117,7 +117,7 @@ mod tests {
             job(2, State::Waiting, 0),
             job(3, State::Waiting, 599_000),
             job(4, State::Waiting, 600_000),
-            Job { broken: true, ..job(5, State::Running, 0) },
+            Job { unkept: true, ..job(5, State::Running, 0) },
         ]);
         let sentences: Vec<String> =
             changes(&before, &after).into_iter().map(|change| change.sentence).collect();
@@ -127,7 +127,7 @@ mod tests {
                 "job 1 (sort, ann) started on 2 processors",
                 "job 2 (sort, ann) starts 10 min earlier: by 00:00",
                 "job 4 (sort, ann) was submitted; starts by 00:10",
-                "job 5 (sort, ann) was submitted, and started on 2 processors; has a broken promise",
+                "job 5 (sort, ann) was submitted, and started on 2 processors; is later than promised",
             ]
         );
         assert_eq!(changes(&after, &after), []);

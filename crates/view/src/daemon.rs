@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{
-    Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
+    Exit, JobView, JudgedPromise, Judgement, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason,
+    number_ranges,
 };
 
 use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
@@ -39,14 +40,14 @@ impl From<DaemonFacts<'_>> for Facts {
         }
         Facts {
             now: now.as_millisecond(),
-            clock: Clock::Wall(zone),
+            clock: Clock::Wall(zone.clone()),
             title: machine.to_owned(),
             live: true,
             earlier: false,
             uid: Some(uid),
             pools: in_pools,
             jobs,
-            account: Account::of(status),
+            account: Account::of(status, &Clock::Wall(zone)),
         }
     }
 }
@@ -95,7 +96,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         end: end.map(Timestamp::as_millisecond),
         promised: window.map(|window| window.start.as_millisecond()),
         promised_first: promise.map(|promise| promise.promised.start.as_millisecond()),
-        broken: promise.is_some_and(|promise| promise.broken.is_some()),
+        unkept: promise.is_some_and(|promise| promise.at_risk.is_some()) || is_unkept(job.judged.last()),
         planned: job.planned.map(Timestamp::as_millisecond),
         likely: job
             .forecast
@@ -105,6 +106,11 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         hosts: vec![],
         causes: job.reasons.iter().map(cause).collect(),
     }
+}
+
+/// Returns whether a promise was not kept.
+fn is_unkept(judged: Option<&JudgedPromise>) -> bool {
+    judged.is_some_and(|judged| matches!(judged.judgement, Judgement::Late | Judgement::Lost))
 }
 
 /// The state of a job and its times.

@@ -31,7 +31,7 @@ impl Facts {
             Arc::make_mut(job).causes = causes;
         }
         let (clock, title) = (self.clock.clone(), self.title.clone());
-        let (uid, account) = (self.uid, self.account);
+        let (uid, account) = (self.uid, self.account.clone());
         Facts { now, clock, title, live: false, earlier: now < self.now, uid, pools, jobs, account }
     }
 }

@@ -121,12 +121,12 @@ pub struct Job {
     pub start: Option<i64>,
     /// The end: the actual one, or the latest of a job that runs.
     pub end: Option<i64>,
-    /// The latest start that is promised now, or was promised when the job started.
+    /// The latest start by the present plan of a promised job.
     pub promised: Option<i64>,
-    /// The latest start that was promised first.
+    /// The latest start that was promised.
     pub promised_first: Option<i64>,
-    /// Whether a promise to it was broken.
-    pub broken: bool,
+    /// Whether its promise is at risk, or was not kept.
+    pub unkept: bool,
     /// The start that the policy plans. It is no promise.
     pub planned: Option<i64>,
     /// The likely start: the median, the bound of 80 % and that of 95 %.

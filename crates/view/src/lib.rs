@@ -42,7 +42,7 @@ mod use_of_pool;
 
 mod words;
 
-pub use account::{Account, ForecastAccount};
+pub use account::{Account, ForecastAccount, Missed, missed_promise, promise_cause};
 pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
 pub use clock::{Clock, span};

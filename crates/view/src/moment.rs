@@ -165,7 +165,7 @@ impl Moment {
             ended: lines(&ended, ENDED_MOST, 2 * ENDED_MOST),
             waiting_count: waiting.len(),
             running_count: running.len(),
-            account: facts.account,
+            account: facts.account.clone(),
             slack: slack(&facts.jobs),
         }
     }

@@ -70,11 +70,8 @@ impl<'a> Sentences<'a> {
         }
         match (job.promised, job.planned) {
             (Some(promised), _) => {
-                let after = match job.promised_first {
-                    Some(first) if job.broken && promised > first => ", later than promised first",
-                    _ if job.broken => ", later than promised before",
-                    _ => "",
-                };
+                let risk = |first| format!(", promised by {}: at risk", self.latest(first));
+                let after = job.promised_first.filter(|_| job.unkept).map(risk).unwrap_or_default();
                 parts.push(format!("starts by {}{after}", self.latest(promised)));
             }
             (None, Some(planned)) => parts.push(format!("planned for {}, not promised", self.text(planned))),
@@ -215,9 +212,8 @@ pub(crate) fn window(job: &Job) -> Option<i64> {
 
 /// Returns whether the promise to a started job was kept, in words.
 fn kept(job: &Job) -> &'static str {
-    match (job.promised, job.start) {
-        _ if job.broken => "; its promise was broken",
-        (Some(promised), Some(start)) if start <= promised => "; its promise was kept",
+    match (job.promised_first, job.start) {
+        (Some(promised), Some(start)) if start <= promised && !job.unkept => "; its promise was kept",
         (Some(_), Some(_)) => "; later than promised",
         _ => "",
     }
@@ -281,16 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_promise_is_beside_the_first_one() {
+    fn a_promise_at_risk_is_beside_the_plan() {
         let job = |promised: i64| Job {
             promised: Some(promised),
             promised_first: Some(20 * MINUTE),
-            broken: true,
+            unkept: true,
             ..waiting(vec![])
         };
-        assert_eq!(told(vec![], &job(25 * MINUTE)), "starts by 00:25, later than promised first");
-        // It was brought forward in between.
-        assert_eq!(told(vec![], &job(15 * MINUTE + 1)), "starts by 00:16, later than promised before");
+        assert_eq!(told(vec![], &job(25 * MINUTE)), "starts by 00:25, promised by 00:20: at risk");
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(crate) enum HookEvent {
     Started,
     /// Its promised start is another one
     Moved,
-    /// Its promise was broken
+    /// Its promise is at risk, or was not kept
     Broken,
     /// It reaches its time limit within --near-end
     NearEnd,

@@ -48,6 +48,10 @@ pub(crate) struct QueueArgs {
     #[arg(long, short, value_name = "NAME", help_heading = FILTERS)]
     pub(crate) name: Option<String>,
 
+    /// Limits the list to jobs with a promise that is at risk, or was late or lost; includes finished jobs
+    #[arg(long, help_heading = FILTERS)]
+    pub(crate) missed: bool,
+
     /// Limits the list to jobs that had not ended then: 2h (ago), 08:00 (the last one), or 2026-03-01T08:00; includes finished jobs
     #[arg(long, value_name = "WHEN", value_parser = past, help_heading = FILTERS)]
     pub(crate) since: Option<Timestamp>,
@@ -97,7 +101,7 @@ pub(crate) struct QueueArgs {
     #[arg(
         long,
         conflicts_with_all = [
-            "all", "array", "state", "since", "until", "limit", "after", "columns", "sort", "exact", "details", "socket"
+            "all", "array", "state", "missed", "since", "until", "limit", "after", "columns", "sort", "exact", "details", "socket"
         ]
     )]
     pub(crate) slurm: bool,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use miserly_api::client::find;
 use miserly_api::model::{
-    Exit, Failure, ForecastView, JobView, KilledBy, LostBy, Overdue, OverdueCause, Phase, PromiseChange,
-    PromiseChangeReason, PromiseView, Slots, Usage, UsageSource, WaitReason,
+    AtRisk, Exit, Failure, ForecastView, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Overdue,
+    OverdueCause, Phase, PromiseChange, PromiseView, Slots, Usage, UsageSource, WaitReason, Window,
 };
 use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
-use miserly_view::{Facts, Sentences};
+use miserly_view::{Facts, Sentences, promise_cause};
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
@@ -100,11 +100,8 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(planned) = job.planned.filter(|_| long || job.promise.is_none()) {
         line("planned", &format!("{}; not a promise", instants.text(planned)));
     }
-    if let Some(late) = job.late {
-        line(
-            "late",
-            &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), change_reason(late.why)),
-        );
+    for judged in &job.judged {
+        line("judged", &judged_text(judged, instants));
     }
     line("request", &request(job, instants));
     for (key, value) in detail_lines(job) {
@@ -362,25 +359,27 @@ const fn lost_by_text(why: LostBy) -> &'static str {
 
 /// Prints the promise and its history.
 fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMut(&str, &str)) {
-    let now = promise.now.as_ref().map_or_else(
-        || "no start is promised any more".to_owned(),
-        |now| {
-            format!(
-                "starts by {}, resources reserved until {}",
-                instants.text(now.start),
-                instants.text(now.end)
-            )
-        },
-    );
-    line("promised", &now);
-    if let Some(broken) = promise.broken {
-        line("broken", change_reason(broken));
+    let by = |window: &Window| {
+        format!(
+            "starts by {}, resources reserved until {}",
+            instants.text(window.start),
+            instants.text(window.end)
+        )
+    };
+    line("promised", &by(&promise.promised));
+    match &promise.now {
+        None => line("plan", "no start is planned any more"),
+        Some(now) if *now != promise.promised => line("plan", &by(now)),
+        Some(_) => {}
+    }
+    if let Some(risk) = promise.at_risk {
+        line("at risk", &risk_text(risk));
     }
     let shown = |change: &PromiseChange| {
         let start = change
             .start
             .map_or_else(|| "no start".to_owned(), |at| format!("starts by {}", instants.text(at)));
-        format!("at {}: {start} ({})", instants.text(change.at), change_reason(change.why))
+        format!("at {}: {start} ({})", instants.text(change.at), promise_cause(change.why))
     };
     if instants.exact {
         promise.history.iter().for_each(|change| line("  promised", &shown(change)));
@@ -390,23 +389,24 @@ fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMu
     }
 }
 
-const fn change_reason(why: PromiseChangeReason) -> &'static str {
-    match why {
-        PromiseChangeReason::Submitted => "submitted",
-        PromiseChangeReason::Earlier => "another job freed resources",
-        PromiseChangeReason::Overdue => "a running job is overdue",
-        PromiseChangeReason::Away => "the daemon did not run or stalled, or the machine was suspended",
-        PromiseChangeReason::Shutdown => "the machine or the session shut down",
-        PromiseChangeReason::Capacity => "the machine lost capacity",
-        PromiseChangeReason::Amended => "another request was amended",
-        PromiseChangeReason::Lost => "its attempt was lost, and it runs again",
-        PromiseChangeReason::Stopped => "its queue was stopped after a mistake of its policy",
-        PromiseChangeReason::Held => "the job was held",
-        PromiseChangeReason::Released => "the job was released",
-        PromiseChangeReason::Retried => "the job failed, and runs again",
-        PromiseChangeReason::Modified => "its request was changed",
-        PromiseChangeReason::Requeued => "its user requested another run",
-    }
+/// Returns how far the plan is behind a promise, and why.
+fn risk_text(risk: AtRisk) -> String {
+    let by = risk.by.map(|by| format!("planned {} later: ", duration_rounded(span_of_seconds(by))));
+    format!("{}{}", by.unwrap_or_default(), promise_cause(risk.why))
+}
+
+/// Returns a judged promise in words.
+fn judged_text(judged: &JudgedPromise, instants: Instants) -> String {
+    let why = judged.why.map(|why| format!(": {}", promise_cause(why))).unwrap_or_default();
+    let judgement = match judged.judgement {
+        Judgement::Kept => "kept".to_owned(),
+        Judgement::Late => {
+            format!("late by {}{why}", duration_rounded(span_of_seconds(judged.by.unwrap_or_default())))
+        }
+        Judgement::Lost => format!("lost, no start{why}"),
+        Judgement::Withdrawn => "withdrawn by its user".to_owned(),
+    };
+    format!("a start by {}: {judgement}", instants.text(judged.promised))
 }
 
 fn why(why: &WaitReason, instants: Instants) -> String {

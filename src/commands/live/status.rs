@@ -7,10 +7,14 @@ use miserly_api::model::{
 };
 use miserly_report::{count, decimals};
 use miserly_units::memory;
+use miserly_view::missed_promise;
 
 use super::text::{local, numbers, plain, table};
 use super::{client, print_answer};
 use crate::args::AskArgs;
+
+/// The most missed promises in the text.
+const SHOWN_MISSED: usize = 10;
 
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     let status = client(&args.daemon)?.status()?;
@@ -30,22 +34,41 @@ fn forecasts_text(record: &ForecastRecord) -> String {
     )
 }
 
+/// Returns the judgements of promises in numbers.
+fn promises_text(status: &Status) -> String {
+    let Status { promises, kept, late, lost, withdrawn, open, at_risk, earlier, .. } = status;
+    let risk = if *at_risk > 0 { format!(" ({at_risk} at risk)") } else { String::new() };
+    let earlier =
+        if *earlier > 0 { format!(", {earlier} not judged by an earlier version") } else { String::new() };
+    format!(
+        "{promises} given: {kept} kept, {late} late, {lost} lost, {withdrawn} withdrawn, {open} open{risk}{earlier}"
+    )
+}
+
+/// Returns the last promises that were late or lost, the latest first.
+fn missed_text(status: &Status) -> String {
+    let mut text = String::new();
+    for missed in status.missed.iter().rev().take(SHOWN_MISSED) {
+        text += &format!("not kept       {}\n", missed_promise(missed, local));
+    }
+    let more = (status.late + status.lost).saturating_sub(SHOWN_MISSED as u64);
+    if more > 0 && !status.missed.is_empty() {
+        text += &format!("not kept       {more} earlier ones: miserly queue --missed\n");
+    }
+    text
+}
+
 fn shown(status: &Status) -> String {
     let Status { version, pid, cpus, .. } = status;
     let configuration = status.configuration.as_deref().unwrap_or("none: half the machine, one queue");
     let mut text = format!(
         "miserly {version}, process {pid}, since {}\nstate          {}\nconfiguration  {configuration}\ncpus for jobs  {cpus}\n\
-         promises       {} given, {} kept, {} broken; {} late\n",
+         promises       {}\n",
         local(status.since),
         status.state,
-        status.promises,
-        status.kept,
-        status.broken,
-        match status.late {
-            1 => "1 job".to_owned(),
-            late => format!("{late} jobs"),
-        },
+        promises_text(status),
     );
+    text += &missed_text(status);
     if let Some(record) = &status.forecasts {
         text += &forecasts_text(record);
     }

@@ -51,7 +51,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
         facts.now = facts.now.max(ended.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0));
         facts.account.promises += ended.account.promises;
         facts.account.kept += ended.account.kept;
-        facts.account.broken += ended.account.broken;
+        facts.account.late += ended.account.late;
         facts.jobs.append(&mut ended.jobs);
     }
     drop(progress);
@@ -112,7 +112,7 @@ impl Observer for Ended {
         if promised.is_some() {
             self.account.promises += 1;
             self.account.kept += u64::from(!job.broken);
-            self.account.broken += u64::from(job.broken);
+            self.account.late += u64::from(job.broken);
         }
         let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
         self.jobs.push(Arc::new(Job {
@@ -132,7 +132,7 @@ impl Observer for Ended {
             end: Some(self.millis(job.end)),
             promised,
             promised_first: promised,
-            broken: job.broken,
+            unkept: job.broken,
             cpus: if job.allocations.is_empty() { ranges } else { vec![] },
             ..Job::default()
         }));

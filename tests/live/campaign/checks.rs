@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use miserly_api::model::{Exit, Failure, JobView, KilledBy, LostBy, Phase};
+use miserly_api::model::{Exit, Failure, JobView, Judgement, KilledBy, LostBy, Phase};
 use miserly_engine::SavedBreachCause;
 
 use super::clocks::{Clocks, Shared};
@@ -143,7 +143,7 @@ impl Check<'_> {
         };
         let by = clocks.common(first.began) - start;
         let recorded =
-            job.late.is_some() || job.promise.as_ref().is_none_or(|promise| promise.broken.is_some());
+            !job.judged.is_empty() && job.judged.iter().any(|judged| judged.judgement != Judgement::Kept);
         // Which came first, the sleep or the start, is not known.
         let near_sleep = clocks.slept_near(first.began);
         assert!(

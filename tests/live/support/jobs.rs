@@ -18,13 +18,11 @@ pub(crate) fn sh(script: &str, time: f64) -> Submission {
 /// The longest delay of a stalled daemon, in seconds.
 const STALL: f64 = 5.0;
 
-/// Checks that the promise to a job was kept, or broken only because the daemon stalled.
-///
-/// A daemon that a busy machine or a slow disk stops for more than a quarter of a second was away, and says so.
+/// Checks that the promise to a job is kept, or late only because the daemon stalled.
 #[track_caller]
 pub(crate) fn kept_but_for_stalls(job: &JobView) {
-    if let Some(broken) = job.promise.as_ref().and_then(|promise| promise.broken) {
-        assert_eq!(broken, PromiseChangeReason::Away, "{job:?}");
+    if let Some(risk) = job.promise.as_ref().and_then(|promise| promise.at_risk) {
+        assert_eq!(risk.why, PromiseChangeReason::Away, "{job:?}");
     }
     if let Some(late) = job.late {
         assert!(late.why == PromiseChangeReason::Away && late.by < STALL, "{job:?}");

@@ -7,14 +7,17 @@ use std::path::Path;
 use miserly_engine::{EffectLine, JournalLine, RoundLine, SavedBreachCause};
 use miserly_live::store::{History, Line};
 
+/// The slack of promises in a queue that sets none, in ticks.
+const SLACK: i64 = 2_000_000;
+
 /// The outcome of all promises.
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
+    /// The promises that were given: one to each run of a job.
+    pub(crate) given: u64,
     /// The jobs that were promised a start.
-    pub(crate) given: BTreeSet<i64>,
-    /// The jobs to which a promise was broken by a policy, for a cause outside it.
-    pub(crate) broken: BTreeSet<i64>,
-    /// The late starts: the job, the delay in ticks, and the first cause of the breach.
+    pub(crate) jobs: BTreeSet<i64>,
+    /// The starts after the promise: the job, the delay in ticks, and the first cause for which its plan moved.
     pub(crate) late: Vec<(i64, i64, SavedBreachCause)>,
     standing: BTreeMap<i64, Standing>,
 }
@@ -22,8 +25,10 @@ pub(crate) struct Promises {
 /// The promises to one job since its submission.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// The earliest promised start before the breach, in ticks.
-    best: i64,
+    /// The latest start, in ticks.
+    latest: i64,
+    /// The present plan, in ticks.
+    planned: i64,
     broken: Option<SavedBreachCause>,
 }
 
@@ -58,7 +63,7 @@ impl Promises {
         for effect in &round.effects {
             match *effect {
                 EffectLine::Promised { job, latest } => self.promised(job, latest),
-                EffectLine::Broken { job, why, .. } => self.breaks(job, why),
+                EffectLine::Broken { job, latest, why } => self.breaks(job, latest, why),
                 EffectLine::Started { job, .. } => self.started(job, round.at),
                 _ => {}
             }
@@ -68,28 +73,33 @@ impl Promises {
     fn promised(&mut self, job: i64, latest: i64) {
         match self.standing.get_mut(&job) {
             None => {
-                self.given.insert(job);
-                self.standing.insert(job, Standing { best: latest, broken: None });
+                self.given += 1;
+                self.jobs.insert(job);
+                let standing = Standing { latest: latest + SLACK, planned: latest, broken: None };
+                self.standing.insert(job, standing);
             }
-            Some(standing) if standing.broken.is_none() => standing.best = latest,
-            Some(_) => {}
+            Some(standing) => standing.planned = latest,
         }
     }
 
     #[track_caller]
-    fn breaks(&mut self, job: i64, why: SavedBreachCause) {
-        self.broken.insert(job);
+    fn breaks(&mut self, job: i64, planned: i64, why: SavedBreachCause) {
         let standing =
             self.standing.get_mut(&job).unwrap_or_else(|| panic!("job {job} was promised nothing"));
+        standing.planned = planned;
         standing.broken.get_or_insert(why);
     }
 
     #[track_caller]
     fn started(&mut self, job: i64, at: i64) {
-        let Some(Standing { best, broken }) = self.standing.get(&job).copied() else { return };
-        if at > best {
-            let why = broken.unwrap_or_else(|| panic!("job {job} was promised {best} and started at {at}"));
-            self.late.push((job, at - best, why));
+        let Some(Standing { latest, planned, broken }) = self.standing.get(&job).copied() else { return };
+        let cause =
+            || broken.unwrap_or_else(|| panic!("job {job} was planned for {planned} and started at {at}"));
+        if at > planned {
+            cause();
+        }
+        if at > latest {
+            self.late.push((job, at - latest, cause()));
         }
     }
 }

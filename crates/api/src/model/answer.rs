@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ForecastView, Window};
+use super::{ForecastView, MissedPromise, Window};
 
 /// The reply to a submission.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -172,14 +172,34 @@ pub struct Status {
     pub queues: Vec<QueueStatus>,
     /// The guarantees that it cannot enforce on this machine.
     pub unenforced: Vec<Unenforced>,
-    /// Jobs that were promised a start, since the state was created. Each job counts at most once here and below.
+    /// The promises since the state was created: at most one to each run of a job. They are the sum of `kept`, `late`, `lost`,
+    /// `withdrawn`, `open` and `earlier`.
     pub promises: u64,
-    /// Those that started in time.
+    /// Those whose jobs started in time.
     pub kept: u64,
-    /// Those to which a promise was broken.
-    pub broken: u64,
-    /// Those that started later than promised.
+    /// Those whose jobs started later.
     pub late: u64,
+    /// Those whose jobs ended without a start, and whose users did not request that.
+    #[serde(default)]
+    pub lost: u64,
+    /// Those whose users cancelled, held or changed their jobs.
+    #[serde(default)]
+    pub withdrawn: u64,
+    /// Those that are not judged yet.
+    #[serde(default)]
+    pub open: u64,
+    /// The open ones whose plans are behind the promise.
+    #[serde(default)]
+    pub at_risk: u64,
+    /// Those that an earlier version counted and did not judge.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: u64,
+    /// The jobs that an earlier version counted as broken; this version does not change the number.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u64,
+    /// The last promises that were late or lost, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedPromise>,
     /// What became of forecasts; absent if none was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecasts: Option<ForecastRecord>,
@@ -412,4 +432,9 @@ pub struct Slice {
     pub cpus_free: u64,
     /// The memory without a window, in bytes.
     pub memory_free: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -88,7 +88,7 @@ pub struct JobView {
     pub opportunistic: bool,
     /// The state.
     pub phase: Phase,
-    /// The promise; absent if the queue's policy promises nothing.
+    /// The promise to the present run; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
     /// The planned start, if the policy has one. A plan is not a promise.
@@ -104,7 +104,10 @@ pub struct JobView {
     /// The slots in which it runs, if its queue is time-sliced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<Slots>,
-    /// The delay of its start, if the start was later than promised.
+    /// The judged promises of its runs, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<JudgedPromise>,
+    /// The delay of its last start with a promise, if that was later than promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateStart>,
     /// Why it still runs after its window, if it does.
@@ -446,15 +449,77 @@ pub enum LostBy {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PromiseView {
-    /// The window that was promised first.
+    /// The promised window. Its start is the latest start, by which the promise is judged.
     pub promised: Window,
-    /// The present window: the same or earlier, unless the promise was broken; absent if none is promised any more.
+    /// The window at the latest by the present plan: the same or earlier, unless the promise is at risk; absent if no start is
+    /// planned any more.
     pub now: Option<Window>,
-    /// The cause of the breach, if the promise was broken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub broken: Option<PromiseChangeReason>,
-    /// Every change, in order.
+    /// How far the plan is behind the promise; absent if the promise is not at risk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk: Option<AtRisk>,
+    /// The latest starts by the plans of all runs, in order.
     pub history: Vec<PromiseChange>,
+}
+
+/// A promise whose plan is behind it. It is not judged yet.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AtRisk {
+    /// The time from the latest start to the planned start, in seconds; absent if no start is planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<f64>,
+    /// The cause for which the plan moved behind the promise.
+    pub why: PromiseChangeReason,
+}
+
+/// The judgement of a promise. There is one for each run of a job that had a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The job started by its latest start, or ran and ended before it.
+    Kept,
+    /// The job started later.
+    Late,
+    /// The job ended without a start, and its user did not request that.
+    Lost,
+    /// The user of the job cancelled, held or changed it, or a condition of the user was not met.
+    Withdrawn,
+}
+
+/// A judged promise of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JudgedPromise {
+    /// The latest start.
+    pub promised: Timestamp,
+    /// The judgement.
+    pub judgement: Judgement,
+    /// The delay of a late start, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<f64>,
+    /// The cause of a late start or of a loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<PromiseChangeReason>,
+}
+
+/// A promise that was not kept, with its job.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MissedPromise {
+    /// The number of the job.
+    pub job: i64,
+    /// The time of the judgement.
+    pub at: Timestamp,
+    /// The latest start.
+    pub promised: Timestamp,
+    /// The judgement: late or lost.
+    pub judgement: Judgement,
+    /// The delay of a late start, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<f64>,
+    /// The cause.
+    pub why: PromiseChangeReason,
 }
 
 /// A change of a promise.
@@ -503,6 +568,12 @@ pub enum PromiseChangeReason {
     Retried,
     /// The request of the job was changed.
     Modified,
+    /// An operator held, changed or cancelled the job of another user.
+    Operator,
+    /// The policy of the queue took the job off its resources.
+    Displaced,
+    /// The policy of the queue will never start the job.
+    Refused,
 }
 
 /// A reason why a job waits.

@@ -35,14 +35,15 @@ mod what_if;
 
 pub use answer::{
     Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, Pool, Pools,
-    Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice, Stall,
-    StateDamage, Status, Submitted, Unenforced, UserUsage,
+    Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice,
+    Stall, StateDamage, Status, Submitted, Unenforced, UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, NewEnvironment, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
-    Exit, Failure, ForecastView, JobAllocation, JobView, KilledBy, LateStart, LostBy, Overdue, OverdueCause,
-    Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots, WaitReason, Window, number_ranges,
+    AtRisk, Exit, Failure, ForecastView, JobAllocation, JobView, JudgedPromise, Judgement, KilledBy,
+    LateStart, LostBy, MissedPromise, Overdue, OverdueCause, Phase, PromiseChange, PromiseChangeReason,
+    PromiseView, Slots, WaitReason, Window, number_ranges,
 };
 pub use limit::{LimitUnit, LimitUse, LimitsReport};
 pub use lossless::PathText;

@@ -47,6 +47,13 @@ struct SavedQueue {
     strict: bool,
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pause: bool,
+    /// An earlier version gave its promises without slack. New ones have it.
+    #[serde(default = "promise_slack")]
+    promise_slack: i64,
+}
+
+const fn promise_slack() -> i64 {
+    Queue::PROMISE_SLACK.ticks()
 }
 
 const fn yes() -> bool {
@@ -116,6 +123,7 @@ impl SavedQueue {
             only: queue.users.clone(),
             strict: queue.strict,
             pause: queue.pause,
+            promise_slack: queue.promise_slack.ticks(),
         }
     }
 
@@ -136,6 +144,7 @@ impl SavedQueue {
             users: self.only.clone().or_else(|| self.earlier_users()),
             strict: self.strict,
             pause: self.pause,
+            promise_slack: Span::from_ticks(self.promise_slack),
         })
     }
 }

@@ -4,7 +4,7 @@ use miserly_api::model::{Exit, KilledBy, Phase, ProblemCode, PromiseChangeReason
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input, Queue};
 
-use super::life::{Life, early, job, queue, seconds, wall};
+use super::life::{Life, cause, early, job, queue, seconds, wall};
 
 fn launched(actions: &[Action]) -> bool {
     actions.iter().any(|action| matches!(action, Action::Launch(_)))
@@ -46,7 +46,7 @@ fn who_waits_for_a_late_job_waits_on() {
         assert_eq!(life.actions(job).len(), 0);
         assert_eq!(life.job(41, job).phase, Phase::Queued);
     }
-    assert_eq!(life.job(41, second).promise.unwrap().broken, Some(PromiseChangeReason::Overdue));
+    assert_eq!(cause(&life.job(41, second)), Some(PromiseChangeReason::Overdue));
     // So it is in the daemon after this one.
     life.begin(42, &Absence::default());
     assert_eq!(life.actions(second).len(), 0);
@@ -78,8 +78,8 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, killed)]);
     assert!(matches!(life.job(6, other).phase, Phase::Running(_)));
     let view = life.job(60, second);
-    assert_eq!((view.phase, view.after), (Phase::Queued, vec![first]));
-    assert_eq!(view.promise.unwrap().broken, Some(PromiseChangeReason::Amended));
+    assert_eq!((&view.phase, &view.after), (&Phase::Queued, &vec![first]));
+    assert_eq!(cause(&view), Some(PromiseChangeReason::Amended));
     life.end(61, other);
     let view = life.job(62, second);
     assert_eq!(Life::second(view.promise.unwrap().now.unwrap().start), 61 + 50 + 1, "promised again");

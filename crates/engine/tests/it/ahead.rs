@@ -92,11 +92,11 @@ fn a_window_that_began_with_no_daemon_kept_its_promise() {
     let Phase::Running(holding) = view.phase else { panic!("{view:?}") };
     assert_eq!((Life::second(holding.end), holding.cpus), (70 + CLEANUP, vec![0]));
     let promise = view.promise.expect("miser promised");
-    assert!(view.late.is_none() && promise.broken.is_none(), "{promise:?}");
+    assert!(view.late.is_none() && promise.at_risk.is_none(), "{promise:?}");
     // Nor does anybody behind it suffer.
     let promise = life.job(62, behind).promise.expect("miser promises");
-    assert!(promise.broken.is_none() && promise.now.unwrap().start <= promised.start, "{promise:?}");
-    assert_eq!(life.status(63).broken, 0);
+    assert!(promise.at_risk.is_none() && promise.now.unwrap().start <= promised.start, "{promise:?}");
+    assert_eq!(life.unkept(63), 0);
 }
 
 #[test]

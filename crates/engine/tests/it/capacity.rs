@@ -17,16 +17,16 @@ fn start(life: &mut Life, second: i64, job: i64) -> i64 {
 }
 
 #[test]
-fn a_promise_that_counts_on_a_lost_processor_is_broken_told_moved_and_counted() {
+fn a_promise_that_counts_on_a_lost_processor_is_at_risk_until_it_is_late() {
     let (mut life, [long, short, waits]) = two_and_one();
     assert_eq!(start(&mut life, 5, waits), 50 + CLEANUP);
     life.turn(10, vec![Input::Online(vec![0])]);
     let promise = life.job(11, waits).promise.expect("it has another promise");
     assert_eq!(Life::second(promise.now.unwrap().start), 100 + CLEANUP);
-    assert_eq!(promise.broken, Some(PromiseChangeReason::Capacity));
+    assert_eq!(promise.at_risk.map(|risk| risk.why), Some(PromiseChangeReason::Capacity));
     assert_eq!(promise.history.last().map(|change| change.why), Some(PromiseChangeReason::Capacity));
     let status = life.status(12);
-    assert_eq!((status.broken, status.queues[0].cpus), (1, 1));
+    assert_eq!((status.at_risk, status.queues[0].cpus), (1, 1));
     // What ran goes on, and nobody gets the processor that is not there.
     assert!([long, short].iter().all(|job| matches!(life.job(13, *job).phase, Phase::Running(_))));
     life.end(40, short);
@@ -53,7 +53,7 @@ fn when_it_comes_back_promises_move_earlier() {
         why,
         [PromiseChangeReason::Submitted, PromiseChangeReason::Capacity, PromiseChangeReason::Earlier]
     );
-    assert_eq!(life.status(23).broken, 1);
+    assert_eq!(life.unkept(23), 0, "the plan came back in time");
     life.end(30, short);
     let Phase::Running(holding) = life.job(31, waits).phase else { panic!("it runs") };
     assert_eq!(holding.cpus, [1]);
@@ -84,7 +84,7 @@ fn who_needs_what_is_gone_waits_for_it() {
     life.end(8, first);
     let view = life.job(20, wide);
     assert!(
-        matches!(view.phase, Phase::Queued) && view.promise.is_some_and(|promise| promise.broken.is_some())
+        matches!(view.phase, Phase::Queued) && view.promise.is_some_and(|promise| promise.at_risk.is_some())
     );
     life.turn(30, vec![Input::Online(vec![0, 1])]);
     assert!(matches!(life.job(31, wide).phase, Phase::Running(_)));

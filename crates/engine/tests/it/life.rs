@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
+use miserly_api::model::{Exit, JobView, Problem, PromiseChangeReason, Status, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Adoption, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
@@ -241,6 +241,12 @@ impl Life {
         }
     }
 
+    /// Returns the number of promises that are at risk, or were not kept.
+    pub(crate) fn unkept(&mut self, second: i64) -> u64 {
+        let status = self.status(second);
+        status.at_risk + status.late + status.lost
+    }
+
     /// Returns the latest snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.engine.as_ref().unwrap().snapshots().latest()
@@ -311,8 +317,15 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         default_memory: 1,
         strict: false,
         pause: true,
+        promise_slack: Span::ZERO,
         users: None,
     }
+}
+
+/// Returns the cause for which the promise to a job is at risk, or was not kept.
+pub(crate) fn cause(view: &JobView) -> Option<PromiseChangeReason> {
+    let open = view.promise.as_ref().and_then(|promise| promise.at_risk).map(|risk| risk.why);
+    open.or(view.judged.last().and_then(|judged| judged.why))
 }
 
 /// The wall time of a second of a life.

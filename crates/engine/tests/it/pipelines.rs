@@ -123,9 +123,9 @@ fn check(pipeline: &Pipeline, jobs: &[JobView]) {
         }
         assert!(!failed || all.contains(&Some(false)), "it could run: {view:?}");
         // A held job moves the promises of jobs that wait for it.
-        let broken = view.promise.as_ref().and_then(|promise| promise.broken);
+        let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
         let held = pipeline.steps.iter().any(|step| matches!(step, Step::Hold(_)));
-        assert!(broken.is_none() || held, "{view:?}");
+        assert!(risk.is_none() || held, "{view:?}");
     }
     let array = jobs.iter().filter(|view| view.index.is_some());
     let running = array.filter(|view| is_running(view)).count();

@@ -1,9 +1,9 @@
 //! Promises under faults: none is erased, and a late start is recorded with its cause.
 
-use miserly_api::model::{Exit, LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
+use miserly_api::model::{Exit, Judgement, LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Launch, Now};
 
-use super::life::{Life, early, job, seconds, wall};
+use super::life::{Life, cause, early, job, seconds, wall};
 
 const POLICIES: [&str; 2] = ["miser", "conservative"];
 
@@ -45,14 +45,14 @@ fn the_window_of_a_job_that_was_never_launched_begins_with_it() {
         let late = view.late.unwrap();
         assert!((4.9..5.1).contains(&late.by), "{policy}: {late:?}");
         let promise = view.promise.unwrap();
-        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
-        assert_eq!(Life::second(promise.promised.start), 1, "{policy}: the first promise is kept on record");
+        assert_eq!(Life::second(promise.promised.start), 1, "{policy}: the promise stays on record");
         // The one behind it has lost as much, and the cause is known.
-        let promise = life.job(7, second).promise.unwrap();
-        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
+        let view = life.job(7, second);
+        assert_eq!(cause(&view), Some(PromiseChangeReason::Away), "{policy}");
+        let promise = view.promise.unwrap();
         assert_eq!(Life::second(promise.now.unwrap().start), 27, "{policy}");
         let status = life.status(8);
-        assert_eq!((status.promises, status.kept, status.broken, status.late), (2, 0, 2, 1), "{policy}");
+        assert_eq!((status.promises, status.kept, status.late, status.at_risk), (2, 0, 1, 1), "{policy}");
     }
 }
 
@@ -68,7 +68,7 @@ fn a_launch_that_failed_for_lack_of_room_keeps_its_place() {
     assert_eq!(launch(&life.actions(first)).end, Some(seconds(24)));
     life.end_attempt(10, Attempt { job: first, nth: 2 });
     assert!(matches!(life.job(11, second).phase, Phase::Running(_)));
-    assert_eq!(life.job(11, first).promise.unwrap().broken, Some(PromiseChangeReason::Away));
+    assert_eq!(cause(&life.job(11, first)), Some(PromiseChangeReason::Away));
 }
 
 /// The rest of the window is what a deadline leaves. A job that has none left is not run.
@@ -144,7 +144,7 @@ fn a_short_delay_costs_a_job_nothing() {
     life.late_turn(now, vec![]);
     assert_eq!(launch(&life.actions(first)).end, Some(seconds(30) + miserly_core::Span::from_ticks(200_000)));
     let [first, second] = [first, second].map(|job| life.job(11, job));
-    assert!(first.late.is_none() && second.promise.unwrap().broken.is_none());
+    assert!(first.late.is_none() && second.promise.unwrap().at_risk.is_none());
 }
 
 /// The shim was stopped before the command began, and the command is so short that both arrive at once.
@@ -175,8 +175,7 @@ fn a_launch_that_comes_late_is_reported_when_another_job_is_due_to_end() {
         let now = Now { ticks: due, ..Life::now(8) };
         life.late_turn(now, vec![Input::Launched(Attempt { job: late, nth: 1 }, seconds(5))]);
         assert!(life.actions(waits).is_empty(), "{policy}: job {ends} has its processor");
-        let promise = life.job(10, waits).promise.unwrap();
-        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
+        assert_eq!(cause(&life.job(10, waits)), Some(PromiseChangeReason::Away), "{policy}");
         life.end(11, ends);
         assert!(matches!(&life.actions(waits)[..], [Action::Launch(_)]), "{policy}");
     }
@@ -198,8 +197,9 @@ fn a_window_begins_with_a_launch_that_comes_late() {
         assert!(matches!(&actions[..], [Action::EndAt(end)] if *end == seconds(28)), "{policy}: {actions:?}");
         let view = life.job(9, first);
         assert!((6.9..7.1).contains(&view.late.unwrap().by), "{policy}: {:?}", view.late);
-        let promise = life.job(9, second).promise.unwrap();
-        assert_eq!(promise.broken, Some(PromiseChangeReason::Away), "{policy}");
+        let view = life.job(9, second);
+        assert_eq!(cause(&view), Some(PromiseChangeReason::Away), "{policy}");
+        let promise = view.promise.unwrap();
         assert_eq!(Life::second(promise.now.unwrap().start), 29, "{policy}");
         life.end(20, first);
         assert!(matches!(life.job(21, second).phase, Phase::Running(_)), "{policy}");
@@ -229,7 +229,7 @@ fn a_restartable_job_that_ran_early_keeps_its_promise_when_its_shim_dies() {
         life.end(21, first);
         let view = life.job(23, second);
         assert!(matches!(view.phase, Phase::Running(_)) && view.late.is_none(), "{view:?}");
-        assert_eq!(life.status(23).broken, 0);
+        assert_eq!(life.unkept(23), 0);
     }
 }
 
@@ -240,11 +240,13 @@ fn a_restartable_job_that_is_lost_in_its_window_is_promised_another() {
     let first = life.submit(1, Submission { restartable: true, ..job(1, 20) });
     let second = life.submit(1, job(1, 20));
     life.turn(5, vec![lost(first, 1)]);
-    let promise = life.job(6, first).promise.unwrap();
-    assert_eq!(promise.broken, Some(PromiseChangeReason::Lost));
-    assert_eq!(Life::second(promise.promised.start), 1);
+    let view = life.job(6, first);
+    let promise = view.promise.unwrap();
+    assert_eq!(promise.history.last().unwrap().why, PromiseChangeReason::Lost);
+    assert_eq!((Life::second(promise.promised.start), promise.at_risk), (26, None), "a promise of its own");
+    assert_eq!(view.judged.iter().map(|judged| judged.judgement).collect::<Vec<_>>(), [Judgement::Kept]);
     let status = life.status(6);
-    assert_eq!((status.promises, status.kept, status.broken), (2, 1, 1));
+    assert_eq!((status.promises, status.kept, status.open, status.late), (3, 2, 1, 0));
     assert!(matches!(life.job(6, second).phase, Phase::Running(_)));
 }
 
@@ -325,23 +327,29 @@ fn hold_and_requeue_name_the_promises_that_would_move() {
         let problem = life.ask(2, hold(false)).unwrap_err();
         assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(third)), "{policy}");
         assert!(problem.message.contains("and another job with a promise"), "{}", problem.message);
-        assert!(life.job(2, third).promise.unwrap().broken.is_none());
+        assert!(life.job(2, third).promise.unwrap().at_risk.is_none());
         life.ask(3, hold(true)).unwrap();
         for job in [third, fourth] {
             let view = life.job(4, job);
+            assert_eq!(cause(&view), Some(PromiseChangeReason::Amended), "{policy}");
             let promise = view.promise.unwrap();
-            assert_eq!((promise.now, promise.broken), (None, Some(PromiseChangeReason::Amended)), "{policy}");
+            assert_eq!(promise.now, None, "{policy}");
             assert!(view.planned.is_none(), "{policy}: no plan for the end of time");
         }
-        let own = life.job(4, second).promise.unwrap();
-        assert_eq!((own.now, own.broken), (None, None), "{policy}: its user gave it up");
+        let own = life.job(4, second);
+        assert!(own.promise.is_none(), "{policy}: its user gave it up");
+        assert_eq!(own.judged[0].judgement, Judgement::Withdrawn, "{policy}");
         life.ask(5, DaemonRequest::Release(second)).unwrap();
         let own = life.job(5, second).promise.unwrap();
         assert_eq!(own.history.last().unwrap().why, PromiseChangeReason::Released, "{policy}");
         let again = life.job(5, third).promise.unwrap();
         assert!(again.now.is_some(), "{policy}: {again:?}");
         let status = life.status(6);
-        assert_eq!((status.promises, status.broken), (4, 2), "{policy}");
+        assert_eq!(
+            (status.promises, status.withdrawn, status.at_risk),
+            (5, 1, 0),
+            "{policy}: the plans are in time again"
+        );
         let requeue = DaemonRequest::Requeue { job: first, move_promises: false };
         life.ask(6, requeue).unwrap();
     }
@@ -376,7 +384,7 @@ fn the_next_daemon_has_the_promises_that_moved() {
         assert!(before.iter().zip(&moved).all(|(before, moved)| moved.now != before.now), "{policy}");
         life.begin(7, &Absence::default());
         assert_eq!(promises(&mut life, 7), moved, "{policy}");
-        assert!(life.status(7).broken == 0, "{policy}");
+        assert!(life.unkept(7) == 0, "{policy}");
         // The next start is where the last promise had it.
         life.end(9, jobs[1]);
         assert!(matches!(life.job(10, jobs[2]).phase, Phase::Running(_)), "{policy}");

@@ -52,6 +52,7 @@ fn open(
         default_memory: 1024,
         strict: false,
         pause: true,
+        promise_slack: Span::ZERO,
         users: None,
     };
     let setup = Setup {

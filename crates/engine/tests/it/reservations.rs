@@ -77,7 +77,7 @@ fn other_jobs_are_planned_around_it_and_its_own_within_it() {
         _ => None,
     });
     assert_eq!(launched, Some(("course".to_owned(), "batch".to_owned())));
-    assert_eq!(life.status(103).broken, 0);
+    assert_eq!(life.unkept(103), 0);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_promise_or_a_running_job_in_its_way_refuses_it() {
     let at = start(&life.job(7, wide));
     let fourth = Reservation { name: "fourth".to_owned(), ..course(&[(at + 5, at + 6)]) };
     assert_eq!(reserve(&mut life, 7, fourth).unwrap_err().code, ProblemCode::Refused);
-    assert_eq!(life.status(8).broken, 0);
+    assert_eq!(life.unkept(8), 0);
 }
 
 #[test]
@@ -328,6 +328,6 @@ fn no_promise_breaks_and_no_processor_is_given_twice() {
         }
     }
     let status = life.status(901);
-    assert_eq!((status.broken, status.late), (0, 0));
+    assert_eq!((status.at_risk, status.late, status.lost), (0, 0, 0));
     assert!(made > 20 && used > 50 && status.kept > 25, "{made} {used} {}", status.kept);
 }

@@ -32,7 +32,7 @@ fn a_failed_job_runs_again_with_a_new_promise() {
     let view = life.job(5, first);
     assert_eq!((&view.phase, &view.retried, view.attempts), (&Phase::Queued, &vec![3], 1));
     let promise = view.promise.unwrap();
-    assert_eq!((promise.broken, promise.history.last().unwrap().why), (None, PromiseChangeReason::Retried));
+    assert_eq!((promise.at_risk, promise.history.last().unwrap().why), (None, PromiseChangeReason::Retried));
     assert!(matches!(life.job(5, other).phase, Phase::Running(_)));
     life.end(10, other);
     exits(&mut life, 12, first, 2, 4);
@@ -40,7 +40,7 @@ fn a_failed_job_runs_again_with_a_new_promise() {
     let view = life.job(14, first);
     assert!(matches!(view.phase, Phase::Done { exit: Exit::Code(5), .. }), "{:?}", view.phase);
     assert_eq!((view.retried, view.attempts), (vec![3, 4], 3));
-    assert_eq!((life.status(14).broken, launches(&life, first)), (0, 3));
+    assert_eq!((life.unkept(14), launches(&life, first)), (0, 3));
 }
 
 #[test]

@@ -48,7 +48,9 @@ fn answers(life: &Life, second: i64) -> [Vec<String>; 2] {
             // With time slices a loaded ledger has another mean of the processors in use, until its first event.
             let cpus = Some(queue.cpus_held).filter(|_| !queue.policy.starts_with("gang"));
             let held = (cpus, queue.memory_held, queue.running, queue.waiting);
-            format!("{:?}", (held, status.draining, status.promises, status.kept, status.broken, status.late))
+            let judged =
+                (status.promises, status.kept, status.late, status.lost, status.withdrawn, status.at_risk);
+            format!("{:?}", (held, status.draining, judged, &status.missed))
         }
         other => format!("{other:?}"),
     };

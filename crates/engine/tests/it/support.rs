@@ -234,6 +234,7 @@ pub(crate) fn setup() -> Setup {
         default_memory: 0,
         strict: false,
         pause: true,
+        promise_slack: Span::ZERO,
         users: None,
     };
     Setup {

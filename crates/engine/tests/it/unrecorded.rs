@@ -108,16 +108,16 @@ fn a_row_that_cannot_be_read_is_shown_and_stays_and_its_attempt_keeps_its_record
     life.begin_with(5, &Absence::default(), vec![adoption(attempt, &[0])]);
     assert!(matches!(life.job(6, number).phase, Phase::Unreadable { ref cpus, .. } if *cpus == [0]));
     let status = life.status(7);
-    assert_eq!((status.broken, status.damage[0].job), (0, Some(number)), "it runs as promised");
+    assert_eq!((status.at_risk, status.damage[0].job), (0, Some(number)), "it runs as promised");
     let hold = DaemonRequest::Hold { job: number, move_promises: false };
     assert_eq!(life.ask(8, hold).unwrap_err().code, ProblemCode::Conflict);
     life.turn(9, vec![over(attempt, 9)]);
     assert!(life.actions(number).is_empty(), "a later reader needs the record of the attempt");
     assert_eq!(life.journal.job(number).unwrap(), Some(bad));
-    // Without an attempt it waits for a reader, and its promise is broken, once.
+    // Without an attempt it waits for a reader, and its promise is at risk.
     for second in [20, 30] {
         life.begin(second, &Absence::default());
-        assert_eq!(life.status(second + 1).broken, 1);
+        assert_eq!(life.status(second + 1).at_risk, 1);
     }
     write(&mut life, &row);
     let ended = AttemptOutcome::Ended { at: seconds(9), exit: Exit::Code(0), by: None };

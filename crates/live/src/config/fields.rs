@@ -298,7 +298,7 @@ const POOL: [Field; 4] = [
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
 ];
 
-const QUEUE: [Field; 20] = [
+const QUEUE: [Field; 21] = [
     field("name", "letters, digits, `-`, `_`", "The name.", Described("required")),
     field(
         "cpus",
@@ -376,6 +376,13 @@ const QUEUE: [Field; 20] = [
         "true or false",
         "Whether users may stop their jobs in their windows (`miserly pause`). The window goes on.",
         Is("true"),
+    ),
+    field(
+        "promise-slack",
+        "time, at most a day",
+        "The time from the planned start of a job to the latest start that it is promised \
+         ([promises](../explanation/promises.md)). Only absences, stalls and launches use it.",
+        Is("\"2s\""),
     ),
     field(
         "no-new-privileges",

@@ -18,6 +18,9 @@ use crate::shadow::unfit;
 /// The policy of a queue without a written one.
 const POLICY: &str = "miser";
 
+/// The longest slack of promises: a day.
+const MOST_SLACK: Span = Span::from_ticks(86_400_000_000);
+
 /// A need, and the reason why it is not met.
 type UnmetNeed = (fn(&Needs) -> bool, &'static str);
 
@@ -59,6 +62,8 @@ pub struct Queue {
     pub strict: bool,
     /// Whether users may pause their jobs.
     pub pause: bool,
+    /// The slack of its promises.
+    pub promise_slack: Span,
     /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
     pub no_new_privileges: Option<bool>,
     /// The programs around attempts.
@@ -85,6 +90,7 @@ impl Queue {
             users: accounts::users(written),
             strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
             pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
+            promise_slack: promise_slack(written)?,
             no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
             programs: programs::programs(written, limits)?,
             name: part.name,
@@ -135,6 +141,16 @@ fn flag(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<bool>, P
         written.get_ref().as_bool().ok_or_else(|| of_field(written, field, &"it is true or false"))
     };
     written.map(value).transpose()
+}
+
+/// Returns the slack of promises.
+fn promise_slack(written: &QueueFile) -> Result<Span, Problem> {
+    let field = "promise-slack";
+    let slack = time(written.promise_slack.as_ref(), field)?.unwrap_or(miserly_engine::Queue::PROMISE_SLACK);
+    match &written.promise_slack {
+        Some(written) if slack > MOST_SLACK => Err(of_field(written, field, &"it is at most a day")),
+        _ => Ok(slack),
+    }
 }
 
 /// Returns the memory of a job without a memory request, kilobytes.

@@ -45,6 +45,8 @@ pub struct QueueSummary {
     pub max_time: Option<f64>,
     /// The memory of a job without a memory request.
     pub default_memory: u64,
+    /// The slack of its promises.
+    pub promise_slack: f64,
     /// The users that may use it; `None` for all.
     pub users: Option<QueueUsers>,
 }
@@ -76,6 +78,7 @@ fn queue(queue: &Queue) -> QueueSummary {
         default_time: secs(queue.default_time),
         max_time: secs(queue.most_time),
         default_memory: bytes(queue.default_memory),
+        promise_slack: queue.promise_slack.as_secs_f64(),
         users: queue.users.clone(),
     }
 }

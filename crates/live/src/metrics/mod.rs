@@ -1,7 +1,7 @@
 //! Metrics of the daemon, as `OpenMetrics` text.
 //!
 //! Gauges and counters are made from the latest snapshot on request. Histograms are filled while the daemon runs, and begin
-//! empty with it. No metric names a user or a job.
+//! empty with it. The waits name users. No metric names a job.
 
 mod state;
 
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use miserly_api::model::{ForecastRecord, Problem, ProblemCode};
-use miserly_core::Span;
 use miserly_engine::{JobStart, StateMetrics};
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use self::state::Sheet;
+use self::state::{Labels, Sheet};
 use crate::server::ConnectionCounts;
 
 /// The upper bounds of times of jobs, in seconds: a second to a week.
@@ -29,17 +29,18 @@ const BATCH_TIMES: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 /// The metrics that are filled while the daemon runs, for any thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
-    waits: Histogram,
+    /// By queue and user.
+    waits: Family<Labels, Histogram, fn() -> Histogram>,
     slack: Histogram,
     batches: Histogram,
-    /// The most kept promises so far. A later breach takes one back, and a counter never decreases.
+    /// The most kept promises so far. A start that did not take place takes one back, and a counter never decreases.
     kept: Arc<AtomicU64>,
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics {
-            waits: Histogram::new(JOB_TIMES),
+            waits: Family::new_with_constructor(|| Histogram::new(JOB_TIMES)),
             slack: Histogram::new(JOB_TIMES),
             batches: Histogram::new(BATCH_TIMES),
             kept: Arc::default(),
@@ -48,15 +49,15 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Adds the start of a job.
-    pub(crate) fn start(&self, start: JobStart) {
-        let observe = |histogram: &Histogram, span: Option<Span>| {
-            if let Some(span) = span {
-                histogram.observe(span.as_secs_f64());
-            }
-        };
-        observe(&self.waits, start.wait);
-        observe(&self.slack, start.slack);
+    /// Adds the start of a job of a user.
+    pub(crate) fn start(&self, start: &JobStart, user: String) {
+        if let Some(wait) = start.wait {
+            let labels = vec![("queue", start.queue.to_string()), ("user", user)];
+            self.waits.get_or_create(&labels).observe(wait.as_secs_f64());
+        }
+        if let Some(slack) = start.slack {
+            self.slack.observe(slack.as_secs_f64());
+        }
     }
 
     /// Adds the duration of a batch of the engine, with its commit.
@@ -92,14 +93,12 @@ impl Metrics {
     }
 
     fn histograms(&self, registry: &mut Registry) {
+        let help =
+            "Time from the submission of a job to its first run, by queue and user, since the daemon began";
+        registry.register_with_unit("job_wait", help, Unit::Seconds, self.waits.clone());
         let mut add = |name: &str, help: &str, histogram: &Histogram| {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
         };
-        add(
-            "job_wait",
-            "Time from the submission of a job to its first run, since the daemon began",
-            &self.waits,
-        );
         add(
             "start_slack",
             "Time from the start of a job to the latest start that was promised, 0 if late, since the daemon began",

@@ -10,7 +10,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::server::ConnectionCounts;
 
 /// A metric with labels, by name.
-type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(&'static str, String)>;
 
 /// The metrics of one request.
 pub(super) struct Sheet {
@@ -58,13 +58,22 @@ impl Sheet {
     /// Adds the counts of promises.
     pub(super) fn promises(&mut self, status: &Status, kept: u64) {
         let counts = [
-            ("promises_given", "Jobs that were promised a start", status.promises),
-            ("promises_kept", "Promised jobs that started in time", kept),
-            ("promises_broken", "Jobs to which a promise was broken", status.broken),
-            ("promises_late", "Jobs that started later than promised", status.late),
+            ("promises_given", "Promises to runs of jobs", status.promises),
+            ("promises_kept", "Promises whose jobs started in time", kept),
+            ("promises_late", "Promises whose jobs started later", status.late),
+            ("promises_lost", "Promises whose jobs ended without a start", status.lost),
+            ("promises_withdrawn", "Promises whose jobs their users took back", status.withdrawn),
+            ("promises_earlier", "Promises that an earlier version did not judge", status.earlier),
         ];
         for (name, help, count) in counts {
             self.registry.register(name, format!("{help}, since the state was created"), counter(count));
+        }
+        let now = [
+            ("promises_open", "Promises that are not judged yet", status.open),
+            ("promises_at_risk", "Open promises whose plans are behind them", status.at_risk),
+        ];
+        for (name, help, count) in now {
+            self.gauges(name, help, None, vec![(vec![], count)]);
         }
     }
 

@@ -345,7 +345,7 @@ async fn output<S: Service>(
 /// The media type of metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Returns the metrics of the daemon, as `OpenMetrics` text. They name queues, and no user and no job.
+/// Returns the metrics of the daemon, as `OpenMetrics` text. They name queues and users, and no job.
 #[utoipa::path(
     get,
     path = "/v1/metrics",

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AttemptUsage, ConfigurationReading, DaemonEvent, Exit, Failure, ForecastRecord,
-    ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView, JobsEvent,
-    KilledBy, LateStart, LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MovedPromise, Moves,
-    Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, PromiseChange, PromiseChangeReason,
-    PromiseView, QueueStatus, Quote, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView,
-    SharedCpus, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage,
-    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ConfigurationReading, DaemonEvent, Exit, Failure,
+    ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView,
+    JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse, LimitsReport, LostBy,
+    Mail, MailEvent, MissedPromise, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
+    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation,
+    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage,
+    Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob,
+    Window,
 };
 
 /// Returns an instant, by minutes.
@@ -79,7 +80,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         promise: Some(PromiseView {
             promised: window(),
             now: Some(window()),
-            broken: Some(PromiseChangeReason::Capacity),
+            at_risk: Some(AtRisk { by: Some(1.5), why: PromiseChangeReason::Capacity }),
             history: vec![
                 change(0, PromiseChangeReason::Submitted),
                 change(1, PromiseChangeReason::Earlier),
@@ -100,6 +101,12 @@ fn job(number: i64, phase: Phase) -> JobView {
             WaitReason::MemoryShort,
         ],
         slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
+        judged: vec![JudgedPromise {
+            promised: at(2),
+            judgement: Judgement::Lost,
+            by: Some(1.5),
+            why: Some(PromiseChangeReason::Overdue),
+        }],
         late: Some(LateStart { by: 1.5, why: PromiseChangeReason::Away }),
         overdue: Some(Overdue { since: at(20), cause: OverdueCause::Processes { pids: vec![77, 78] } }),
         paused: true,
@@ -326,10 +333,23 @@ pub(crate) fn status() -> Status {
         launcher: vec!["short of descriptors; 3 launches wait".to_owned()],
         queues: vec![queue],
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
-        promises: 3,
+        promises: 9,
         kept: 2,
-        broken: 0,
-        late: 0,
+        late: 1,
+        lost: 1,
+        withdrawn: 1,
+        open: 3,
+        at_risk: 2,
+        earlier: 1,
+        broken: 1,
+        missed: vec![MissedPromise {
+            job: 4,
+            at: at(3),
+            promised: at(2),
+            judgement: Judgement::Late,
+            by: Some(60.0),
+            why: PromiseChangeReason::Away,
+        }],
         forecasts: Some(ForecastRecord { audited: 40, kept_50: 21, kept_80: 33, kept_95: 39 }),
     }
 }

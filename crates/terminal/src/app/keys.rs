@@ -24,6 +24,7 @@ impl App {
         let action = match std::mem::replace(&mut self.mode, Mode::List) {
             Mode::List => self.list_key(key.code),
             Mode::Help(top) => self.help_key(key.code, top),
+            Mode::Missed(top) => self.missed_key(key.code, top),
             Mode::Holes => None,
             Mode::Search(before, text) => self.search_key(key.code, before, text),
             Mode::Instant(text) => self.instant_key(key.code, text),
@@ -45,6 +46,7 @@ impl App {
             KeyCode::Char('r') => return self.confirm(What::Release),
             KeyCode::Char('e') => self.ask_time(),
             KeyCode::Char('w') => self.mode = Mode::Holes,
+            KeyCode::Char('b') => self.mode = Mode::Missed(0),
             KeyCode::Char('p') => self.processors = !self.processors,
             _ if self.processors && self.map_key(code) => {}
             _ if self.is_past() && self.past_key(code) => {}
@@ -260,19 +262,17 @@ impl App {
     }
 
     fn help_key(&mut self, code: KeyCode, top: usize) -> Option<Action> {
-        self.mode = match code {
-            KeyCode::Up | KeyCode::Char('k') => Mode::Help(top.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => Mode::Help(top + 1),
-            KeyCode::PageUp => Mode::Help(top.saturating_sub(PAGE)),
-            KeyCode::PageDown | KeyCode::Char(' ') => Mode::Help(top + PAGE),
-            KeyCode::Home => Mode::Help(0),
-            KeyCode::End => Mode::Help(usize::MAX),
-            _ => return None,
-        };
-        self.mode = match self.mode {
-            Mode::Help(top) => Mode::Help(top.min(crate::draw::help_end(self))),
-            _ => return None,
-        };
+        if let Some(top) = moved(code, top) {
+            self.mode = Mode::Help(top.min(crate::draw::help_end(self)));
+        }
+        None
+    }
+
+    fn missed_key(&mut self, code: KeyCode, top: usize) -> Option<Action> {
+        if let Some(top) = moved(code, top) {
+            let last = self.view.moment.account.missed.len().saturating_sub(1);
+            self.mode = Mode::Missed(top.min(last));
+        }
         None
     }
 
@@ -303,4 +303,17 @@ fn typed(mut text: String, code: KeyCode) -> String {
         _ => {}
     }
     text
+}
+
+/// Returns the first line of a page after a key; `None` for a key that leads back.
+fn moved(code: KeyCode, top: usize) -> Option<usize> {
+    match code {
+        KeyCode::Up | KeyCode::Char('k') => Some(top.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => Some(top + 1),
+        KeyCode::PageUp => Some(top.saturating_sub(PAGE)),
+        KeyCode::PageDown | KeyCode::Char(' ') => Some(top + PAGE),
+        KeyCode::Home => Some(0),
+        KeyCode::End => Some(usize::MAX),
+        _ => None,
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Mode {
     List,
     /// They move in the page of the keys, from this line on.
     Help(usize),
+    /// They move in the list of the promises that were not kept, from this one on.
+    Missed(usize),
     /// What starts now is shown, and any key leads back.
     Holes,
     /// They type a text to search, from the job that the user selected before.

@@ -83,7 +83,7 @@ fn keys_text(app: &App) -> (String, Role) {
         (_, Some(notice), _) => (notice.text.clone(), if notice.bad { Role::Bad } else { Role::Good }),
         (_, None, Some(problem)) => (problem.to_owned(), Role::Bad),
         (Mode::Holes, ..) => ("any key leads back".to_owned(), Role::Dim),
-        (Mode::Help(_), ..) => {
+        (Mode::Help(_) | Mode::Missed(_), ..) => {
             ("Up Down k j PageUp PageDown Space Home End scroll; any other key closes".to_owned(), Role::Dim)
         }
         (Mode::Detail(..), ..) if !app.daemon => ("q back".to_owned(), Role::Dim),

@@ -30,10 +30,11 @@ fn time(app: &App) -> &str {
     if app.is_past() { text } else { text.get(..text.len().saturating_sub(3)).unwrap_or(text) }
 }
 
-/// Returns the record in parts, the broken promises first: a narrow terminal leaves out the last parts.
+/// Returns the record in parts, the promises that were not kept first: a narrow terminal leaves out the last parts.
 fn account(account: &Account) -> Vec<(String, Role)> {
-    let Account { promises, kept, broken, late, forecasts } = account;
-    let bad = [(*broken, "broken"), (*late, "late")].into_iter().filter(|(number, _)| *number > 0);
+    let Account { promises, kept, late, lost, at_risk, forecasts, .. } = account;
+    let bad = [(*late, "late"), (*lost, "lost"), (*at_risk, "at risk")];
+    let bad = bad.into_iter().filter(|(number, _)| *number > 0);
     let mut parts: Vec<(String, Role)> =
         bad.map(|(number, word)| (format!("{number} {word}"), Role::Bad)).collect();
     let role = if parts.is_empty() { Role::Good } else { Role::Plain };

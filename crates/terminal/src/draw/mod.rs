@@ -40,6 +40,7 @@ pub(crate) fn draw(app: &App, buffer: &mut Buffer) {
     head::draw(&mut pen, areas.head, app);
     match &app.mode {
         Mode::Help(top) => pages::help(&mut pen, areas.body, app, *top),
+        Mode::Missed(top) => pages::missed(&mut pen, areas.body, app, *top),
         Mode::Holes => holes::draw(&mut pen, areas.body, app),
         Mode::Detail(detail, below) => pages::detail(&mut pen, areas.body, app, detail, *below),
         _ => {

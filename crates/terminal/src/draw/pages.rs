@@ -8,7 +8,7 @@ use crate::look::Role;
 use crate::{App, Detail};
 
 /// The keys, which fill a usual terminal, and the characters of the chart.
-const HELP: [&str; 32] = [
+const HELP: [&str; 33] = [
     "Up Down k j         select a job          PageUp PageDown  a page of jobs",
     "Home End g G        first and last job    m                only my jobs, or all",
     "Tab 1-4 F2-F5       list all, waiting, running or ended jobs",
@@ -23,6 +23,7 @@ const HELP: [&str; 32] = [
     "Left Right          move the chart        + -              zoom in and out",
     "p                   map of processors, or chart and jobs; PageUp PageDown scroll",
     "w                   what starts now: processors, and for how long",
+    "b                   the promises that were late or lost",
     "t                   stop the time; then in the past:",
     "Left Right          a step back or ahead        + -  a shorter or longer step",
     "Home End            the first and the last known instant",
@@ -67,6 +68,19 @@ pub(super) fn help(pen: &mut Pen<'_>, area: Rect, app: &App, top: usize) {
     let lines = help_lines(area.width);
     for (line, text) in (0..area.height).zip(lines.iter().skip(top.min(help_end(app)))) {
         pen.write(area, line, 0, text, Role::Plain);
+    }
+}
+
+/// Draws the promises that were late or lost, the latest first, from one of them on.
+pub(super) fn missed(pen: &mut Pen<'_>, area: Rect, app: &App, top: usize) {
+    let missed = &app.view.moment.account.missed;
+    let title =
+        if missed.is_empty() { "No promise was late or lost." } else { "Promises that were late or lost:" };
+    pen.write(area, 0, 0, title, Role::Title);
+    let sentences = missed.iter().skip(top);
+    let lines = sentences.flat_map(|missed| wrapped(&missed.sentence, usize::from(area.width)));
+    for (line, text) in (1..area.height).zip(lines) {
+        pen.write(area, line, 0, &text, Role::Plain);
     }
 }
 
@@ -115,7 +129,7 @@ mod tests {
         for line in HELP {
             assert!(width(line) <= 80, "{line}");
         }
-        assert!(HELP[21].ends_with("end"), "a page has all keys");
+        assert!(HELP[22].ends_with("end"), "a page has all keys");
         assert!(help_lines(40).iter().all(|line| width(line) <= 40));
     }
 }

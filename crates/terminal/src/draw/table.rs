@@ -49,7 +49,7 @@ fn role(app: &App, line: &Line, column: Column) -> Role {
     match column {
         Column::Name | Column::Job | Column::User if app.list.matches(line) => Role::Chosen,
         Column::State if line.job.state.holds() => Role::Running,
-        Column::Start if line.job.broken => Role::Bad,
+        Column::Start if line.job.unkept => Role::Bad,
         _ if line.own => Role::Own,
         _ => Role::Plain,
     }

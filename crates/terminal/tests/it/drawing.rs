@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 const FRAME: &str = "\
-vm  day 2 12:00  promises: 1 broken, 11 kept of 12  95 % bounds: 95 % held of 40
+vm  day 2 12:00  promises: 1 late, 11 kept of 12  95 % bounds: 95 % held of 40
 batch [██████████████████·················] 2 held, 2 free of 4; memory 0B/8GiB
       10:00             12:00              14:00             16:00
 batch                   │
@@ -93,13 +93,13 @@ fn numbers_of_a_pool_are_whole_beside_its_bar() {
 }
 
 #[test]
-fn a_narrow_head_has_the_broken_promises_first() {
-    let account = Account { promises: 29, kept: 12, broken: 9, late: 1, forecasts: None };
+fn a_narrow_head_has_the_promises_first_that_were_not_kept() {
+    let account = Account { promises: 29, kept: 12, late: 9, at_risk: 1, ..Account::default() };
     let mut app = App::new(posted(Facts { account, ..usual() }), PLAIN);
     let mut head = |width| lines(&drawn(&mut app, width, 24))[0].trim_end().to_owned();
-    assert_eq!(head(80), "vm  day 2 12:00  promises: 9 broken, 1 late, 12 kept of 29");
-    assert_eq!(head(50), "vm  day 2 12:00  promises: 9 broken, 1 late…");
-    assert_eq!(head(40), "vm  day 2 12:00  promises: 9 broken…");
+    assert_eq!(head(80), "vm  day 2 12:00  promises: 9 late, 1 at risk, 12 kept of 29");
+    assert_eq!(head(50), "vm  day 2 12:00  promises: 9 late, 1 at risk…");
+    assert_eq!(head(40), "vm  day 2 12:00  promises: 9 late…");
     assert_eq!(head(20), "vm  day 2 12:00…");
     let failed = Posted { problem: Some("no daemon answers".to_owned()), ..posted(usual()) };
     let mut app = App::new(failed, PLAIN);

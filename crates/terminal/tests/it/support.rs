@@ -68,7 +68,7 @@ pub(crate) fn facts(jobs: Vec<Job>) -> Facts {
             ..PoolFacts::default()
         }],
         jobs: jobs.into_iter().map(Into::into).collect(),
-        account: Account { promises: 12, kept: 11, broken: 1, late: 0, forecasts },
+        account: Account { promises: 12, kept: 11, late: 1, forecasts, ..Account::default() },
     }
 }
 

@@ -2,7 +2,7 @@
 
 import { Chart, KIND, RUN_NUMBERS } from './chart.js';
 import { processors } from './map.js';
-import { account, arrange, changes, counted, element, jobs, memory, pools, span, write } from './tables.js';
+import { account, arrange, changes, counted, element, jobs, memory, missed, pools, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
 const stored = { get: () => sessionStorage.getItem('key'), set: key => sessionStorage.setItem('key', key) };
@@ -79,6 +79,7 @@ function show() {
   $('note').hidden = !moment.note;
   write($('note'), moment.note ? `In the past: ${moment.note}.` : '');
   account($('account'), state.moment);
+  missed($('missed'), state.moment.account.missed);
   pools($('pools'), moment);
   lists();
   map();

@@ -128,9 +128,17 @@ export function changes(list, found) {
 /** Tells the median time before the first promise. */
 const early = slack => slack <= -1000 ? `at most ${span(-slack)} after` : slack < 1000 ? 'at or before' : `${span(slack)} or more before`;
 
+/** Shows the promises that were late or lost. */
+export function missed(into, list) {
+  into.hidden = !list.length;
+  const [summary, lines] = into.children;
+  write(summary, `${counted(list.length, 'promise')} that ${list.length === 1 ? 'was' : 'were'} late or lost`);
+  lines.replaceChildren(...list.map(({ sentence }) => element('li', {}, sentence)));
+}
+
 /** Shows promises and forecasts. */
-export function account(into, { account: { promises, kept, broken, late, forecasts }, slack }) {
-  const parts = [`promises: ${kept} of ${promises} kept so far, ${broken} broken, ${late} late`];
+export function account(into, { account: { promises, kept, late, lost, withdrawn, open, at_risk: risk, forecasts }, slack }) {
+  const parts = [`promises: ${promises} given, ${kept} kept, ${late} late, ${lost} lost, ${withdrawn} withdrawn, ${open} open (${risk} at risk)`];
   if (slack != null) parts.push(`half of the jobs start ${early(slack)} their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));

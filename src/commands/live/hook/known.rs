@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{JobView, Phase};
+use miserly_api::model::{JobView, Judgement, Phase};
 use serde::{Deserialize, Serialize};
 
 use crate::args::HookEvent;
@@ -50,7 +50,7 @@ impl Job {
             started: view.phase.started().is_some(),
             attempts: view.attempts,
             promised: promise.and_then(|promise| promise.now).map(|window| window.start),
-            broken: promise.is_some_and(|promise| promise.broken.is_some()),
+            broken: promise.is_some_and(|promise| promise.at_risk.is_some()) || is_unkept(view),
             near: false,
         }
     }
@@ -107,6 +107,11 @@ impl Known {
         }
         happened
     }
+}
+
+/// Returns whether the last promise to a job was late or lost.
+fn is_unkept(view: &JobView) -> bool {
+    view.judged.last().is_some_and(|judged| matches!(judged.judgement, Judgement::Late | Judgement::Lost))
 }
 
 /// Returns the events that lead to this job.

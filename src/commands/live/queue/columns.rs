@@ -156,6 +156,11 @@ fn promised_window(job: &JobView) -> Option<&Window> {
     job.promise.as_ref()?.now.as_ref()
 }
 
+/// Returns whether the plan of a job is behind its promise.
+fn is_at_risk(job: &JobView) -> bool {
+    job.promise.as_ref().is_some_and(|promise| promise.at_risk.is_some())
+}
+
 /// An instant, and the word before it: none for an actual one.
 #[derive(Clone, Copy, Default)]
 struct Marked {
@@ -173,11 +178,13 @@ impl Marked {
     }
 }
 
-/// Returns the start of a job: the actual one if known, else the promised one (`by`), else the planned one.
+/// Returns the start of a job: the actual one if known, else the latest one by the plan (`by`, or `risk` if that is behind the promise),
+/// else the planned one.
 fn start(job: &JobView) -> Marked {
     match &job.phase {
         Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => {
             match (promised_window(job), job.planned) {
+                (Some(window), _) if is_at_risk(job) => Marked::new("risk ", window.start),
                 (Some(window), _) => Marked::new("by ", window.start),
                 (None, Some(planned)) => Marked::new("plan ", planned),
                 (None, None) => Marked::default(),

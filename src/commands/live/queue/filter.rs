@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{Filter, JobView, KilledBy, Phase};
+use miserly_api::model::{Filter, JobView, JudgedPromise, Judgement, KilledBy, Phase};
 
 use super::super::text::matches_pattern;
 use crate::args::{CancelArgs, QueueArgs, StateFilter};
@@ -18,13 +18,17 @@ pub(in super::super) struct Wanted<'a> {
     name: Option<&'a str>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
+    missed: bool,
 }
 
 impl Wanted<'_> {
     pub(super) fn of(args: &QueueArgs) -> Wanted<'_> {
         let (uid, user) = user(args.user.as_deref(), args.mine);
         let filter = Filter {
-            all: args.all || args.since.is_some() || args.state.iter().any(|state| state.is_of_ended()),
+            all: args.all
+                || args.missed
+                || args.since.is_some()
+                || args.state.iter().any(|state| state.is_of_ended()),
             uid,
             queue: args.queue.clone(),
             array: args.array,
@@ -32,15 +36,17 @@ impl Wanted<'_> {
             after: args.after,
             details: args.json && args.details,
         };
-        let QueueArgs { state, name, since, until, .. } = args;
-        Wanted { filter, user, states: state, name: name.as_deref(), since: *since, until: *until }
+        let QueueArgs { state, name, since, until, missed, .. } = args;
+        let name = name.as_deref();
+        Wanted { filter, user, states: state, name, since: *since, until: *until, missed: *missed }
     }
 
     /// Returns the unfinished jobs that `cancel` selects: those of the caller, if the arguments name no user.
     pub(in super::super) fn cancelled(args: &CancelArgs) -> Wanted<'_> {
         let (uid, user) = user(args.user.as_deref(), args.user.is_none());
         let filter = Filter { uid, queue: args.queue.clone(), ..Filter::default() };
-        Wanted { filter, user, states: &args.state, name: args.name.as_deref(), since: None, until: None }
+        let name = args.name.as_deref();
+        Wanted { filter, user, states: &args.state, name, since: None, until: None, missed: false }
     }
 
     fn is_checked_here(&self) -> bool {
@@ -49,6 +55,7 @@ impl Wanted<'_> {
             || self.since.is_some()
             || self.until.is_some()
             || self.user.is_some()
+            || self.missed
     }
 
     fn admits(&self, job: &JobView) -> bool {
@@ -57,7 +64,14 @@ impl Wanted<'_> {
             && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
             && self.until.is_none_or(|until| job.submitted <= until)
             && self.user.is_none_or(|user| job.user == user)
+            && (!self.missed || is_missed(job))
     }
+}
+
+/// Returns whether a promise to a job is at risk, or was late or lost.
+fn is_missed(job: &JobView) -> bool {
+    let is_unkept = |judged: &JudgedPromise| matches!(judged.judgement, Judgement::Late | Judgement::Lost);
+    job.judged.iter().any(is_unkept) || job.promise.as_ref().is_some_and(|promise| promise.at_risk.is_some())
 }
 
 /// Returns the number of a user, or else the name.

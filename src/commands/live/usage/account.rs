@@ -68,7 +68,7 @@ impl Sums {
         let Some((start, end)) = ran(&job.phase) else { return };
         if let Some(promise) = &job.promise {
             self.promised += 1;
-            self.kept += u64::from(promise.broken.is_none() && job.late.is_none());
+            self.kept += u64::from(promise.at_risk.is_none() && job.late.is_none());
         }
         let hours = hours_between(start, end);
         self.started += 1;
