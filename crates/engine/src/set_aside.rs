@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miserly_api::model::{JobIds, Problem, ProblemCode};
-use miserly_core::{Culprit, Violation};
+use miserly_core::{Culprit, Time, Violation};
 
 use crate::batch::PendingBatch;
 use crate::rounds::limit_end;
@@ -163,7 +163,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.log_aside(&record, reason.clone());
         (record.state, record.held_by, record.set_aside) = (JobState::Held, None, Some(reason));
         (record.entry, record.started) = (None, None);
-        record.promise.give_up(&mut self.values.counts, now.wall.as_microsecond(), PromiseCause::Stopped);
+        record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseCause::Stopped);
         if !record.after.is_empty() {
             self.dependencies.track(&record);
         }
