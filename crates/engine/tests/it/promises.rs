@@ -1,5 +1,6 @@
 //! Promises under faults: none is erased, and a late start is recorded with its cause.
 
+use jiff::tz::TimeZone;
 use miserly_api::model::{Exit, Judgement, LostBy, Phase, ProblemCode, PromiseChangeReason, Submission};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Launch, Now};
 
@@ -327,6 +328,9 @@ fn hold_and_requeue_name_the_promises_that_would_move() {
         let problem = life.ask(2, hold(false)).unwrap_err();
         assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(third)), "{policy}");
         assert!(problem.message.contains("and another job with a promise"), "{}", problem.message);
+        let start = life.job(2, third).promise.unwrap().now.unwrap().start.to_zoned(TimeZone::system());
+        let local = format!("is promised a start by {},", start.strftime("%F %T"));
+        assert!(problem.message.contains(&local), "{local}: {}", problem.message);
         assert!(life.job(2, third).promise.unwrap().at_risk.is_none());
         life.ask(3, hold(true)).unwrap();
         for job in [third, fourth] {
