@@ -7,8 +7,8 @@ use miserly_api::model::Problem;
 use crate::earlier_promises::EarlierPromises;
 use crate::jobs::JobTable;
 use crate::{
-    Action, Attempt, BegunWindow, DaemonReply, JobRow, JobStart, JournalError, JournalLine, PlannedWindow,
-    Record, Requester,
+    Action, Attempt, BegunWindow, DaemonReply, EffectLine, JobRow, JobStart, JournalError, JournalLine,
+    PlannedWindow, Record, Requester, RoundLine,
 };
 
 /// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
@@ -16,7 +16,7 @@ use crate::{
 /// Invariant: a job is in `finished` or in the job table, never in both.
 #[derive(Debug, Default)]
 pub(crate) struct PendingBatch {
-    lines: Vec<String>,
+    lines: Vec<JournalLine>,
     changed: BTreeSet<i64>,
     /// Jobs whose promise moved earlier. If nothing else of them changed, their records are not stored.
     moved: BTreeSet<i64>,
@@ -40,8 +40,12 @@ pub(crate) struct PendingBatch {
 impl PendingBatch {
     /// Appends a line to the journal.
     pub(crate) fn line(&mut self, line: &JournalLine) {
-        // Only maps with other keys than strings have no JSON, and there are none.
-        self.lines.push(serde_json::to_string(line).unwrap_or_default());
+        self.lines.push(line.clone());
+    }
+
+    /// Appends the line of a round to the journal.
+    pub(crate) fn round(&mut self, line: RoundLine) {
+        self.lines.push(JournalLine::Round(Box::new(line)));
     }
 
     /// Marks a job's record as changed.
@@ -78,11 +82,24 @@ impl PendingBatch {
         self.finished.contains_key(&job)
     }
 
-    /// Removes a job that was refused, so that only the journal mentions it.
+    /// Removes a job that was refused at its submission, so that its number can be used again.
     pub(crate) fn withdraw(&mut self, job: i64) {
         self.finished.remove(&job);
         self.changed.remove(&job);
         self.moved.remove(&job);
+        let submits = |line: &RoundLine| line.submitted.iter().any(|request| request.number == job);
+        let nth =
+            self.lines.iter().rposition(|line| matches!(line, JournalLine::Round(round) if submits(round)));
+        let Some(nth) = nth else { return };
+        if let JournalLine::Round(round) = &mut self.lines[nth] {
+            round.submitted.retain(|request| request.number != job);
+            round
+                .effects
+                .retain(|effect| !matches!(effect, EffectLine::Refused { job: of, .. } if *of == job));
+            if **round == (RoundLine { at: round.at, wall: round.wall, ..RoundLine::default() }) {
+                self.lines.remove(nth);
+            }
+        }
     }
 
     /// Adds an action for an attempt.
@@ -139,9 +156,11 @@ impl PendingBatch {
         self.lines.len()
     }
 
-    /// Takes the journal lines.
+    /// Takes the journal lines, as JSON.
     pub(crate) fn take_lines(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.lines)
+        // Only maps with other keys than strings have no JSON, and there are none.
+        let text = |line| serde_json::to_string(&line).unwrap_or_default();
+        std::mem::take(&mut self.lines).into_iter().map(text).collect()
     }
 }
 

@@ -111,6 +111,15 @@ impl DependencyTracker {
         places.admit(&request)
     }
 
+    /// Returns those of some jobs, by number, that would have places if all of them entered a ledger.
+    pub(crate) fn with_places<'r>(&self, records: &'r [Record]) -> Vec<&'r Record> {
+        let mut places = Distribution::new(self.places.sums());
+        let first = records.first().map_or(0, |record| record.number);
+        self.lines.distribute(&mut places, first, usize::MAX);
+        let has_place = |record: &&Record| places.admit(&self.limits.place_request(record));
+        records.iter().filter(has_place).collect()
+    }
+
     /// Gives a place to a job that enters a ledger, or that has other processors there.
     pub(crate) fn take_place(&mut self, record: &Record) {
         self.places.take(&self.limits, record);

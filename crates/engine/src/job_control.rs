@@ -1,61 +1,17 @@
-//! Requests that change jobs: cancel, hold, release and requeue.
+//! The parts of the requests that change jobs, and the request to run a job again.
 
 use std::collections::BTreeSet;
 
-use miserly_api::model::{JobIds, Phase, Problem, ProblemCode};
+use miserly_api::model::{JobIds, Problem, ProblemCode};
 use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time};
 
 use crate::effects::refusal_message;
 use crate::expected_ends::ExpectedEnds;
 use crate::moves::TriedRound;
 use crate::requests::{Handled, RequestError};
-use crate::{
-    Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
-};
+use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Ends or withdraws a job; of an array, all of its unfinished jobs.
-    pub(crate) fn cancel(&mut self, now: Now, caller: &Caller, job: i64, array: bool) -> Handled {
-        // What is due is played first: it may be the start of the job.
-        let at = self.fresh(now)?;
-        if let Some(reply) = self.cancel_aside(caller, job)? {
-            return Ok(reply);
-        }
-        if let Some(reply) = self.cancel_adopted(caller, job)? {
-            return Ok(reply);
-        }
-        let jobs = if array { self.array_jobs(job) } else { vec![job] };
-        for job in jobs.iter().chain(jobs.is_empty().then_some(&job)) {
-            self.owned_job(caller, *job)?;
-        }
-        if jobs.is_empty() {
-            let message = format!("job {job} is not the first of an array");
-            return Err(Problem::new(ProblemCode::Conflict, message).into());
-        }
-        let mut round = Round::default();
-        let mut over = vec![];
-        for job in &jobs {
-            self.judge_cancel(now, caller.uid, *job);
-            if !self.end_run(*job, Ending::Cancelled) {
-                over.push(*job);
-                round.withdrawn.extend(self.jobs.handle(*job));
-            }
-        }
-        if !round.is_empty() {
-            self.play(now, at, round)?;
-        }
-        for job in over {
-            self.finish(job, Phase::cancelled(now.wall));
-        }
-        Ok(DaemonReply::JobIds(JobIds { jobs }))
-    }
-
-    fn array_jobs(&self, first: i64) -> Vec<i64> {
-        let of_array =
-            self.jobs.records().filter(|record| record.array.is_some_and(|array| array.first == first));
-        of_array.map(|record| record.number).collect()
-    }
-
     /// Ends the attempt of a job, if it has one. Returns whether it has. The job follows when the attempt has ended.
     pub(crate) fn end_run(&mut self, job: i64, ending: Ending) -> bool {
         let kill = self.kill(ending);
@@ -69,69 +25,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job, nth: run.nth }, kill);
         self.batch.touch(job);
         true
-    }
-
-    /// Holds a waiting job. It gives up its window.
-    ///
-    /// Promises to jobs that wait for it break only with `move_promises`.
-    pub(crate) fn hold(&mut self, now: Now, caller: &Caller, job: i64, move_promises: bool) -> Handled {
-        let at = self.fresh(now)?;
-        let record = self.owned_job(caller, job)?;
-        record.check_can_hold()?;
-        let in_ledger = record.is_in_ledger();
-        let kept = record.held_by.filter(|_| record.state == JobState::Held && caller.uid == record.uid);
-        let holder = kept.or(Some(caller.uid));
-        self.check_dependents(now, job, move_promises)?;
-        if in_ledger {
-            let mut round = Round::default();
-            round.withdrawn.extend(self.jobs.handle(job));
-            self.play(now, at, round)?;
-        }
-        if let Some(record) = self.jobs.get_mut(job) {
-            record.state = JobState::Held;
-            // The hold of an operator outlasts that of the job's user.
-            record.held_by = holder;
-            record.entry = None;
-            let wall = now.wall.as_microsecond();
-            if caller.uid == record.uid {
-                record.promise.give_up(&mut self.values.promises, job, wall, PromiseCause::Held);
-            } else {
-                record.promise.move_plan(wall, Time::MAX, PromiseCause::Operator);
-            }
-        }
-        self.dependencies.untrack(job);
-        self.dependencies.leave_place(job);
-        if let Some(record) = self.jobs.get(job).filter(|record| !record.after.is_empty()) {
-            self.dependencies.track(record);
-        }
-        self.batch.touch(job);
-        Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
-    }
-
-    /// Releases a held job, as if it were submitted now. One that would have no window stays held.
-    pub(crate) fn release(&mut self, now: Now, caller: &Caller, job: i64) -> Handled {
-        let at = self.fresh(now)?;
-        let record = self.owned_job(caller, job)?;
-        self.check_can_release(caller, record)?;
-        let queue = self.setup.queue(&record.queue);
-        let may_be_refused = queue.is_some_and(|queue| queue.policy.horizon().is_some());
-        if may_be_refused || record.deadline.is_some() {
-            self.try_release(at, record)?;
-        }
-        let mut round = Round::default();
-        if let Some(record) = self.jobs.remove(job) {
-            let mut record = record.released();
-            record.promise.renew(PromiseCause::Released);
-            self.enter(at, record, &mut round);
-        }
-        if !round.is_empty() {
-            let effects = self.play(now, at, round)?;
-            if effects.iter().any(|(of, effect)| *of == job && matches!(effect, Effect::Refused { .. })) {
-                let message = format!("job {job} has no window any more, and is over");
-                return Err(Problem::new(ProblemCode::Refused, message).into());
-            }
-        }
-        Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
     /// Checks that a job is held and that the caller may release it now.

@@ -120,6 +120,10 @@ mod request_ids;
 
 mod job_control;
 
+mod job_changes;
+
+mod selection;
+
 mod extension;
 
 mod signals;

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use miserly_api::model::{
-    Filter, JobChange, JobIds, JobView, LimitsReport, Modification, Moves, Pools, Problem, Quote,
-    Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, WhatIf,
-    WhatIfAnswer,
+    ChangeRequest, ChangedJobs, Filter, JobChange, JobIds, JobView, LimitsReport, Modification, Moves, Pools,
+    Problem, Quote, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
+    WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -19,6 +19,8 @@ pub enum DaemonRequest {
     WhatIf(Box<WhatIf>),
     /// Report on the shadows.
     Shadow(ShadowFilter),
+    /// Change several jobs: one round, where the change admits it, and one commit.
+    Change(Box<ChangeRequest>),
     /// End a job, or withdraw it.
     Cancel {
         /// The job.
@@ -134,6 +136,8 @@ pub enum DaemonReply {
     Shadow(Box<ShadowReport>),
     /// To a change of a waiting job, and to a question about a change.
     Moves(Box<Moves>),
+    /// To a change of several jobs.
+    Changed(Box<ChangedJobs>),
     /// To any other request that changes jobs.
     JobIds(JobIds),
     /// To a request about one job.

@@ -1,6 +1,6 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
-use miserly_api::model::{JobIds, Problem, ProblemCode, listing};
+use miserly_api::model::{JobChange, JobIds, Problem, ProblemCode, Selection, listing};
 
 use crate::{
     Caller, DaemonReply, DaemonRequest, Engine, EngineError, Journal, JournalError, Launcher, Now, Record,
@@ -80,9 +80,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn reply(&mut self, now: Now, caller: &Caller, request: DaemonRequest) -> Handled {
         match request {
             DaemonRequest::Submit(submission) => self.submit(now, caller, &submission),
-            DaemonRequest::Cancel { job, array } => self.cancel(now, caller, job, array),
-            DaemonRequest::Hold { job, move_promises } => self.hold(now, caller, job, move_promises),
-            DaemonRequest::Release(job) => self.release(now, caller, job),
+            DaemonRequest::Change(request) => self.change_jobs(now, caller, &request),
+            DaemonRequest::Cancel { job, array } => {
+                let select = if array { Selection::of_array(job) } else { Selection::of_job(job) };
+                self.change_one(now, caller, JobChange::Cancel, select, false)
+            }
+            DaemonRequest::Hold { job, move_promises } => {
+                self.change_one(now, caller, JobChange::Hold, Selection::of_job(job), move_promises)
+            }
+            DaemonRequest::Release(job) => {
+                self.change_one(now, caller, JobChange::Release, Selection::of_job(job), false)
+            }
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
             DaemonRequest::Signal { job, signal } => self.signal(caller, job, signal),

@@ -6,8 +6,8 @@ use miserly_api::model::OverdueCause;
 use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
 
 use crate::{
-    Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now,
-    RoundLine, SavedEntry,
+    Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, Launcher, Now, RoundLine,
+    SavedEntry,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -121,7 +121,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
         line.effects = effects.iter().map(|(number, effect)| EffectLine::new(effect, *number)).collect();
-        self.batch.line(&JournalLine::Round(Box::new(line)));
+        self.batch.round(line);
         self.save_entries();
         for job in gone {
             self.jobs.handles_mut().free(job);

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use miserly_api::model::{JobIds, Problem, ProblemCode};
+use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Culprit, Time, Violation};
 
 use crate::batch::PendingBatch;
 use crate::rounds::limit_end;
 use crate::{
-    Adoption, Attempt, AttemptOutcome, Caller, DaemonReply, Ending, Engine, EngineError, JobState, Journal,
-    JournalLine, Launcher, Now, PromiseCause, Record,
+    Adoption, Attempt, AttemptOutcome, Caller, Ending, Engine, EngineError, JobState, Journal, JournalLine,
+    Launcher, Now, PromiseCause, Record,
 };
 
 /// The jobs that are set aside.
@@ -218,19 +218,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         true
     }
 
-    /// Ends the attempt of a job that is set aside, at a request. Returns `None` for any other job.
-    pub(crate) fn cancel_aside(&mut self, caller: &Caller, job: i64) -> Result<Option<DaemonReply>, Problem> {
-        let Some(record) = self.unrecorded.aside.record(job) else { return Ok(None) };
+    /// Ends the attempt of a job that is set aside. Returns whether the job is.
+    ///
+    /// # Errors
+    /// If it is, and the caller may not change it.
+    pub(crate) fn cancel_aside(&mut self, caller: &Caller, job: i64) -> Result<bool, Problem> {
+        let Some(record) = self.unrecorded.aside.record(job) else { return Ok(false) };
         if !self.info.may_read(caller, record) {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
-        let Some(attempt) = record.attempt() else { return Ok(None) };
+        let Some(attempt) = record.attempt() else { return Ok(false) };
         let kill = self.kill(Ending::Cancelled);
         self.batch.act(attempt, kill);
         let aside = &mut Arc::make_mut(&mut self.unrecorded).aside;
         let run = aside.left_out.get_mut(&job).and_then(|(record, _)| record.run.as_mut());
         run.into_iter().for_each(|run| run.ending = Some(Ending::Cancelled));
-        Ok(Some(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
+        Ok(true)
     }
 }
 

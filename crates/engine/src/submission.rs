@@ -39,8 +39,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let [only] = numbers[..]
             && let Some(why) = refused(&effects, only, &self.unrecorded, horizon)
         {
-            // It was never accepted. Only the journal mentions it.
+            // It was never accepted. The next submission gets its number.
             self.batch.withdraw(only);
+            self.values.next_number = only;
+            self.batch.touch_values();
             let at = self.fresh(now)?;
             return Err(self.with_possible_window(now, at, alone.into_iter().collect(), why).into());
         }

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use miserly_api::model::{JobIds, Problem, ProblemCode};
+use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::Time;
 
 use crate::set_aside::SetAside;
-use crate::{Attempt, BegunWindow, Caller, DaemonReply, Ending, Engine, JobRow, Journal, Launcher, Run};
+use crate::{Attempt, BegunWindow, Caller, Ending, Engine, JobRow, Journal, Launcher, Run};
 
 /// The problem of an attempt that the state does not have.
 const UNKNOWN: &str = "the state does not have it";
@@ -199,16 +199,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(Some(adoption.attempt))
     }
 
-    /// Ends the attempt of a job without a usable record, if there is one and the caller is an operator.
-    pub(crate) fn cancel_adopted(
-        &mut self,
-        caller: &Caller,
-        job: i64,
-    ) -> Result<Option<DaemonReply>, Problem> {
-        let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(None) };
+    /// Ends the attempt of a job without a usable record. Returns whether there is one.
+    ///
+    /// # Errors
+    /// If there is one, and the caller is no operator.
+    pub(crate) fn cancel_adopted(&mut self, caller: &Caller, job: i64) -> Result<bool, Problem> {
+        let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(false) };
         let kill = self.kill(Ending::Cancelled);
         self.batch.act(attempt, kill);
-        Ok(Some(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
+        Ok(true)
     }
 
     /// Returns the problem of a request to change a job without a usable record.

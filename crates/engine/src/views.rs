@@ -69,6 +69,12 @@ impl Snapshot {
         }
     }
 
+    /// Returns the phase of a job with a record.
+    pub(crate) fn phase_of(&self, now: Now, record: &Record) -> Phase {
+        let entry = record.entry.as_deref().map(SavedEntry::entry);
+        self.phase(now, record, entry.as_ref())
+    }
+
     fn phase(&self, now: Now, record: &Record, entry: Option<&Entry>) -> Phase {
         match &record.state {
             JobState::Finished(phase) => return (**phase).clone(),

@@ -80,7 +80,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
     let limit = (job.time * 1000.0) as i64;
     Job {
         number: job.number,
-        label: job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number)),
+        label: job.label(),
         name: plain(&job.name),
         user: plain(&job.user),
         uid: Some(job.uid),

@@ -17,8 +17,8 @@ mod usage;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_api::model::JobSignal;
-use miserly_api::submit::{JobRange, job_signal, jobs, length_of_time};
+use miserly_api::model::{JobRef, JobSignal, job_refs};
+use miserly_api::submit::{job_signal, length_of_time};
 
 pub(crate) use self::hook::{HookArgs, HookEvent};
 pub(crate) use self::modify::ModifyArgs;
@@ -39,17 +39,17 @@ pub(crate) struct DaemonArgs {
 
 /// Jobs in one argument, with commas between them.
 #[derive(Clone, Debug)]
-pub(crate) struct JobList(Vec<JobRange>);
+pub(crate) struct JobList(Vec<JobRef>);
 
 impl JobList {
     /// Returns the jobs of several arguments.
-    pub(crate) fn all(lists: &[JobList]) -> Vec<JobRange> {
-        lists.iter().flat_map(|JobList(ranges)| ranges).copied().collect()
+    pub(crate) fn all(lists: &[JobList]) -> Vec<JobRef> {
+        lists.iter().flat_map(|JobList(ranges)| ranges).cloned().collect()
     }
 }
 
 fn job_list(text: &str) -> Result<JobList, String> {
-    jobs(text).map(JobList)
+    job_refs(text).map(JobList)
 }
 
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// The job numbers, and ranges such as 10-20; numbers without a job in a range are skipped
+    /// The jobs: numbers, ranges such as 10-20, indexes of an array such as 1_60 or 1[3-8]; a range skips numbers without a job
     #[arg(value_name = "JOB", required = true, value_parser = job_list)]
     pub(crate) jobs: Vec<JobList>,
 
@@ -117,7 +117,7 @@ pub(crate) struct ReleaseArgs {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("filter").multiple(true))]
 pub(crate) struct CancelArgs {
-    /// The job numbers, and ranges such as 10-20; numbers without an unfinished job in a range are skipped
+    /// The jobs: numbers, ranges such as 10-20, indexes of an array such as 1_60 or 1[3-8]; a range skips jobs that have ended
     #[arg(value_name = "JOB", required_unless_present = "filter", conflicts_with = "filter", value_parser = job_list)]
     pub(crate) jobs: Vec<JobList>,
 
@@ -178,7 +178,7 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
-    /// The job numbers, and ranges such as 10-20; numbers without an unfinished job in a range are skipped
+    /// The jobs: numbers, ranges such as 10-20, indexes of an array such as 1_60 or 1[3-8]; a range skips jobs that have ended
     #[arg(value_name = "JOB", required = true, num_args = 1.., value_parser = job_list)]
     pub(crate) jobs: Vec<JobList>,
 
@@ -200,7 +200,7 @@ pub(crate) struct ExtendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The job numbers, and ranges such as 10-20; numbers without a job in a range are skipped
+    /// The jobs: numbers, ranges such as 10-20, indexes of an array such as 1_60 or 1[3-8]; a range skips numbers without a job
     #[arg(value_name = "JOB", required = true, value_parser = job_list)]
     pub(crate) jobs: Vec<JobList>,
 
@@ -307,4 +307,10 @@ impl Command {
 /// Returns the parser of a job number.
 fn job() -> clap::builder::RangedI64ValueParser<i64> {
     value_parser!(i64).range(1..)
+}
+
+/// Parses one job: its number, or the number of its array with its index.
+fn one_job(text: &str) -> Result<JobRef, String> {
+    let job: JobRef = text.parse()?;
+    if job.is_single() { Ok(job) } else { Err("name one job, such as 12 or 1_60".to_owned()) }
 }

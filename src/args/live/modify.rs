@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use jiff::Timestamp;
-use miserly_api::model::{Modification, NewEnvironment, RawVariable, TimeBound};
+use miserly_api::model::{JobRef, Modification, NewEnvironment, RawVariable, TimeBound};
 use miserly_api::submit::{Export, gpus, length_of_time, memory};
 
-use super::{JobsArgs, job, when};
+use super::{JobsArgs, one_job, when};
 
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
@@ -65,8 +65,8 @@ pub(crate) struct ModifyArgs {
     pub(crate) export: Option<Export>,
 
     /// Takes the place of this other job of the same user and queue, which moves back with those between them
-    #[arg(long, value_name = "JOB", value_parser = job(), group = "change", conflicts_with = "queue")]
-    pub(crate) before: Option<i64>,
+    #[arg(long, value_name = "JOB", value_parser = one_job, group = "change", conflicts_with = "queue")]
+    pub(crate) before: Option<JobRef>,
 
     /// Breaks the promises to jobs that wait for these; without it the request is refused
     #[arg(long)]
@@ -90,9 +90,11 @@ fn bound(text: &str) -> Result<Bound, String> {
 }
 
 impl ModifyArgs {
-    /// Returns the changes. `environment` is that of this command, as text and as bytes.
+    /// Returns the changes. `before` is the number of the job whose place is taken. `environment` is that of this command, as text
+    /// and as bytes.
     pub(crate) fn changes(
         &self,
+        before: Option<i64>,
         environment: impl FnOnce() -> (BTreeMap<String, String>, Vec<RawVariable>),
     ) -> Modification {
         let exported = |export: &Export| {
@@ -113,7 +115,7 @@ impl ModifyArgs {
             deadline: self.deadline.and_then(|Bound(at)| at),
             remove: remove.into_iter().flatten().collect(),
             environment: self.export.as_ref().map(exported),
-            before: self.before,
+            before,
         }
     }
 }

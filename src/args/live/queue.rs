@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum, value_parser};
 use jiff::Timestamp;
+use miserly_api::model::StateName;
 use miserly_api::submit::length_of_time;
 
 use super::{DaemonArgs, job};
@@ -68,6 +69,10 @@ pub(crate) struct QueueArgs {
     #[arg(long, value_name = "JOB", value_parser = value_parser!(i64).range(0..), help_heading = FILTERS)]
     pub(crate) after: Option<i64>,
 
+    /// Lists each job of an array; without it, those that wait or have ended alike are one row such as 1[3-200]
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) each: bool,
+
     /// The columns, separated by commas
     #[arg(long, short, value_name = "COLUMN", value_enum, value_delimiter = ',', conflicts_with = "json")]
     pub(crate) columns: Vec<Column>,
@@ -101,7 +106,8 @@ pub(crate) struct QueueArgs {
     #[arg(
         long,
         conflicts_with_all = [
-            "all", "array", "state", "missed", "since", "until", "limit", "after", "columns", "sort", "exact", "details", "socket"
+            "all", "array", "state", "missed", "since", "until", "limit", "after", "each", "columns", "sort", "exact",
+            "details", "socket"
         ]
     )]
     pub(crate) slurm: bool,
@@ -209,6 +215,21 @@ pub(crate) enum StateFilter {
 }
 
 impl StateFilter {
+    /// Returns the state as requests name it.
+    pub(crate) const fn name(self) -> StateName {
+        match self {
+            StateFilter::Waiting => StateName::Waiting,
+            StateFilter::Held => StateName::Held,
+            StateFilter::Running => StateName::Running,
+            StateFilter::Opportunistic => StateName::Opportunistic,
+            StateFilter::Suspended => StateName::Suspended,
+            StateFilter::Ended => StateName::Ended,
+            StateFilter::Done => StateName::Done,
+            StateFilter::Failed => StateName::Failed,
+            StateFilter::Cancelled => StateName::Cancelled,
+        }
+    }
+
     /// Returns whether it includes finished jobs.
     pub(crate) const fn is_of_ended(self) -> bool {
         matches!(self, StateFilter::Ended | StateFilter::Done | StateFilter::Failed | StateFilter::Cancelled)

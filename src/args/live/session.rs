@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use miserly_api::model::JobRef;
 
 use super::submit::OptionArgs;
-use super::{DaemonArgs, job};
+use super::{DaemonArgs, one_job};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunJobArgs {
@@ -44,9 +45,9 @@ pub(crate) struct AllocArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The job number
-    #[arg(value_name = "JOB", value_parser = job())]
-    pub(crate) job: i64,
+    /// The job: its number, or ARRAY_INDEX
+    #[arg(value_name = "JOB", value_parser = one_job)]
+    pub(crate) job: JobRef,
 
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,

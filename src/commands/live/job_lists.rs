@@ -1,11 +1,10 @@
-//! The jobs of a command: single numbers and ranges of them.
+//! The numbers of the jobs of a command.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{Filter, Problem, ProblemCode};
-use miserly_api::submit::JobRange;
+use miserly_api::model::{Filter, JobRef, Problem, ProblemCode, listing};
 
 use super::text::counted;
 use crate::colour::message_head;
@@ -28,31 +27,57 @@ pub(super) enum Scope {
 /// A range without any job in the scope.
 pub(super) fn numbers(
     client: &Client,
-    jobs: &[JobRange],
+    jobs: &[JobRef],
     scope: Scope,
     json: bool,
 ) -> Result<Vec<i64>, ClientError> {
     let mut seen = BTreeSet::new();
     let mut numbers = vec![];
     for range in jobs {
-        let found = match *range {
-            JobRange::One(job) => vec![job],
-            JobRange::Range(first, last) => in_range(client, first, last, scope, json)?,
+        let found = match range {
+            JobRef::One(job) => vec![*job],
+            range => in_range(client, range, scope, json)?,
         };
         numbers.extend(found.into_iter().filter(|job| seen.insert(*job)));
     }
     Ok(numbers)
 }
 
-fn in_range(
-    client: &Client,
-    first: i64,
-    last: i64,
-    scope: Scope,
-    json: bool,
-) -> Result<Vec<i64>, ClientError> {
+/// Returns the number of one job.
+///
+/// # Errors
+/// If an array has no job with the index.
+pub(super) fn number(client: &Client, job: &JobRef) -> Result<i64, ClientError> {
+    let found = numbers(client, std::slice::from_ref(job), Scope::All, true)?;
+    found.first().copied().ok_or_else(|| none(job, Scope::All).into())
+}
+
+fn in_range(client: &Client, range: &JobRef, scope: Scope, json: bool) -> Result<Vec<i64>, ClientError> {
+    let all = scope == Scope::All;
+    let found = match range {
+        // An array has no more jobs than a page.
+        JobRef::Array(array, _) => {
+            let filter = Filter { all, array: Some(*array), limit: Some(listing::MOST), ..Filter::default() };
+            let jobs = client.jobs(&filter)?;
+            let meant = jobs.iter().filter(|job| range.admits(job.number, job.array, job.index));
+            meant.map(|job| job.number).collect()
+        }
+        _ => by_number(client, range, all)?,
+    };
+    if found.is_empty() {
+        return Err(none(range, scope).into());
+    }
+    let skipped = range.count().saturating_sub(found.len() as u64);
+    if skipped > 0 && !json {
+        note_skipped(range, skipped, scope);
+    }
+    Ok(found)
+}
+
+fn by_number(client: &Client, range: &JobRef, all: bool) -> Result<Vec<i64>, ClientError> {
+    let (first, last) = range.numbers().into_inner();
     let mut found: Vec<i64> = vec![];
-    let filter = Filter { all: scope == Scope::All, after: Some(first - 1), ..Filter::default() };
+    let filter = Filter { all, after: Some(first - 1), ..Filter::default() };
     client.each_page(&filter, |page| {
         found.extend(page.iter().map(|job| job.number).filter(|job| *job <= last));
         if page.last().is_some_and(|end| end.number < last) {
@@ -61,18 +86,30 @@ fn in_range(
             ControlFlow::Break(())
         }
     })?;
-    let (article, what) = match scope {
-        Scope::All => ("a", "job"),
-        Scope::Unfinished => ("an", "unfinished job"),
-    };
-    if found.is_empty() {
-        let message = format!("there is no {what} from {first} to {last}");
-        return Err(Problem::new(ProblemCode::NotFound, message).into());
-    }
-    let skipped = (last - first + 1).unsigned_abs() - found.len() as u64;
-    if skipped > 0 && !json {
-        let skipped = counted(skipped, "number");
-        note!("{} {first}-{last}: skipped {skipped} without {article} {what}", message_head("note"));
-    }
     Ok(found)
+}
+
+/// Prints how many jobs of a range were skipped.
+pub(super) fn note_skipped(range: &JobRef, skipped: u64, scope: Scope) {
+    let of = if matches!(range, JobRef::Array(..)) { "index" } else { "number" };
+    let article = if scope == Scope::All { "a" } else { "an" };
+    let skipped =
+        if of == "index" && skipped != 1 { format!("{skipped} indexes") } else { counted(skipped, of) };
+    note!("{} {range}: skipped {skipped} without {article} {}", message_head("note"), what(scope));
+}
+
+fn none(range: &JobRef, scope: Scope) -> Problem {
+    let what = what(scope);
+    let message = match range {
+        JobRef::Range(first, last) => format!("there is no {what} from {first} to {last}"),
+        JobRef::One(_) | JobRef::Array(..) => format!("there is no {what} {range}"),
+    };
+    Problem::new(ProblemCode::NotFound, message)
+}
+
+const fn what(scope: Scope) -> &'static str {
+    match scope {
+        Scope::All => "job",
+        Scope::Unfinished => "unfinished job",
+    }
 }

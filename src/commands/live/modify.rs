@@ -21,7 +21,8 @@ pub(crate) fn run(args: &ModifyArgs) -> anyhow::Result<ExitCode> {
     let JobsArgs { jobs, json, daemon } = &args.jobs;
     let client = client(daemon)?;
     let numbers = job_lists::numbers(&client, &JobList::all(jobs), Scope::Unfinished, *json)?;
-    let changes = args.changes(environment);
+    let before = args.before.as_ref().map(|job| job_lists::number(&client, job)).transpose()?;
+    let changes = args.changes(before, environment);
     if let Some(begin) = changes.begin.filter(|begin| !json && is_past(*begin)) {
         note!(
             "{} --begin {} is in the past; the job may start at once",

@@ -10,6 +10,7 @@ use miserly_api::client::find;
 use miserly_api::model::{
     AtRisk, Exit, Failure, ForecastView, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Overdue,
     OverdueCause, Phase, PromiseChange, PromiseView, Slots, Usage, UsageSource, WaitReason, Window,
+    job_ranges,
 };
 use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
@@ -414,7 +415,11 @@ fn why(why: &WaitReason, instants: Instants) -> String {
         WaitReason::Held => "the job is held".to_owned(),
         WaitReason::Begin { at } => format!("its earliest start is {}", instants.text(*at)),
         WaitReason::After { jobs: others } => {
-            format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
+            format!(
+                "for {} {} to end",
+                if others.len() == 1 { "job" } else { "jobs" },
+                jobs(&job_ranges(others))
+            )
         }
         WaitReason::ArrayLimit { limit } => {
             format!("at most {} of its array may run at the same time", counted(u64::from(*limit), "job"))
@@ -451,11 +456,11 @@ fn request(job: &JobView, instants: Instants) -> String {
     parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));
     if !job.after.is_empty() {
-        parts.push(format!("after {}", jobs(&job.after)));
+        parts.push(format!("after {}", jobs(&job_ranges(&job.after))));
     }
     for (others, end) in [(&job.after_ok, "success"), (&job.after_not_ok, "failure")] {
         if !others.is_empty() {
-            parts.push(format!("only after the {end} of {}", jobs(others)));
+            parts.push(format!("only after the {end} of {}", jobs(&job_ranges(others))));
         }
     }
     if job.restartable {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use miserly_api::client::Client;
-use miserly_api::model::{Accepted, Submission, Submitted, Window};
+use miserly_api::model::{Accepted, Submission, Submitted, Window, job_ranges};
 
 use super::quote::quoted_text;
 use super::submission::submission;
@@ -45,7 +45,8 @@ pub(super) fn warn_of_mail(client: &Client, submission: &Submission) {
 }
 
 fn numbers(submitted: &Submitted) -> String {
-    submitted.jobs.iter().flat_map(|job| [job.number.to_string(), "\n".to_owned()]).collect()
+    let numbers: Vec<i64> = submitted.jobs.iter().map(|job| job.number).collect();
+    job_ranges(&numbers).iter().map(|range| format!("{range}\n")).collect()
 }
 
 fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
@@ -58,7 +59,7 @@ pub(super) fn accepted_text(jobs: &[Accepted]) -> String {
     match jobs {
         [one] => format!("job {}: {}\n", one.number, prospect_text(one)),
         [first, .., last] => format!(
-            "{}, {} to {}\n  job {}: {}\n  job {}: {}\n",
+            "{}, {}-{}\n  job {}: {}\n  job {}: {}\n",
             counted(jobs.len() as u64, "job"),
             first.number,
             last.number,

@@ -4,7 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use miserly_api::model::{Exit, JobView, Phase, number_ranges};
+pub(crate) use miserly_api::model::matches_pattern;
+use miserly_api::model::{Exit, JobRef, JobView, Phase, number_ranges};
 use miserly_view::{Clock, word};
 pub(crate) use miserly_view::{counted, plain};
 
@@ -68,9 +69,9 @@ pub(super) fn outcome(job: &JobView) -> String {
     }
 }
 
-/// Returns the numbers of jobs, with commas between them.
-pub(super) fn jobs(jobs: &[i64]) -> String {
-    jobs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
+/// Returns jobs as a list of ranges, such as `10, 12-14`.
+pub(super) fn jobs(jobs: &[JobRef]) -> String {
+    jobs.iter().map(JobRef::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a table without lines. The columns in `right` are numbers.
@@ -90,52 +91,9 @@ pub(crate) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Ite
     table.to_string().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// Returns whether a text has the form of a pattern, in which * is any text and ? any character.
-pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    // Where to go on after the last *, if the text does not fit.
-    let (mut at, mut from, mut star) = (0, 0, None);
-    while from < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(one) if *one == '?' || *one == text[from] => (at, from) = (at + 1, from + 1),
-            _ => {
-                let Some((last, start)) = star else { return false };
-                star = Some((last, start + 1));
-                (at, from) = (last + 1, start + 1);
-            }
-        }
-    }
-    pattern[at..].iter().all(|one| *one == '*')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns() {
-        for (pattern, fits) in [
-            ("abab", true),
-            ("ab*", true),
-            ("*b", true),
-            ("a*a?", true),
-            ("*", true),
-            ("a**b", true),
-            ("????", true),
-            ("", false),
-            ("ab", false),
-            ("?*????", false),
-            ("*c*", false),
-            ("b*", false),
-        ] {
-            assert_eq!(matches_pattern(pattern, "abab"), fits, "{pattern}");
-        }
-        assert!(matches_pattern("", "") && matches_pattern("*", ""));
-    }
 
     #[test]
     fn runs_of_processors() {

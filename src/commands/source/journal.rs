@@ -48,7 +48,7 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         number: job.number,
         label: job
             .array
-            .map_or_else(|| job.number.to_string(), |array| format!("{}[{}]", job.number, array.index)),
+            .map_or_else(|| job.number.to_string(), |array| format!("{}[{}]", array.first, array.index)),
         name: plain(&job.name),
         user,
         uid: Some(job.uid),

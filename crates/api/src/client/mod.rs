@@ -17,10 +17,10 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView, LimitsReport,
-    Modification, ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation, Reservation, ShadowFilter,
-    ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
-    listing,
+    CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, ExtendRequest, Filter, JobChange, JobIds,
+    JobView, LimitsReport, Modification, ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation,
+    Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest,
+    WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -259,6 +259,14 @@ impl Client {
     /// ended.
     pub fn wait(&self, job: i64) -> Reply<JobView> {
         self.exchange(Method::GET, &format!("/v1/jobs/{job}/wait"), Bytes::new(), Duration::MAX)
+    }
+
+    /// Changes several jobs by one request. The reply lists those that were refused.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn change_jobs(&self, request: &ChangeRequest) -> Reply<ChangedJobs> {
+        self.post("/v1/jobs/change", request)
     }
 
     /// Cancels a job, or all jobs of an array.

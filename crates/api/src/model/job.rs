@@ -141,6 +141,14 @@ pub struct JobView {
 }
 
 impl JobView {
+    /// Returns the notation of the job: its number, or that of its array with its index, such as `1[60]`.
+    pub fn label(&self) -> String {
+        match (self.array, self.index) {
+            (Some(array), Some(index)) => format!("{array}[{index}]"),
+            _ => self.number.to_string(),
+        }
+    }
+
     /// Removes the parts that other users may not read: the command, the paths and the usage.
     pub fn remove_details(&mut self) {
         self.command = None;

@@ -33,6 +33,10 @@ mod limit;
 
 mod what_if;
 
+mod job_ref;
+
+mod selection;
+
 pub use answer::{
     Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, Pool, Pools,
     Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice,
@@ -45,6 +49,8 @@ pub use job::{
     LateStart, LostBy, MissedPromise, Overdue, OverdueCause, Phase, PromiseChange, PromiseChangeReason,
     PromiseView, Slots, WaitReason, Window, number_ranges,
 };
+pub use job_ref::{JobRef, job_ranges, job_refs};
+pub(crate) use job_ref::{digits, index_ranges, split_outside};
 pub use limit::{LimitUnit, LimitUse, LimitsReport};
 pub use lossless::PathText;
 pub use mail::{Mail, MailEvent, is_address};
@@ -54,6 +60,9 @@ pub use request::{
     OutputRequest, SENDS_MAIL, TakeBackRequest, listing,
 };
 pub use reservation::{RemoveReservation, Reservation, ReservedTime};
+pub use selection::{
+    ChangeRequest, ChangedJobs, RefusedJobs, Selection, SkippedJobs, StateName, matches_pattern,
+};
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
 pub use signal::{EarlySignal, JobSignal, SignalRequest};
 pub use submission::{

@@ -1,20 +1,17 @@
 //! The notation of conditions on other jobs.
 
-use std::ops::RangeInclusive;
-use std::str::FromStr;
+use crate::model::{Condition, IndexRange, JobRef, When, split_outside};
 
-use crate::model::{Condition, When};
+/// The most jobs that the conditions of a submission name.
+const MOST: u64 = 10_000;
 
-use super::quantity::digits;
-
-/// Parses conditions on other jobs: `12,13`, `4-903`, `ok:12,13,notok:14`, `each-ok:20`, `ok:name=prepare`, `ok:20_3`,
-/// `ok:20_3-7`.
+/// Parses conditions on other jobs: `12,13`, `ok:12-20,notok:24`, `each-ok:20`, `ok:name=prepare`, `ok:20_3`, `ok:20[3-8]`.
 ///
 /// A kind applies to the jobs after it, up to the next kind. Without one, any end of a job counts. The notation of
 /// sbatch is understood, too: `afterok:12:13,afterany:14`.
 ///
 /// # Errors
-/// Any other text.
+/// Any other text, and more than 10 000 jobs.
 pub fn after(text: &str) -> Result<Vec<Condition>, String> {
     if text.contains('?') {
         return Err(
@@ -23,9 +20,9 @@ pub fn after(text: &str) -> Result<Vec<Condition>, String> {
     }
     let mut when = When::Any;
     let mut conditions = vec![];
-    for part in text.split(',').map(str::trim) {
+    for part in parts(text) {
         let mut jobs = part;
-        if let Some((word, rest)) = part.split_once(':').filter(|_| !part.starts_with(NAME)) {
+        if let Some((word, rest)) = kind_of(part) {
             when = kind(word)?;
             jobs = rest;
         }
@@ -33,22 +30,35 @@ pub fn after(text: &str) -> Result<Vec<Condition>, String> {
             conditions.push(named(when, name)?);
             continue;
         }
-        for job in jobs.split(':') {
-            conditions.extend(numbered(when, job.trim())?);
-            if conditions.len() > MOST {
-                return Err(format!(
-                    "{text}: a job waits for at most {MOST} jobs; use an array, such as ok:20"
-                ));
-            }
+        for job in split_outside(jobs, ':') {
+            numbered(when, job.trim(), &mut conditions)?;
         }
     }
     Ok(conditions)
 }
 
-const NAME: &str = "name=";
+/// Splits conditions at their commas, except those in brackets. A name may contain brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let mut parts = vec![];
+    let mut left = Some(text);
+    while let Some(text) = left {
+        let is_named = text.trim_start().starts_with(NAME)
+            || kind_of(text).is_some_and(|(_, rest)| rest.starts_with(NAME));
+        let length = if is_named { text.find(',') } else { Some(split_outside(text, ',')[0].len()) };
+        let (part, rest) = text.split_at(length.unwrap_or(text.len()));
+        parts.push(part.trim());
+        left = rest.strip_prefix(',');
+    }
+    parts
+}
 
-/// The most conditions of a job.
-const MOST: usize = 1000;
+/// Returns the kind of a condition, and the jobs after it.
+fn kind_of(part: &str) -> Option<(&str, &str)> {
+    let (word, rest) = part.trim_start().split_once(':')?;
+    (!word.starts_with(NAME) && !word.contains(['[', ','])).then_some((word, rest))
+}
+
+const NAME: &str = "name=";
 
 fn kind(word: &str) -> Result<When, String> {
     match word {
@@ -68,41 +78,28 @@ fn named(when: When, name: &str) -> Result<Condition, String> {
     Ok(Condition { when, name: Some(name.to_owned()), ..Condition::default() })
 }
 
-/// Returns the conditions on a job, on those of a range, or on jobs of an array: `12`, `4-903`, `20_3`, `20_3-7`.
-fn numbered(when: When, text: &str) -> Result<Vec<Condition>, String> {
+/// Adds the conditions on jobs that are named by their numbers.
+fn numbered(when: When, text: &str, conditions: &mut Vec<Condition>) -> Result<(), String> {
     if text == "singleton" {
         return Err(
             "singleton is no condition here; write any:name=NAME, with the name of the job".to_owned()
         );
     }
-    let read = || match text.split_once('_') {
-        Some((job, indexes)) => {
-            let (job, indexes) = (digits::<i64>(job).filter(|job| *job > 0)?, range::<u32>(indexes)?);
-            let of_index = |index| Condition { when, job: Some(job), index: Some(index), name: None };
-            Some(indexes.take(MOST + 1).map(of_index).collect())
+    let jobs: JobRef =
+        text.parse().map_err(|problem| format!("{problem}, or the name of a job, name=NAME"))?;
+    if jobs.count().saturating_add(conditions.len() as u64) > MOST {
+        return Err(format!("{jobs}: a submission waits for at most {MOST} jobs by number"));
+    }
+    let one = |job: i64, index: Option<u32>| Condition { when, job: Some(job), index, name: None };
+    match jobs {
+        JobRef::One(job) => conditions.push(one(job, None)),
+        JobRef::Range(first, last) => conditions.extend((first..=last).map(|job| one(job, None))),
+        JobRef::Array(array, indexes) => {
+            let indexes = indexes.into_iter().flat_map(IndexRange::indexes);
+            conditions.extend(indexes.map(|index| one(array, Some(index))));
         }
-        None => {
-            let jobs = range::<i64>(text).filter(|jobs| *jobs.start() > 0)?;
-            Some(
-                jobs.take(MOST + 1)
-                    .map(|job| Condition { when, job: Some(job), ..Condition::default() })
-                    .collect(),
-            )
-        }
-    };
-    read().ok_or_else(|| {
-        format!(
-            "{text:?} is no job; write its number, such as 12, a range, such as 4-903, ARRAY_INDEX, such as 12_3, or name=NAME, \
-             with commas between jobs"
-        )
-    })
-}
-
-/// Parses a number, or a range of them with both ends.
-fn range<T: FromStr + Copy + PartialOrd>(text: &str) -> Option<RangeInclusive<T>> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (digits(first)?, digits(last)?);
-    (first <= last).then_some(first..=last)
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -127,20 +124,20 @@ mod tests {
         let named = Condition { when: When::Ok, name: Some("a:b".into()), ..Condition::default() };
         check("ok:name=a:b,12", &[named.clone(), of(When::Ok, 12)]);
         check("name=a:b", &[Condition { when: When::Any, ..named }]);
-        check("ok:20_3", &[Condition { index: Some(3), ..of(When::Ok, 20) }]);
-    }
-
-    #[test]
-    fn ranges() {
-        check("4-6,9", &[of(When::Any, 4), of(When::Any, 5), of(When::Any, 6), of(When::Any, 9)]);
-        check("ok:7-7", &[of(When::Ok, 7)]);
-        check("afterok:4-5:9", &[of(When::Ok, 4), of(When::Ok, 5), of(When::Ok, 9)]);
-        let of_index = |index| Condition { index: Some(index), ..of(When::NotOk, 20) };
-        check("notok:20_3-4", &[of_index(3), of_index(4)]);
-        assert_eq!(after("1-1000").map(|all| all.len()), Ok(1000));
-        for most in ["1-1001", "1-9999999999", "1-900,901-1800", "ok:20_0-4294967295"] {
-            assert!(after(most).unwrap_err().contains("at most 1000"), "{most}");
-        }
+        let indexed = |index| Condition { index: Some(index), ..of(When::Ok, 20) };
+        check("ok:20_3", &[indexed(3)]);
+        check("ok:20[3-5:2,7]", &[indexed(3), indexed(5), indexed(7)]);
+        check(
+            "ok:20[3-5:2]:12,name=a[,13",
+            &[
+                indexed(3),
+                indexed(5),
+                of(When::Ok, 12),
+                Condition { when: When::Ok, name: Some("a[".into()), ..Condition::default() },
+                of(When::Ok, 13),
+            ],
+        );
+        check("ok:4-6,notok:8", &[of(When::Ok, 4), of(When::Ok, 5), of(When::Ok, 6), of(When::NotOk, 8)]);
     }
 
     #[test]
@@ -172,11 +169,11 @@ mod tests {
             "12_",
             "_3",
             "12+5",
-            "5-4",
-            "0-4",
-            "4-",
-            "1-2-3",
-            "20_4-3",
+            "6-4",
+            "ok:20[",
+            "ok:20[5-3]",
+            "1-10001",
+            "20[0-10000]",
             "99999999999999999999",
         ] {
             assert!(after(bad).is_err(), "{bad:?}");

@@ -20,15 +20,12 @@ mod quantity;
 
 mod after;
 
-mod jobs;
-
 mod signal;
 
 mod mail;
 
 pub use after::after;
 pub use instant::{dated_instant, instant};
-pub use jobs::{JobRange, jobs};
 pub use mail::{mail_address, mail_events};
 pub use options::{hint, own_options};
 pub use past::past_instant;

@@ -3,7 +3,7 @@
 use miserly_core::Span;
 use miserly_units::{UnitError, parse_memory, parse_seconds, slurm};
 
-use crate::model::{Array, IndexRange, Retry};
+use crate::model::{Array, IndexRange, Retry, digits, index_ranges};
 
 /// The shortest time limit of a job.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
@@ -43,7 +43,7 @@ pub fn array(text: &str) -> Result<Array, String> {
             Some((list, limit)) => (list, Some(digits::<u32>(limit).filter(|limit| *limit > 0)?)),
             None => (text, None),
         };
-        let mut ranges: Vec<IndexRange> = list.split(',').map(index_range).collect::<Option<_>>()?;
+        let mut ranges = index_ranges(list)?;
         let IndexRange { first, last, step } = ranges.remove(0);
         Some(Array { first, last, step, more: ranges, limit })
     };
@@ -70,19 +70,6 @@ pub fn retry(text: &str) -> Result<Retry, String> {
     read().ok_or_else(|| {
         format!("write a number from 1 to {most}, and the exit codes that count, such as 3 or 3:75,111")
     })
-}
-
-fn index_range(text: &str) -> Option<IndexRange> {
-    let (range, step) = text.split_once(':').unwrap_or((text, "1"));
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let range = IndexRange { first: digits(first)?, last: digits(last)?, step: digits(step)? };
-    (range.first <= range.last && range.step > 0).then_some(range)
-}
-
-/// Parses a number of plain digits, without sign or blanks.
-pub(super) fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { text.parse().ok() } else { None }
 }
 
 /// Returns the seconds of a time limit.

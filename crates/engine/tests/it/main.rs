@@ -31,6 +31,8 @@ mod after;
 
 mod conditions;
 
+mod selections;
+
 mod arrays;
 
 mod retries;

@@ -70,6 +70,7 @@ impl IntoResponse for ReplyBody {
             DaemonReply::WhatIf(answer) => Json(*answer).into_response(),
             DaemonReply::Shadow(report) => Json(*report).into_response(),
             DaemonReply::Moves(moves) => Json(*moves).into_response(),
+            DaemonReply::Changed(changed) => Json(*changed).into_response(),
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),

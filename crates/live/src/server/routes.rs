@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange, JobIds, JobView,
-    LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote,
-    RemoveReservation, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
-    TakeBackRequest, WhatIf, WhatIfAnswer,
+    CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange,
+    JobIds, JobView, LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem,
+    ProblemCode, Quote, RemoveReservation, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status,
+    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -28,6 +28,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_jobs, _>(jobs::<S>)
         .with::<__path_job, _>(job::<S>)
         .with::<__path_wait, _>(wait::<S>)
+        .with::<__path_change, _>(change::<S>)
         .with::<__path_cancel, _>(cancel::<S>)
         .with::<__path_hold, _>(hold::<S>)
         .with::<__path_release, _>(release::<S>)
@@ -147,6 +148,12 @@ operation! {
     wait(JobNumber(job) => JobNumber) -> DaemonRequest::Wait(job);
     get "/v1/jobs/{n}/wait" (params(("n" = i64, Path, description = "the job's number")),)
     200 "the ended job" JobView
+}
+
+operation! {
+    /// Changes several jobs: those of a list of ranges, or those that a filter admits. All changes are one commit.
+    change(JsonBody(request) => JsonBody<ChangeRequest>) -> DaemonRequest::Change(Box::new(request));
+    post "/v1/jobs/change" (request_body = ChangeRequest,) 200 "the changed jobs, and those that were refused" ChangedJobs
 }
 
 operation! {

@@ -112,6 +112,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         DaemonRequest::Modify { .. } | DaemonRequest::Preview { .. } => {
             Ok(DaemonReply::Moves(Box::new(samples::moves())))
         }
+        DaemonRequest::Change(_) => Ok(DaemonReply::Changed(Box::new(samples::changed()))),
         DaemonRequest::Drain(_) => Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() })),
         DaemonRequest::Jobs(_) => Ok(DaemonReply::Jobs(samples::jobs())),
         DaemonRequest::Job(number @ 400..) => Err(problem(number)),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{
-    Filter, JobChange, JobIds, JobSignal, Modification, ProblemCode, ShadowFilter, SignalRequest, Submission,
-    TimeBound, WhatIf,
+    ChangeRequest, Filter, JobChange, JobIds, JobSignal, Modification, ProblemCode, Selection, ShadowFilter,
+    SignalRequest, StateName, Submission, TimeBound, WhatIf,
 };
 use miserly_engine::DaemonRequest;
 
@@ -50,6 +50,17 @@ fn each_route_is_a_question() {
     assert_eq!(client.job(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.wait(1).unwrap(), samples::jobs()[0]);
     assert_eq!(client.cancel(3, true).unwrap(), handed(&[3]));
+    let change = ChangeRequest {
+        change: JobChange::Hold,
+        select: Selection {
+            jobs: vec!["10-20".parse().unwrap(), "1_60".parse().unwrap()],
+            states: vec![StateName::Waiting],
+            name: Some("a*".to_owned()),
+            ..Selection::default()
+        },
+        move_promises: true,
+    };
+    assert_eq!(client.change_jobs(&change).unwrap(), samples::changed());
     assert_eq!(client.hold(4, false).unwrap(), handed(&[4]));
     assert_eq!(client.release(5).unwrap(), handed(&[5]));
     assert_eq!(client.requeue(6, false).unwrap(), handed(&[6]));
@@ -80,6 +91,7 @@ fn each_route_is_a_question() {
         DaemonRequest::Job(1),
         DaemonRequest::Wait(1),
         DaemonRequest::Cancel { job: 3, array: true },
+        DaemonRequest::Change(Box::new(change)),
         DaemonRequest::Hold { job: 4, move_promises: false },
         DaemonRequest::Release(5),
         DaemonRequest::Requeue { job: 6, move_promises: false },

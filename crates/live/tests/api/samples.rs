@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ConfigurationReading, DaemonEvent, Exit, Failure,
-    ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobUsage, JobView,
-    JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse, LimitsReport, LostBy,
-    Mail, MailEvent, MissedPromise, MovedPromise, Moves, Overdue, OverdueCause, Phase, Pool, Pools, Pressure,
-    PressureOn, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, Reservation,
-    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, Slice, Slots, Stall, StateDamage,
-    Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob,
-    Window,
+    Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, DaemonEvent, Exit,
+    Failure, ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobRef,
+    JobUsage, JobView, JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse,
+    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, Overdue, OverdueCause, Phase,
+    Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, PromiseChange, PromiseChangeReason, PromiseView,
+    QueueStatus, Quote, RefusedJobs, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView,
+    SharedCpus, SkippedJobs, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
+    UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -32,6 +32,16 @@ pub(crate) fn accepted() -> Vec<Accepted> {
         Accepted { number: 1, index: None, promise: Some(window()), started: false },
         Accepted { number: 2, index: Some(3), promise: None, started: true },
     ]
+}
+
+pub(crate) fn changed() -> ChangedJobs {
+    let problem = Problem::new(ProblemCode::Forbidden, "job 7 is another user's");
+    let range: JobRef = "1[3-5,8]".parse().expect("a range");
+    ChangedJobs {
+        jobs: vec![1, 2, 3],
+        refused: vec![RefusedJobs { jobs: vec![JobRef::Range(7, 9)], problem }],
+        skipped: vec![SkippedJobs { range, count: 2 }],
+    }
 }
 
 /// Returns jobs with every field, in every state.

@@ -251,7 +251,13 @@ impl List {
         let needle = self.needle.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&needle);
         let has_pool = || line.pool_name.as_deref().is_some_and(has);
-        let has_text = || has(&line.job.name) || has(&line.job.label) || has(&line.job.user) || has_pool();
+        let has_text = || {
+            has(&line.job.name)
+                || has(&line.job.label)
+                || has(&line.job.number.to_string())
+                || has(&line.job.user)
+                || has_pool()
+        };
         !needle.is_empty() && has_text()
     }
 

@@ -99,7 +99,7 @@ const map = () => processors($('map'), moment, line, chosen, choose);
 
 function lists() {
   const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
-  const shown = line => (!own || line.own) && (!find || [line.label, line.name, line.user, line.pool_name ?? ''].some(text => text.toLowerCase().includes(find)));
+  const shown = line => (!own || line.own) && (!find || [line.label, String(line.number), line.name, line.user, line.pool_name ?? ''].some(text => text.toLowerCase().includes(find)));
   const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
   let cut = moment.ended.length >= ENDED_MOST, rows = 0;
   for (const [name, words, all] of [['waiting', 'Waiting, in the order of their starts', moment.waiting_count],

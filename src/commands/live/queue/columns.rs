@@ -7,6 +7,7 @@ use miserly_view::word;
 
 use super::super::show::is_time_sliced;
 use super::super::text::{Instants, outcome, plain, table};
+use super::rows::{Row, rows};
 use crate::args::Column;
 
 /// The columns if none are given. That of likely starts is left out if there are none.
@@ -25,7 +26,7 @@ const USUAL: [Column; 11] = [
 ];
 
 /// Returns the jobs as a table.
-pub(super) fn shown(jobs: &[JobView], columns: &[Column], instants: Instants) -> String {
+pub(super) fn shown(jobs: &[JobView], columns: &[Column], each: bool, instants: Instants) -> String {
     if jobs.is_empty() {
         return "no jobs\n".to_owned();
     }
@@ -35,8 +36,11 @@ pub(super) fn shown(jobs: &[JobView], columns: &[Column], instants: Instants) ->
     let header: Vec<&str> = columns.iter().map(|column| title(*column)).collect();
     let numbers: Vec<&str> =
         columns.iter().filter(|column| is_number(**column)).map(|column| title(*column)).collect();
-    let row = |job: &JobView| columns.iter().map(|column| cell(*column, job, instants)).collect();
-    table(&header, &numbers, jobs.iter().map(row))
+    let rows = rows(jobs, each);
+    let cells = |row: &Row<'_>| columns.iter().map(|column| cell(*column, row, instants)).collect();
+    let table = table(&header, &numbers, rows.iter().map(cells));
+    let sentences = rows.iter().filter_map(|row| row.sentence(instants));
+    sentences.fold(table, |text, sentence| text + &sentence + "\n")
 }
 
 const fn title(column: Column) -> &'static str {
@@ -74,11 +78,16 @@ const fn is_number(column: Column) -> bool {
     )
 }
 
-fn cell(column: Column, job: &JobView, instants: Instants) -> String {
+/// Returns a cell of a row. That of several jobs has the earliest start, and the latest of all other instants and times.
+fn cell(column: Column, row: &Row<'_>, instants: Instants) -> String {
+    let job = row.first();
     let none = || "-".to_owned();
+    let longest = |time: fn(&JobView, Timestamp) -> Option<f64>| {
+        row.jobs().filter_map(|job| time(job, instants.now)).max_by(f64::total_cmp)
+    };
     let seconds = |secs: Option<f64>| secs.map_or_else(none, |secs| duration(span_of_seconds(secs.floor())));
     match column {
-        Column::Job => number(job),
+        Column::Job => row.label(),
         Column::Name => plain(&job.name),
         Column::User => plain(&job.user),
         Column::Queue => plain(&job.queue),
@@ -87,14 +96,20 @@ fn cell(column: Column, job: &JobView, instants: Instants) -> String {
         Column::Gpus => job.gpus.to_string(),
         Column::Time => duration(span_of_seconds(job.time)),
         Column::State => state_in_queue(job),
-        Column::Start => start(job).text(instants),
-        Column::Likely => job.forecast.map_or_else(none, |forecast| instants.text(forecast.median)),
-        Column::End => end(job).text(instants),
+        Column::Start => {
+            let known = row.jobs().map(start).filter(|start| start.at.is_some());
+            known.min_by_key(|start| start.at).unwrap_or_default().text(instants)
+        }
+        Column::Likely => {
+            let likely = row.jobs().filter_map(|job| job.forecast).map(|forecast| forecast.median).max();
+            likely.map_or_else(none, |likely| instants.text(likely))
+        }
+        Column::End => row.jobs().map(end).max_by_key(|end| end.at).unwrap_or_default().text(instants),
         Column::Submitted => instants.text(job.submitted),
-        Column::Wait => seconds(wait(job, instants.now)),
-        Column::Ran => seconds(ran(job, instants.now)),
+        Column::Wait => seconds(longest(wait)),
+        Column::Ran => seconds(longest(ran)),
         Column::Array => job.array.map_or_else(none, |array| array.to_string()),
-        Column::Attempts => job.attempts.to_string(),
+        Column::Attempts => row.jobs().map(|job| job.attempts).max().unwrap_or(0).to_string(),
     }
 }
 
@@ -144,11 +159,6 @@ fn state_in_queue(job: &JobView) -> String {
 fn in_turns(job: &JobView) -> String {
     let slots = job.slots.iter().map(|slots| format!(" {}/{}", slots.runs_in.len(), slots.used));
     [word(job).to_owned()].into_iter().chain(slots).collect()
-}
-
-/// Returns a job's number, with its index in its array.
-fn number(job: &JobView) -> String {
-    job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
 }
 
 /// Returns the window that is promised to a job now.

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{Filter, JobView, JudgedPromise, Judgement, KilledBy, Phase};
+use miserly_api::model::{
+    Filter, JobView, JudgedPromise, Judgement, KilledBy, Phase, Selection, matches_pattern,
+};
 
-use super::super::text::matches_pattern;
 use crate::args::{CancelArgs, QueueArgs, StateFilter};
 
 /// The conditions of the list: the daemon checks the filter, and this program the rest.
@@ -49,6 +50,18 @@ impl Wanted<'_> {
         Wanted { filter, user, states: &args.state, name, since: None, until: None, missed: false }
     }
 
+    /// Returns the same conditions as a selection, which the daemon checks.
+    pub(in super::super) fn selection(&self) -> Selection {
+        Selection {
+            uid: self.filter.uid,
+            user: self.user.map(str::to_owned),
+            queue: self.filter.queue.clone(),
+            states: self.states.iter().map(|state| state.name()).collect(),
+            name: self.name.map(str::to_owned),
+            ..Selection::default()
+        }
+    }
+
     fn is_checked_here(&self) -> bool {
         !self.states.is_empty()
             || self.name.is_some()
@@ -59,7 +72,7 @@ impl Wanted<'_> {
     }
 
     fn admits(&self, job: &JobView) -> bool {
-        (self.states.is_empty() || self.states.iter().any(|state| is_in(job, *state)))
+        (self.states.is_empty() || self.states.iter().any(|state| state.name().admits(&job.phase)))
             && self.name.is_none_or(|name| matches_pattern(name, &job.name))
             && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
             && self.until.is_none_or(|until| job.submitted <= until)
@@ -117,27 +130,4 @@ fn cut(jobs: &mut Vec<JobView>, limit: usize, page: bool) {
         !goes
     });
     jobs.truncate(limit);
-}
-
-fn is_in(job: &JobView, state: StateFilter) -> bool {
-    let phase = &job.phase;
-    let ended = phase.ended().is_some();
-    let done = phase.succeeded();
-    let cancelled = matches!(phase, Phase::Killed { by: KilledBy::User, .. });
-    match state {
-        StateFilter::Waiting => matches!(phase, Phase::Queued),
-        StateFilter::Held => matches!(phase, Phase::Held),
-        StateFilter::Running => matches!(
-            phase,
-            Phase::Running(_) | Phase::Adopted { .. } | Phase::Opportunistic { parked: false, .. }
-        ),
-        StateFilter::Opportunistic => matches!(phase, Phase::Opportunistic { .. }),
-        StateFilter::Suspended => {
-            matches!(phase, Phase::Suspended(_) | Phase::Opportunistic { parked: true, .. })
-        }
-        StateFilter::Ended => ended,
-        StateFilter::Done => done,
-        StateFilter::Failed => ended && !done && !cancelled,
-        StateFilter::Cancelled => cancelled,
-    }
 }

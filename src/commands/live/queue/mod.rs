@@ -4,6 +4,8 @@ mod columns;
 
 mod filter;
 
+mod rows;
+
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::thread::sleep;
@@ -76,5 +78,5 @@ fn listed(client: &Client, args: &QueueArgs, wanted: &Wanted) -> anyhow::Result<
 }
 
 fn text(args: &QueueArgs, jobs: &[JobView]) -> String {
-    shown(jobs, &args.columns, Instants { now: Timestamp::now(), exact: args.exact })
+    shown(jobs, &args.columns, args.each, Instants { now: Timestamp::now(), exact: args.exact })
 }

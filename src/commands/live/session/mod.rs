@@ -32,7 +32,7 @@ use self::session_job::SessionJob;
 use self::signals::Signals;
 use super::submission::{Program, submission_of};
 use super::submit::{accepted_text, warn_of_mail};
-use super::{client, places};
+use super::{client, job_lists, places};
 use crate::args::{AllocArgs, AttachArgs, DaemonArgs, RunJobArgs};
 
 /// The shell of an account without one.
@@ -72,7 +72,8 @@ pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = block_signals()?;
     let client = client(&args.daemon)?;
-    SessionJob::new(client, &args.daemon, args.job, &signals, false).attached()
+    let job = job_lists::number(&client, &args.job)?;
+    SessionJob::new(client, &args.daemon, job, &signals, false).attached()
 }
 
 fn begin(
