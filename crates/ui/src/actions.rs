@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
-use miserly_api::model::{JobChange, Quote, Submission};
-use miserly_view::{Clock, MOVES_NAMED, moved_promises};
+use miserly_api::model::{Filter, JobChange, Quote, Submission};
+use miserly_view::{Clock, MOVES_NAMED, counted, moved_promises};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
@@ -17,7 +17,11 @@ use crate::answer::Refusal;
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Action {
     /// Ends a running job, or withdraws a waiting one.
-    Cancel,
+    Cancel {
+        /// All unfinished jobs of its array.
+        #[serde(default)]
+        array: bool,
+    },
     /// Holds a waiting job.
     Hold,
     /// Releases a held job.
@@ -32,7 +36,7 @@ pub(crate) enum Action {
 impl From<Action> for JobChange {
     fn from(action: Action) -> JobChange {
         match action {
-            Action::Cancel => JobChange::Cancel,
+            Action::Cancel { .. } => JobChange::Cancel,
             Action::Hold => JobChange::Hold,
             Action::Release => JobChange::Release,
             Action::Extend { by } => JobChange::Extend(by),
@@ -77,12 +81,31 @@ async fn ask<T: Send + 'static>(
 
 /// Changes a job.
 pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Result<(), Refusal> {
-    ask(socket, move |client| Ok(client.change(job, &action.into())?)).await
+    ask(socket, move |client| match action {
+        Action::Cancel { array: true } => {
+            let array = array_of(client, job)?;
+            client.cancel(array, true)?;
+            Ok(())
+        }
+        action => Ok(client.change(job, &action.into())?),
+    })
+    .await
 }
 
-/// Returns the promises that a change of a job would move, in words.
+/// Returns the number of the array of a job.
+fn array_of(client: &Client, job: i64) -> Result<i64, Refusal> {
+    let none = || Refusal::new(StatusCode::CONFLICT, "the job is in no array");
+    client.job(job)?.array.ok_or_else(none)
+}
+
+/// Returns the promises that a change of a job would move, in words. Of an array it is the number of jobs that change.
 pub(crate) async fn preview(socket: DaemonSocket, job: i64, action: Action) -> Result<Vec<String>, Refusal> {
     ask(socket, move |client| {
+        if action == (Action::Cancel { array: true }) {
+            let array = Some(array_of(client, job)?);
+            let jobs = client.all_jobs(&Filter { array, ..Filter::default() })?;
+            return Ok(vec![format!("{} end or are withdrawn", counted(jobs.len() as u64, "job"))]);
+        }
         let moves = client.preview(job, &action.into())?;
         let (clock, now) = (Clock::Wall(TimeZone::system()), Timestamp::now());
         let text = |at: Timestamp| clock.latest(at.as_millisecond(), now.as_millisecond());

@@ -47,7 +47,7 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     pub(crate) quote: bool,
 
-    /// Prints only the job number
+    /// Prints only the job number; of an array, the range of its numbers
     #[arg(long, short, conflicts_with_all = ["json", "quote"])]
     pub(crate) quiet: bool,
 

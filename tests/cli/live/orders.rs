@@ -11,25 +11,30 @@ fn each_command_asks_for_what_it_says() {
         assert_eq!(daemon.stdout(line), says, "{line}");
         assert_eq!(daemon.requests(), [(asked.to_owned(), body.clone())], "{line}");
     }
-    let (done, nothing) = (json!({"jobs": [12]}), Value::Null);
-    check("cancel 12", "POST /v1/jobs/12/cancel", &json!({"array": false}), &done, "job 12: cancelled\n");
-    let both = json!({"jobs": [12, 13]});
+    let change = "POST /v1/jobs/change";
+    let body = |change: &str, select: Value, moves: bool| json!({"change": change, "select": select, "move_promises": moves});
+    let one = || json!({"jobs": ["12"]});
+    let done = json!({"jobs": [12]});
+    check("cancel 12", change, &body("cancel", one(), false), &done, "job 12: cancelled\n");
+    let many = json!({"jobs": (12..=4012).chain([5000, 5002, 5003]).collect::<Vec<i64>>()});
     check(
         "cancel --array 12",
-        "POST /v1/jobs/12/cancel",
-        &json!({"array": true}),
-        &both,
-        "jobs 12, 13: cancelled\n",
+        change,
+        &body("cancel", json!({"arrays": [12]}), false),
+        &many,
+        "jobs 12-4012, 5000, 5002-5003: cancelled\n",
     );
-    check("hold 12", "POST /v1/jobs/12/hold", &json!({"move_promises": false}), &done, "job 12: held\n");
-    check("release 12", "POST /v1/jobs/12/release", &nothing, &done, "job 12: released\n");
+    let named = json!({"jobs": ["10-20", "1[60]", "2[3-5,8]", "3[1]", "25"]});
     check(
-        "requeue 12 --move-promises",
-        "POST /v1/jobs/12/requeue",
-        &json!({"move_promises": true}),
+        "cancel 10-20 1_60,2[3-5,8] 3_[1] 25",
+        change,
+        &body("cancel", named, false),
         &done,
-        "job 12: requeued\n",
+        "job 12: cancelled\n",
     );
+    check("hold 12", change, &body("hold", one(), false), &done, "job 12: held\n");
+    check("release 12", change, &body("release", one(), false), &done, "job 12: released\n");
+    check("requeue 12 --move-promises", change, &body("requeue", one(), true), &done, "job 12: requeued\n");
     let longer = job(
         12,
         &json!({"phase": {
@@ -45,18 +50,30 @@ fn each_command_asks_for_what_it_says() {
     check("drain --undo", "POST /v1/drain", &json!({"on": false}), &none, "new jobs are accepted again\n");
 }
 
-/// One that is refused keeps nobody from the next.
+/// The refusal of some does not stop the others.
 #[test]
 fn several_jobs() {
-    let refusal = json!({"code": "conflict", "message": "it has ended"});
-    let daemon = Daemon::new(&[
-        ("POST /v1/jobs/1/hold", 200, json!({"jobs": [1]})),
-        ("POST /v1/jobs/2/hold", 409, refusal),
-        ("POST /v1/jobs/3/hold", 200, json!({"jobs": [3]})),
+    let problem = |code: &str, message: &str| json!({"code": code, "message": message});
+    let refused = json!([
+        {"jobs": ["2"], "problem": problem("conflict", "job 2 has ended")},
+        {"jobs": ["4-9", "12"], "problem": problem("forbidden", "job 4 is another user's")},
+        {"jobs": ["40-50"], "problem": problem("not_found", "there is no unfinished job from 40 to 50")},
     ]);
+    let skipped = json!([{"range": "10-20", "count": 9}, {"range": "1[3-8]", "count": 2}]);
+    let answer = json!({"jobs": [1, 3], "refused": refused, "skipped": skipped});
+    let daemon = Daemon::new(&[("POST /v1/jobs/change", 200, answer)]);
     let run = daemon.run("hold 1 2 3");
-    let expect = (Some(1), "jobs 1, 3: held\n", "error: job 2: it has ended\n");
+    let errors = "note: 10-20: skipped 9 numbers without an unfinished job
+note: 1[3-8]: skipped 2 indexes without an unfinished job
+error: job 2 has ended
+error: jobs 4-9, 12: job 4 is another user's
+error: there is no unfinished job from 40 to 50
+";
+    let expect = (Some(1), "jobs 1, 3: held\n", errors);
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
+    let run = daemon.run("hold --json 1 2 3");
+    assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap(), json!({"jobs": [1, 3]}));
+    assert_eq!(run.stderr.lines().count(), 3, "{}", run.stderr);
 }
 
 /// Programs get JSON, a line for each failure: the daemon's words, and the program's own where it has none.
@@ -70,8 +87,11 @@ fn failures_for_programs() {
     }
     let conflict = json!({"code": "conflict", "message": "it has ended", "field": "by"});
     let daemon = Daemon::new(&[
-        ("POST /v1/jobs/1/hold", 200, json!({"jobs": [1]})),
-        ("POST /v1/jobs/2/hold", 409, conflict.clone()),
+        (
+            "POST /v1/jobs/change",
+            200,
+            json!({"jobs": [1], "refused": [{"jobs": ["2"], "problem": conflict.clone()}]}),
+        ),
         ("POST /v1/jobs/3/extend", 409, conflict.clone()),
         ("GET /v1/jobs/4/wait", 404, json!({"code": "not_found", "message": "there is no job 4"})),
     ]);
@@ -122,7 +142,7 @@ fn refusals_have_their_codes() {
     daemon.fails("show 2", 1, "for a reason");
     daemon.fails("show 3", 1, "does not speak as this version");
     daemon.fails("show 4", 1, "does not speak as this version");
-    daemon.fails("show 0", 2, "write the numbers of jobs");
+    daemon.fails("show 0", 2, "is no job; write the number of a job");
 }
 
 #[test]
@@ -166,25 +186,63 @@ fn ranges_of_jobs() {
     let daemon = Daemon::new(&[
         (&unfinished, status, jobs),
         ("GET /v1/jobs?all=false&limit=10000&after=39", 200, json!([])),
-        ("POST /v1/jobs/10/hold", 200, json!({"jobs": [10]})),
-        ("POST /v1/jobs/12/hold", 200, json!({"jobs": [12]})),
-        ("POST /v1/jobs/25/hold", 200, json!({"jobs": [25]})),
+        ("POST /v1/jobs/10/pause", 200, json!({"jobs": [10]})),
+        ("POST /v1/jobs/12/pause", 200, json!({"jobs": [12]})),
+        ("POST /v1/jobs/25/pause", 200, json!({"jobs": [25]})),
     ]);
-    let run = daemon.run("hold 10-20 25,12");
+    let run = daemon.run("pause 10-20 25,12");
     let note = "note: 10-20: skipped 9 numbers without an unfinished job\n";
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (Some(0), "jobs 10, 12, 25: held\n", note)
+        (Some(0), "jobs 10, 12, 25: paused\n", note)
     );
-    let run = daemon.run("hold 40-50");
+    let run = daemon.run("pause 40-50");
     let error = "error: there is no unfinished job from 40 to 50\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), error));
-    for command in ["cancel", "hold", "release", "requeue", "show", "logs", "wait"] {
-        daemon.fails(&format!("{command} 20-10"), 2, "write the numbers of jobs");
+    for command in ["cancel", "hold", "release", "requeue", "show", "logs", "wait", "pause"] {
+        for bad in ["20-10", "1_", "1[5-3]", "0_1"] {
+            daemon.fails(&format!("{command} {bad}"), 2, "is no job; write the number of a job");
+        }
     }
-    daemon.fails("extend 20-10 5m", 2, "write the numbers of jobs");
+    daemon.fails("extend 20-10 5m", 2, "is no job; write the number of a job");
     daemon.fails("cancel 1-2000000", 2, "a range has at most 1000000 numbers");
     daemon.fails("extend 12", 2, "<TIME>");
+}
+
+/// The notation of a list is that of all commands.
+#[test]
+fn jobs_of_an_array_by_their_indexes() {
+    let of_array = |number: i64, index: i64| job(number, &json!({"array": 86, "index": index}));
+    let jobs = json!([of_array(86, 3), of_array(87, 4), of_array(88, 6)]);
+    let moves = json!({"job": 87, "moved": [], "count": 0});
+    let done = json!({"phase": {
+        "state": "done", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T09:01:00Z", "exit": {"code": 0},
+    }});
+    let daemon = Daemon::new(&[
+        ("GET /v1/jobs?all=true&array=86&limit=10000", 200, jobs.clone()),
+        ("GET /v1/jobs?all=false&array=86&limit=10000", 200, jobs),
+        ("GET /v1/jobs/87", 200, of_array(87, 4)),
+        ("GET /v1/jobs/87/wait", 200, job(87, &done)),
+        ("POST /v1/jobs/87/modify", 200, moves),
+        ("POST /v1/jobs/87/pause", 200, json!({"jobs": [87]})),
+        ("POST /v1/jobs/88/pause", 200, json!({"jobs": [88]})),
+    ]);
+    for named in ["86_4", "86[4]"] {
+        assert!(daemon.stdout(&format!("show {named}")).starts_with("job 87: "), "{named}");
+        assert!(daemon.stdout(&format!("wait {named}")).starts_with("job 87: "), "{named}");
+        daemon.stdout(&format!("modify {named} --name other"));
+        daemon.stdout(&format!("modify {named} --before 86[6]"));
+    }
+    assert!(daemon.requests().contains(&(
+        "POST /v1/jobs/87/modify".to_owned(),
+        json!({"changes": {"before": 88}, "move_promises": false}),
+    )));
+    let run = daemon.run("pause 86[4-7]");
+    let note = "note: 86[4-7]: skipped 2 indexes without an unfinished job\n";
+    let expect = (Some(0), "jobs 87-88: paused\n", note);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
+    daemon.fails("show 86_5", 1, "there is no job 86[5]");
+    daemon.fails("attach 86[4-5]", 2, "name one job, such as 12 or 1_60");
 }
 
 #[test]
@@ -206,22 +264,22 @@ fn several_jobs_are_shown_and_extended() {
     assert!(run.stdout.starts_with("job 5: "), "{}", run.stdout);
 }
 
-/// Without `--user` it selects jobs of one's own, also for root.
+/// Without `--user` it selects jobs of one's own, also for root. The daemon checks the conditions.
 #[test]
 fn cancel_selects_jobs_by_filters() {
-    let listed = format!("GET /v1/jobs?all=false&uid={}", rustix::process::geteuid().as_raw());
-    let named = |number, name: &str| job(number, &json!({"name": name}));
-    let daemon = Daemon::new(&[
-        (&listed, 200, json!([named(12, "train1"), named(13, "other"), named(14, "train2")])),
-        ("POST /v1/jobs/12/cancel", 200, json!({"jobs": [12]})),
-        ("POST /v1/jobs/14/cancel", 200, json!({"jobs": [14]})),
-    ]);
-    let run = daemon.run("cancel --name train?");
-    let expect = (Some(0), "jobs 12, 14: cancelled\n", "");
-    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
-    let asked: Vec<String> = daemon.requests().into_iter().map(|(asked, _)| asked).collect();
-    assert_eq!(asked, [listed.as_str(), "POST /v1/jobs/14/cancel", "POST /v1/jobs/12/cancel"]);
-    daemon.fails("cancel --name none", 1, "no unfinished job is selected");
+    let daemon = Daemon::new(&[("POST /v1/jobs/change", 200, json!({"jobs": [12, 13, 14]}))]);
+    let selected = |line: &str| {
+        assert_eq!(daemon.stdout(line), "jobs 12-14: cancelled\n");
+        let (_, body) = daemon.requests().pop().expect("a request");
+        body["select"].clone()
+    };
+    let uid = rustix::process::geteuid().as_raw();
+    assert_eq!(selected("cancel --name train?"), json!({"uid": uid, "name": "train?"}));
+    let states = json!({"uid": uid, "queue": "q", "states": ["waiting", "held"]});
+    assert_eq!(selected("cancel --queue q --state pending,held"), states);
+    assert_eq!(selected("cancel --mine"), json!({"uid": uid}));
+    assert_eq!(selected("cancel --user ben"), json!({"user": "ben"}));
+    assert_eq!(daemon.requests().len(), 4, "one request each");
     daemon.fails("cancel", 2, "<JOB>");
     daemon.fails("cancel 12 --mine", 2, "cannot be used with");
 }

@@ -9,7 +9,7 @@ use crate::support::parsed;
 #[test]
 fn a_queue() {
     let running = json!({
-        "index": 3, "phase": {"state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0, 1, 3]},
+        "array": 1, "index": 3, "phase": {"state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0, 1, 3]},
     });
     let done = json!({
         "name": "a\u{1b}[2Jb", "phase": {
@@ -51,6 +51,45 @@ JOB   STATE    START
     );
     assert_eq!(daemon.stdout("queue --name c*t --user ben"), "no jobs\n");
     daemon.fails("queue --sort size", 2, "there is no column size; the columns are job, name");
+}
+
+/// The jobs of an array that look alike are one row. Those that run have a row each.
+#[test]
+fn a_queue_of_arrays() {
+    let of_array = |number: i64, index: i64, changes: serde_json::Value| {
+        let mut job = job(number, &changes);
+        (job["array"], job["index"]) = (json!(1), json!(index));
+        job
+    };
+    let likely = |median: &str| json!({"forecast": {"median": median, "by_80": median, "by_95": median}});
+    let running = json!({"phase": {
+        "state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0],
+    }});
+    let jobs = [
+        of_array(1, 1, running.clone()),
+        of_array(2, 2, running),
+        of_array(3, 3, json!({"forecast": likely("2026-03-01T10:00:00Z")["forecast"], "promise": promise()})),
+        of_array(4, 4, likely("2026-03-01T11:00:00Z")),
+        of_array(5, 5, json!({"phase": {"state": "held"}})),
+        of_array(6, 6, likely("2026-03-01T10:30:00Z")),
+        job(7, &json!({})),
+    ];
+    let daemon = Daemon::new(&[("GET /v1/jobs?all=false", 200, json!(jobs))]);
+    let expect = "\
+JOB       STATE    START                LIKELY               END
+1[1]      running  2026-03-01 09:00:00  -                    by 2026-03-01 10:30:00
+1[2]      running  2026-03-01 09:00:00  -                    by 2026-03-01 10:30:00
+1[3-4,6]  queued   by 2026-03-01 09:00:00  2026-03-01 11:00:00  -
+1[5]      held     -                    -                    -
+7         queued   -                    -                    -
+1[3-4,6] queued, likely done by 2026-03-01 12:30:00
+";
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let line = "queue --columns job,state,start,likely,end --exact";
+    assert_eq!(words(&daemon.stdout(line)), words(expect));
+    let each = daemon.stdout(&format!("{line} --each"));
+    assert_eq!(each.lines().count(), 8, "{each}");
+    assert_eq!(parsed(&daemon.stdout("queue --json")), json!(jobs), "JSON has each job");
 }
 
 #[test]

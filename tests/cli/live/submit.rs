@@ -103,6 +103,18 @@ fn answers() {
     assert_eq!(document["jobs"][0]["number"], 12);
 }
 
+#[test]
+fn the_numbers_of_an_array_are_a_range() {
+    let accepted = |number: i64| json!({"number": number, "index": number - 86, "started": number == 86});
+    let jobs: Vec<_> = (86..4086).map(accepted).collect();
+    let daemon = Daemon::new(&[("POST /v1/jobs", 201, json!({ "jobs": jobs }))]);
+    assert_eq!(daemon.stdout("submit -q -t 1s --array 0-3999 true"), "86-4085\n");
+    let text = daemon.stdout("submit -t 1s --array 0-3999 true");
+    assert!(text.starts_with("4000 jobs, 86-4085\n  job 86: has started\n  job 4085: "), "{text}");
+    let document = parsed(&daemon.stdout("submit --json -t 1s --array 0-3999 true"));
+    assert_eq!(document["jobs"].as_array().map(Vec::len), Some(4000));
+}
+
 /// Its queue has a default, or refuses it.
 #[test]
 fn a_job_without_a_time_limit_is_submitted_without_one() {

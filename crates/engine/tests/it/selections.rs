@@ -66,6 +66,7 @@ fn a_range_skips_and_a_number_does_not() {
     let outcome = change(&mut life, 6, JobChange::Cancel, jobs(&format!("{first}-{}", first + 3)));
     assert_eq!(outcome.jobs, [first + 1, first + 2, first + 3]);
     assert_eq!((outcome.refused.len(), outcome.skipped[0].count), (0, 1));
+    life.end(6, first + 1);
     // Indexes begin with 0.
     let named = format!("{first},{first}_4,{first}[0-1,5-6],{first}[0-3],90-99,77");
     let outcome = change(&mut life, 7, JobChange::Cancel, jobs(&named));

@@ -98,6 +98,15 @@ impl JobProcesses {
         Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
     }
 
+    /// Returns whether no process is left. The shim has no child.
+    ///
+    /// It adopts orphans, so it has no descendant either. A process that another program moved into the control group is none.
+    /// Only for such a process all processes of the machine are read.
+    pub(super) fn are_gone(&self) -> io::Result<bool> {
+        let Some(cgroup) = &self.cgroup else { return Ok(true) };
+        Ok(cgroup.processes()?.is_empty() || self.living()?.is_empty())
+    }
+
     /// Kills every process.
     pub(super) fn kill(&self) -> io::Result<()> {
         if let Some(cgroup) = self.cgroup(Capability::Kill) {

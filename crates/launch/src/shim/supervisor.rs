@@ -332,15 +332,15 @@ impl Supervisor {
         if self.main.exit.is_none() {
             return Ok(());
         }
-        match (self.processes.living()?.is_empty(), children) {
-            (true, false) => self.end_or_clean_up(now),
-            (_, true) if had_main => {
+        match children {
+            true if had_main => {
                 let has_relay = self.attempt.spec.interaction.is_some();
                 self.timeline.terminate_leftovers(now, has_relay);
             }
-            (_, true) => {}
+            true => {}
+            false if self.processes.are_gone()? => self.end_or_clean_up(now),
             // The exit of a process that is not a child is not signalled.
-            (false, false) => self.scan_at = Some(now.after(RETRY_INTERVAL)),
+            false => self.scan_at = Some(now.after(RETRY_INTERVAL)),
         }
         Ok(())
     }

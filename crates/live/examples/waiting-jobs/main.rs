@@ -60,7 +60,9 @@ fn crowd(folder: &Path, load: &Load, waiting: usize) -> Result<(), Failure> {
     repeat("status", folder, 0..REPEATED, |_| bench.ask(DaemonRequest::Status).map(drop))?;
     let now = bench.now;
     drop(bench);
-    repeat("start", folder, 1..3, |nth| Bench::open(folder, load, now + nth * 1000).map(drop))
+    repeat("start", folder, 1..3, |nth| Bench::open(folder, load, now + nth * 1000).map(drop))?;
+    let mut bench = Bench::open(folder, load, now + 5000)?;
+    repeat("cancel of all that wait", folder, 0..1, |_| bench.cancel_range(head, last).map(drop))
 }
 
 /// Submits the jobs that run and those that wait.

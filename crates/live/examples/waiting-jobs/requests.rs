@@ -1,6 +1,6 @@
 //! The requests that are measured.
 
-use miserly_api::model::Filter;
+use miserly_api::model::{ChangeRequest, Filter, JobChange, JobRef, Selection};
 use miserly_engine::{DaemonReply, DaemonRequest};
 
 use crate::bench::{Bench, Failure};
@@ -12,6 +12,16 @@ impl Bench {
 
     pub(crate) fn cancel(&mut self, job: i64) -> Result<(), Failure> {
         self.ask(DaemonRequest::Cancel { job, array: false }).map(drop)
+    }
+
+    /// Cancels all jobs with numbers in a range by one request. Returns their number.
+    pub(crate) fn cancel_range(&mut self, first: i64, last: i64) -> Result<usize, Failure> {
+        let select = Selection::of(vec![JobRef::Range(first, last)]);
+        let request = ChangeRequest { change: JobChange::Cancel, select, move_promises: false };
+        match self.ask(DaemonRequest::Change(Box::new(request)))? {
+            DaemonReply::Changed(changed) => Ok(changed.jobs.len()),
+            other => Err(format!("{other:?}").into()),
+        }
     }
 
     /// Lists all jobs, in pages. Returns their number.

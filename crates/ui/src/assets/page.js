@@ -232,10 +232,12 @@ function changesOf({ number, label, state: now }) {
   const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
   const button = (text, effect, body) => element('button', { type: 'button', onclick: event => askBefore(number, effect(), body, event.currentTarget) }, text);
   const cancel = button('Cancel', () => `Job ${label} is withdrawn.`, { do: 'cancel' });
-  if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel];
+  const array = /^(\d+)\[/.exec(label)?.[1];
+  const all = array ? [button('Cancel the array', () => `All unfinished jobs of array ${array} are cancelled.`, { do: 'cancel', array: true })] : [];
+  if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel, ...all];
   if (now === 'ended') return [];
-  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held.`, { do: 'hold' }), cancel];
-  return [button('Cancel', () => `Job ${label} ends now, and ${freed(line(number)?.procs ?? 0)}.`, { do: 'cancel' }),
+  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held.`, { do: 'hold' }), cancel, ...all];
+  return [button('Cancel', () => `Job ${label} ends now, and ${freed(line(number)?.procs ?? 0)}.`, { do: 'cancel' }), ...all,
     button('Extend by 30 min', () => `Job ${label} may run 30 min longer.`, { do: 'extend', by: 1800 })];
 }
 

@@ -78,7 +78,14 @@ const fn is_number(column: Column) -> bool {
     )
 }
 
+/// Returns the latest of some instants, if all of them are known.
+fn last(instants: impl Iterator<Item = Option<Timestamp>>) -> Option<Timestamp> {
+    instants.collect::<Option<Vec<Timestamp>>>()?.into_iter().max()
+}
+
 /// Returns a cell of a row. That of several jobs has the earliest start, and the latest of all other instants and times.
+///
+/// A likely start or an end is that of all jobs of the row, so one that is unknown leaves the cell empty.
 fn cell(column: Column, row: &Row<'_>, instants: Instants) -> String {
     let job = row.first();
     let none = || "-".to_owned();
@@ -101,10 +108,14 @@ fn cell(column: Column, row: &Row<'_>, instants: Instants) -> String {
             known.min_by_key(|start| start.at).unwrap_or_default().text(instants)
         }
         Column::Likely => {
-            let likely = row.jobs().filter_map(|job| job.forecast).map(|forecast| forecast.median).max();
+            let likely = last(row.jobs().map(|job| Some(job.forecast?.median)));
             likely.map_or_else(none, |likely| instants.text(likely))
         }
-        Column::End => row.jobs().map(end).max_by_key(|end| end.at).unwrap_or_default().text(instants),
+        Column::End => {
+            let known = last(row.jobs().map(|job| end(job).at)).is_some();
+            let latest = row.jobs().map(end).max_by_key(|end| end.at).filter(|_| known);
+            latest.unwrap_or_default().text(instants)
+        }
         Column::Submitted => instants.text(job.submitted),
         Column::Wait => seconds(longest(wait)),
         Column::Ran => seconds(longest(ran)),
