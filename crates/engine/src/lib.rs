@@ -186,7 +186,7 @@ pub use saved::{SavedBreachCause, SavedEntry, SavedForm, SavedLedgerState, Saved
 pub use setup::{Queue, QueueState, Setup};
 pub use snapshot::{Snapshot, Snapshots};
 pub use start_observer::{JobStart, StartObserver};
-pub use startup::{attempts, highest, unreadable};
+pub use startup::{StoredJobs, highest};
 pub use state_metrics::StateMetrics;
 pub use topology::Topology;
 pub use unrecorded::Adoption;

@@ -283,25 +283,30 @@ struct Loaded {
     left_out: Vec<(Record, String)>,
 }
 
-/// Returns the attempts that the stored state considers alive. Those of rows that cannot be read are unknown.
-///
-/// # Errors
-/// If the state cannot be read.
-pub fn attempts(journal: &impl Journal) -> Result<Vec<Attempt>, EngineError> {
-    let mut attempts = vec![];
-    for row in journal.live_jobs()? {
-        attempts.extend(record(&row).ok().and_then(|record| record.attempt()));
-    }
-    Ok(attempts)
+/// The unfinished jobs in a stored state, as a launcher needs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredJobs {
+    /// The attempts that the state considers alive. Those of rows that cannot be read are unknown.
+    pub attempts: Vec<Attempt>,
+    /// The jobs whose rows cannot be read.
+    pub unreadable: BTreeSet<i64>,
 }
 
-/// Returns the unfinished jobs whose rows cannot be read.
-///
-/// # Errors
-/// If the state cannot be read.
-pub fn unreadable(journal: &impl Journal) -> Result<BTreeSet<i64>, EngineError> {
-    let rows = journal.live_jobs()?;
-    Ok(rows.iter().filter(|row| record(row).is_err()).map(|row| row.number).collect())
+impl StoredJobs {
+    /// Returns those of a journal. Each row is read once.
+    ///
+    /// # Errors
+    /// If the state cannot be read.
+    pub fn load(journal: &impl Journal) -> Result<StoredJobs, EngineError> {
+        let mut jobs = StoredJobs::default();
+        for row in journal.live_jobs()? {
+            match record(&row) {
+                Ok(record) => jobs.attempts.extend(record.attempt()),
+                Err(_) => drop(jobs.unreadable.insert(row.number)),
+            }
+        }
+        Ok(jobs)
+    }
 }
 
 /// Returns the highest job number in the stored state.

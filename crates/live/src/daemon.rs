@@ -9,7 +9,7 @@ use std::time::Duration;
 use miserly_api::model::{SharedCpus, number_ranges};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup,
+    AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, StoredJobs,
 };
 use miserly_launch::{BootId, BootTime};
 use miserly_machine_file::monday;
@@ -331,9 +331,8 @@ async fn engine(
         .map_err(system("cannot start the threads of the launcher"))?;
     let confinement = processes.confinement_start();
     let attempted = recover::bring_up_to_date(&mut store, &options.configuration.state)?;
-    let living = miserly_engine::attempts(&store)?;
+    let StoredJobs { attempts: living, unreadable } = StoredJobs::load(&store)?;
     let absence = processes.take_up(&living);
-    let unreadable = miserly_engine::unreadable(&store)?;
     let unknown = if options.sweep {
         UnknownAttempts::End(options.configuration.grace)
     } else {

@@ -61,7 +61,7 @@ fn a_queue_of_arrays() {
         (job["array"], job["index"]) = (json!(1), json!(index));
         job
     };
-    let likely = |median: &str| json!({"forecast": {"median": median, "by_80": median, "by_95": median}});
+    let likely = |median: &str| json!({"forecast": {"median": median, "by_80": median, "by_95": median, "made": "2026-03-01T08:00:00Z"}});
     let running = json!({"phase": {
         "state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0],
     }});
@@ -137,7 +137,7 @@ job 12: count, index 2 of the array 10
     promised at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
     promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job freed resources)
   late       by 1m30s: the daemon did not run or stalled, or the machine was suspended
-  request    4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
+  request    4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3-4, restartable
   runs       ./count input
   in         /home/ada
   output     /home/ada/12.out

@@ -143,9 +143,8 @@ fn parse(text: &str) -> Option<JobRef> {
         let array = number(array.strip_suffix('_').unwrap_or(array))?;
         return Some(JobRef::Array(array, index_ranges(list)?));
     }
-    if let Some((array, index)) = text.split_once('_') {
-        let index = digits(index)?;
-        return Some(JobRef::Array(number(array)?, vec![IndexRange { first: index, last: index, step: 1 }]));
+    if let Some((array, indexes)) = text.split_once('_') {
+        return Some(JobRef::Array(number(array)?, vec![index_range(indexes)?]));
     }
     match text.split_once('-') {
         None => number(text).map(JobRef::One),
@@ -225,7 +224,7 @@ mod tests {
         check("12", &[One(12)]);
         check("10-20, 25", &[Range(10, 20), One(25)]);
         check("7-7", &[Range(7, 7)]);
-        check("1_60", &[array(1, &[(60, 60, 1)])]);
+        check("1_60,1_3-7", &[array(1, &[(60, 60, 1)]), array(1, &[(3, 7, 1)])]);
         check("1[60],1_[60]", &[array(1, &[(60, 60, 1)]), array(1, &[(60, 60, 1)])]);
         check("1[3-5,8,10-20:2],20", &[array(1, &[(3, 5, 1), (8, 8, 1), (10, 20, 2)]), One(20)]);
     }
@@ -247,7 +246,7 @@ mod tests {
             "1_",
             "_1",
             "0_1",
-            "1_2-3",
+            "1_3-2",
             "1_2_3",
             "1[",
             "1[]",

@@ -3,7 +3,7 @@
 use crate::model::{Condition, IndexRange, JobRef, When, split_outside};
 
 /// The most jobs that the conditions of a submission name.
-const MOST: u64 = 10_000;
+const MOST: u64 = 1000;
 
 /// Parses conditions on other jobs: `12,13`, `ok:12-20,notok:24`, `each-ok:20`, `ok:name=prepare`, `ok:20_3`, `ok:20[3-8]`.
 ///
@@ -11,7 +11,7 @@ const MOST: u64 = 10_000;
 /// sbatch is understood, too: `afterok:12:13,afterany:14`.
 ///
 /// # Errors
-/// Any other text, and more than 10 000 jobs.
+/// Any other text, and more than 1000 jobs.
 pub fn after(text: &str) -> Result<Vec<Condition>, String> {
     if text.contains('?') {
         return Err(
@@ -88,7 +88,7 @@ fn numbered(when: When, text: &str, conditions: &mut Vec<Condition>) -> Result<(
     let jobs: JobRef =
         text.parse().map_err(|problem| format!("{problem}, or the name of a job, name=NAME"))?;
     if jobs.count().saturating_add(conditions.len() as u64) > MOST {
-        return Err(format!("{jobs}: a submission waits for at most {MOST} jobs by number"));
+        return Err(format!("{jobs}: a job waits for at most {MOST} jobs; use an array, such as ok:20"));
     }
     let one = |job: i64, index: Option<u32>| Condition { when, job: Some(job), index, name: None };
     match jobs {
@@ -141,6 +141,19 @@ mod tests {
     }
 
     #[test]
+    fn ranges() {
+        check("4-6,9", &[of(When::Any, 4), of(When::Any, 5), of(When::Any, 6), of(When::Any, 9)]);
+        check("ok:7-7", &[of(When::Ok, 7)]);
+        check("afterok:4-5:9", &[of(When::Ok, 4), of(When::Ok, 5), of(When::Ok, 9)]);
+        let of_index = |index| Condition { index: Some(index), ..of(When::NotOk, 20) };
+        check("notok:20_3-4", &[of_index(3), of_index(4)]);
+        assert_eq!(after("1-1000").map(|all| all.len()), Ok(1000));
+        for most in ["1-1001", "1-9999999999", "1-900,901-1800", "ok:20_0-4294967295"] {
+            assert!(after(most).unwrap_err().contains("at most 1000"), "{most}");
+        }
+    }
+
+    #[test]
     fn the_notation_of_sbatch() {
         let two = [of(When::Ok, 12), of(When::Ok, 13)];
         check("afterok:12:13", &two);
@@ -172,8 +185,12 @@ mod tests {
             "6-4",
             "ok:20[",
             "ok:20[5-3]",
-            "1-10001",
-            "20[0-10000]",
+            "20[0-1000]",
+            "5-4",
+            "0-4",
+            "4-",
+            "1-2-3",
+            "20_4-3",
             "99999999999999999999",
         ] {
             assert!(after(bad).is_err(), "{bad:?}");
