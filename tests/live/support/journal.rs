@@ -46,6 +46,7 @@ impl Promises {
                 JournalLine::Began { .. }
                 | JournalLine::Checkpoint(_)
                 | JournalLine::Stopped { .. }
+                | JournalLine::SetAside { .. }
                 | JournalLine::Recovered { .. }
                 | JournalLine::Ended { .. } => {}
             }

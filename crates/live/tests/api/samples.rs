@@ -169,6 +169,7 @@ fn bare(number: i64) -> JobView {
         reasons: Vec::new(),
         slots: None,
         late: None,
+        judged: Vec::new(),
         overdue: None,
         paused: false,
         capacity_lost: None,
