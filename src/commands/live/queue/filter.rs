@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{
-    Filter, JobView, JudgedPromise, Judgement, KilledBy, Phase, Selection, matches_pattern,
-};
+use miserly_api::model::{Filter, JobView, JudgedPromise, Judgement, Selection, matches_pattern};
 
 use crate::args::{CancelArgs, QueueArgs, StateFilter};
 

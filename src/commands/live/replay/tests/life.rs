@@ -132,7 +132,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         default_memory: 1024,
         strict: false,
         pause: true,
-        promise_slack: miserly_engine::Queue::PROMISE_SLACK,
+        promise_slack: Queue::PROMISE_SLACK,
         users: None,
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
