@@ -66,6 +66,9 @@ pub struct Given {
     pub requested: u64,
     /// The upper bounds of the wait for each of [`LEVELS`].
     pub bounds: [u64; LEVELS.len()],
+    /// Whether the bounds follow from what came of earlier forecasts. If not, they are simulated waits, and hold as often as the
+    /// simulation is right.
+    pub calibrated: bool,
 }
 
 /// The knowledge behind forecasts: runtimes of ended jobs, and the outcomes of earlier forecasts.
@@ -82,16 +85,21 @@ impl Forecaster {
         self.model.learn(request, runtime.min(request.estimate));
     }
 
-    /// Adds the outcome of a forecast: the wait in seconds from its instant to the start.
-    pub fn settle(&mut self, given: &Given, wait: u64) {
+    /// Adds the outcome of a forecast that was made at this second: the wait in seconds from then to the start.
+    ///
+    /// All outcomes calibrate later bounds. The audit has those of calibrated bounds only.
+    pub fn settle(&mut self, given: &Given, made: i64, wait: u64) {
         let (size, scale) = (SizeClass::new(given.procs), given.scale());
         let level = Some(self.calibration.level(size, &scale, wait));
-        self.calibration.add(size, &scale, given.bounds, wait);
-        let Given { bounds, .. } = *given;
-        self.audit.add(size, &Outcome { wait, at_once: false, bounds, promise: None, bmbp: None, level });
+        self.calibration.add(size, &scale, made, given.bounds, wait);
+        let Given { bounds, calibrated, .. } = *given;
+        if calibrated {
+            let (at_once, promise, bmbp) = (false, None, None);
+            self.audit.add(size, &Outcome { wait, at_once, bounds, promise, bmbp, level });
+        }
     }
 
-    /// Returns what became of the forecasts.
+    /// Returns what became of the forecasts with calibrated bounds.
     pub fn audit(&self) -> &Audit {
         &self.audit
     }
@@ -155,9 +163,14 @@ impl Forecaster {
                     draws: likely.iter().map(wait).collect(),
                     requested: wait(&promise.or(requested.get(&number).copied())?),
                     bounds: [0; LEVELS.len()],
+                    calibrated: false,
                 };
+                let size = SizeClass::new(given.procs);
+                let scale = given.scale();
+                let calibrated = self.calibration.live_bounds(size, &scale);
+                given.calibrated = calibrated.is_some();
                 let most = promise.map_or(u64::MAX, |promise| wait(&promise));
-                let bounds = self.calibration.bounds(SizeClass::new(given.procs), &given.scale());
+                let bounds = calibrated.unwrap_or_else(|| scale.simulated());
                 // Outcomes of other jobs do not bring it forward.
                 let least = ledger.request(job).constraints.begin.map_or(0, |begin| wait(&begin));
                 given.bounds = bounds.map(|bound| bound.max(least).min(most));

@@ -218,7 +218,7 @@ impl<'a> Recorder<'a> {
                     job.wait = Some(wait);
                     if !noted.at_once {
                         job.level = Some(calibration.level(size, &noted.scale(), wait));
-                        calibration.add(size, &noted.scale(), job.bounds, wait);
+                        calibration.add(size, &noted.scale(), noted.submit.secs(), job.bounds, wait);
                     }
                     baseline.entry(size).or_default().add(wait, job.bmbp);
                     if position >= measured {

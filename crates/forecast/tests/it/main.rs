@@ -2,6 +2,8 @@
 
 mod present;
 
+mod crowded;
+
 use std::fmt::Write;
 
 use miserly_core::{Resources, Span, Time, draw};

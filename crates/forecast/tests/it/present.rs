@@ -130,9 +130,10 @@ fn outcomes_of_others_bring_no_forecast_before_the_earliest_start() {
     };
     let before = given(&forecaster);
     // All jobs have started at once.
-    for _ in 0..200 {
-        forecaster.settle(&before, 0);
+    for second in 0..200 {
+        forecaster.settle(&before, second * 100, 0);
     }
+    assert!(given(&forecaster).calibrated && !before.calibrated);
     assert!(given(&forecaster).bounds[0] >= 200_000, "{:?}", given(&forecaster));
 }
 
