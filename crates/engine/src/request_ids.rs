@@ -86,7 +86,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Some(array) => array.indexes().into_iter().map(Some).collect(),
         };
         let job = |(number, index)| {
-            let over = Accepted { number, index, promise: None, started: true };
+            let over = Accepted { number, index, promise: None, no_promise: None, started: true };
             self.accepted(now, number).unwrap_or(over)
         };
         Ok(Some(Submitted { jobs: (*first..).zip(indexes).map(job).collect() }))

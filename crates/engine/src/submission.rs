@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Accepted, Problem, ProblemCode, Submission, Submitted, Window};
+use miserly_api::model::{Accepted, NoPromise, Problem, ProblemCode, Submission, Submitted, Window};
 use miserly_core::{Effect, Refusal, Round, Span, Time};
 use miserly_units::duration;
 
@@ -107,12 +107,28 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     pub(crate) fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
         let record = self.jobs.get(number)?;
+        let (promise, started) = (record.promise.present(), self.jobs.is_running(number));
+        let begun = record.started.filter(|_| started).map(Time::from_ticks);
         Some(Accepted {
             number,
             index: record.array.map(|array| array.index),
-            promise: record.promise.present().map(|latest| record.window(now, latest)),
-            started: self.jobs.is_running(number),
+            promise: promise.map(|latest| record.window(now, begun.unwrap_or(latest))),
+            no_promise: (promise.is_none() && !started).then(|| self.no_promise(record, now.ticks)),
+            started,
         })
+    }
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns why a job that waits has no promise.
+    fn no_promise(&self, record: &Record, at: Time) -> NoPromise {
+        match record.state {
+            JobState::Held => NoPromise::Held,
+            JobState::Deferred if !record.after.is_empty() => NoPromise::After,
+            JobState::Deferred if record.begin() > at => NoPromise::Begin,
+            JobState::Deferred => NoPromise::Place,
+            JobState::Queued | JobState::Finished(_) => NoPromise::Policy,
+        }
     }
 }
 

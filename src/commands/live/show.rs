@@ -89,7 +89,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
         line("waits", &why(reason, instants));
     }
     match &job.promise {
-        Some(promise) => promise_lines(promise, instants, &mut line),
+        Some(promise) => promise_lines(job, promise, instants, &mut line),
         None if !is_over(&job.phase) => {
             line("promised", no_promise(job));
         }
@@ -359,7 +359,12 @@ const fn lost_by_text(why: LostBy) -> &'static str {
 }
 
 /// Prints the promise and its history.
-fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMut(&str, &str)) {
+fn promise_lines(
+    job: &JobView,
+    promise: &PromiseView,
+    instants: Instants,
+    line: &mut impl FnMut(&str, &str),
+) {
     let by = |window: &Window| {
         format!(
             "starts by {}, resources reserved until {}",
@@ -368,7 +373,9 @@ fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMu
         )
     };
     line("promised", &by(&promise.promised));
+    let has_begun = job.phase.started().is_some() && !matches!(job.phase, Phase::Opportunistic { .. });
     match &promise.now {
+        _ if has_begun || is_over(&job.phase) => {}
         None => line("plan", "no start is planned any more"),
         Some(now) if *now != promise.promised => line("plan", &by(now)),
         Some(_) => {}
@@ -383,10 +390,10 @@ fn promise_lines(promise: &PromiseView, instants: Instants, line: &mut impl FnMu
         format!("at {}: {start} ({})", instants.text(change.at), promise_cause(change.why))
     };
     if instants.exact {
-        promise.history.iter().for_each(|change| line("  promised", &shown(change)));
+        promise.history.iter().for_each(|change| line("  plan", &shown(change)));
     } else if let [first, .., last] = &*promise.history {
         line("  at first", &shown(first));
-        line("  last", &format!("{} of {}", shown(last), counted(promise.history.len() as u64, "promise")));
+        line("  last", &format!("{} of {}", shown(last), counted(promise.history.len() as u64, "plan")));
     }
 }
 

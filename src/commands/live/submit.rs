@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use miserly_api::client::Client;
-use miserly_api::model::{Accepted, Submission, Submitted, Window, job_ranges};
+use miserly_api::model::{Accepted, NoPromise, Submission, Submitted, Window, job_ranges};
 
 use super::quote::quoted_text;
 use super::submission::submission;
@@ -77,7 +77,20 @@ fn prospect_text(job: &Accepted) -> String {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised_text(window),
-        (None, false) => format!("no start is promised; `miserly show {}` tells why", job.number),
+        (None, false) => {
+            format!("no start is promised{}", job.no_promise.map(no_promise).unwrap_or_default())
+        }
+    }
+}
+
+/// Returns why a job has no promise.
+const fn no_promise(why: NoPromise) -> &'static str {
+    match why {
+        NoPromise::Held => ": the job is held",
+        NoPromise::After => ": it waits for a job whose end is not known",
+        NoPromise::Begin => " before its earliest start",
+        NoPromise::Place => ": it waits for a place under the limit of its array or of its user",
+        NoPromise::Policy => " to it by the policy of its queue",
     }
 }
 

@@ -114,7 +114,7 @@ fn all_about_a_job() {
             {"why": "resources", "kind": "cpus", "requested": 4, "free": 2},
             {"why": "resources", "kind": "memory", "requested": 104_857_600, "free": 1024},
         ],
-        "late": {"by": 90.0, "why": "away"},
+        "judged": [{"promised": "2026-03-01T07:00:00Z", "judgement": "late", "by": 90.0, "why": "away"}],
         "usage": {
             "total": {"user": 90.0, "system": 0.5, "memory_peak": 1_048_576, "stops": 1, "source": "processes"},
             "attempts": [
@@ -133,10 +133,11 @@ job 12: count, index 2 of the array 10
   waits      for job 4 to end
   waits      it requests 4 cpus; 2 are free
   waits      it requests 100MiB of memory; 1KiB are free
-  promised   starts by 2026-03-01 09:00:00, resources reserved until 2026-03-01 10:30:00
-    promised at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
-    promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job freed resources)
-  late       by 1m30s: the daemon did not run or stalled, or the machine was suspended
+  promised   starts by 2026-03-01 10:00:00, resources reserved until 2026-03-01 11:30:00
+  plan       starts by 2026-03-01 09:00:00, resources reserved until 2026-03-01 10:30:00
+    plan     at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
+    plan     at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job freed resources)
+  judged     a start by 2026-03-01 07:00:00: late by 1m30s: the daemon did not run or stalled, or the machine was suspended
   request    4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3-4, restartable
   runs       ./count input
   in         /home/ada
@@ -151,7 +152,7 @@ job 12: count, index 2 of the array 10
 ";
     assert_eq!(daemon.stdout("show 12 --long"), expect);
     let short = daemon.stdout("show 12");
-    let promises = "  promised   starts by 2026-03-01 09:00, resources reserved until 2026-03-01 10:30\n    at first at 2026-03-01 08:00: \
+    let promises = "  plan       starts by 2026-03-01 09:00, resources reserved until 2026-03-01 10:30\n    at first at 2026-03-01 08:00: \
                     starts by 2026-03-01 10:00 (submitted)\n";
     assert!(
         short.contains(promises) && !short.contains("unenforced") && !short.contains("1: 1m of cpu"),
@@ -282,7 +283,7 @@ course.cpu-hours   all its users together  5 000.00 h  1 310.50 h  1 262.50 h in
 fn damage_and_adopted_jobs_are_in_the_status() {
     let status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
-        "draining": false, "cpus": 16, "promises": 0, "kept": 0, "broken": 0, "late": 0, "queues": [], "unenforced": [],
+        "draining": false, "cpus": 16, "promises": 0, "kept": 0, "late": 0, "lost": 0, "withdrawn": 0, "open": 0, "at_risk": 0, "queues": [], "unenforced": [],
         "checking": true,
         "damage": [{"part": "job 3", "job": 3, "problem": "its checksum differs"}],
         "adopted": [
@@ -305,7 +306,10 @@ checking       the history; damage that is found is listed here
 fn how_the_daemon_is() {
     let mut status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
-        "draining": true, "cpus": 16, "promises": 7, "kept": 5, "broken": 1, "late": 1,
+        "draining": true, "cpus": 16, "promises": 9, "kept": 5, "late": 1, "lost": 1, "withdrawn": 1, "open": 1, "at_risk": 1,
+        "missed": [
+            {"job": 3, "at": "2026-03-01T08:00:00Z", "promised": "2026-03-01T07:59:58Z", "judgement": "late", "by": 2.0, "why": "away"}
+        ],
         "queues": [{
             "name": "batch", "policy": "miser", "promises": "every job", "cpus": 8, "memory": 1_u64 << 34, "cpus_held": 4,
             "memory_held": 0, "running": 1, "waiting": 2,
@@ -325,7 +329,8 @@ miserly 0.1.0, process 17, since 2026-03-01 08:00:00
 state          /state
 configuration  none: half the machine, one queue
 cpus for jobs  16
-promises       7 given, 5 kept, 1 broken; 1 job late
+promises       9 given: 5 kept, 1 late, 1 lost, 1 withdrawn, 1 open (1 at risk)
+not kept       job 3 started 2s late, promised by 2026-03-01 07:59:58: the daemon did not run or stalled, or the machine was suspended
 pressure       machine: cpu 12.2 %, memory 3.0 % (all processes 0.5 %); jobs: cpu 1.0 %
 draining       no new jobs are accepted; undo with `miserly drain --undo`
 

@@ -22,11 +22,31 @@ pub struct Accepted {
     /// The index in the array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// The promised window; absent if the queue's policy promises nothing.
+    /// The promised window, or that of a job with a promise that has started; absent if it has no promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<Window>,
+    /// Why it has no promise; absent if it has one, or has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_promise: Option<NoPromise>,
     /// Whether it has started.
     pub started: bool,
+}
+
+/// The reason why a job has no promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NoPromise {
+    /// It is held.
+    Held,
+    /// It waits for a job whose end is not known.
+    After,
+    /// It waits for an instant of which the policy of its queue has no notion.
+    Begin,
+    /// It waits for a place under the limit of its array or of its user.
+    Place,
+    /// The policy of its queue promises nothing, or nothing to this job.
+    Policy,
 }
 
 /// The promises that a submission would get now. They are not binding.

@@ -38,7 +38,7 @@ mod job_ref;
 mod selection;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, Pool, Pools,
+    Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, NoPromise, Pool, Pools,
     Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus, Slice,
     Stall, StateDamage, Status, Submitted, Unenforced, UserUsage,
 };

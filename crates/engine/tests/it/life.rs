@@ -133,6 +133,13 @@ impl Life {
         Now { ticks: seconds(second), wall: wall(second) }
     }
 
+    /// Returns an instant some microseconds after a second.
+    pub(crate) fn now_after_stall(&self, second: i64, micros: i64) -> Now {
+        let now = Life::now(second);
+        let ticks = now.ticks + Span::from_ticks(micros);
+        Now { ticks, wall: now.wall_at(ticks) }
+    }
+
     /// The wall time of an instant, as second of this life.
     pub(crate) fn second(at: Timestamp) -> i64 {
         at.as_second() - 1_000_000_000

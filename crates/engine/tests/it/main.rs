@@ -74,6 +74,8 @@ mod configuration;
 
 mod promises;
 
+mod judgements;
+
 mod snapshots;
 
 mod stopped;

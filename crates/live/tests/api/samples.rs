@@ -5,7 +5,7 @@ use miserly_api::model::{
     Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, DaemonEvent, Exit,
     Failure, ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobRef,
     JobUsage, JobView, JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse,
-    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, Overdue, OverdueCause, Phase,
+    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, NoPromise, Overdue, OverdueCause, Phase,
     Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, PromiseChange, PromiseChangeReason, PromiseView,
     QueueStatus, Quote, RefusedJobs, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView,
     SharedCpus, SkippedJobs, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
@@ -29,8 +29,14 @@ pub(crate) fn moves() -> Moves {
 
 pub(crate) fn accepted() -> Vec<Accepted> {
     vec![
-        Accepted { number: 1, index: None, promise: Some(window()), started: false },
-        Accepted { number: 2, index: Some(3), promise: None, started: true },
+        Accepted { number: 1, index: None, promise: Some(window()), no_promise: None, started: false },
+        Accepted {
+            number: 2,
+            index: Some(3),
+            promise: None,
+            no_promise: Some(NoPromise::Place),
+            started: true,
+        },
     ]
 }
 
