@@ -57,7 +57,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         move_promises: bool,
         refused: &mut Refusals,
     ) -> Changed {
-        let mut changed = vec![];
+        let mut done = vec![];
         for job in jobs {
             let outcome = match change {
                 JobChange::Requeue => self.requeue(now, caller, job, move_promises),
@@ -66,12 +66,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 JobChange::Cancel | JobChange::Hold | JobChange::Release => continue,
             };
             match outcome {
-                Ok(_) => changed.push(job),
+                Ok(_) => done.push(job),
                 Err(RequestError::Refused(problem)) => refused.add(job, problem),
                 Err(fatal) => return Err(fatal),
             }
         }
-        Ok(changed)
+        Ok(done)
     }
 
     /// Ends or withdraws jobs.

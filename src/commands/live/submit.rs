@@ -46,7 +46,7 @@ pub(super) fn warn_of_mail(client: &Client, submission: &Submission) {
 
 fn numbers(submitted: &Submitted) -> String {
     let numbers: Vec<i64> = submitted.jobs.iter().map(|job| job.number).collect();
-    job_ranges(&numbers).iter().map(|range| format!("{range}\n")).collect()
+    job_ranges(&numbers).iter().flat_map(|range| [range.to_string(), "\n".to_owned()]).collect()
 }
 
 fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {

@@ -171,3 +171,23 @@ impl<'c> Writer<'c> {
         Ok(self.mark)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_shrinks_after_a_large_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let log = super::super::files::home(folder.path()).join(format!("{}-wal", schema::DATABASE));
+        let size = || std::fs::metadata(&log).unwrap().len();
+        let batch = |line: String| JournalBatch { lines: vec![line], ..JournalBatch::default() };
+        store.commit(&batch("x".repeat(20 << 20))).unwrap();
+        assert!(size() > 20 << 20);
+        for _ in 0..3 {
+            store.commit(&batch("small".into())).unwrap();
+        }
+        assert!(size() <= 8 << 20, "{} bytes", size());
+    }
+}

@@ -40,6 +40,9 @@ const TABLES: &str = "
     CREATE TABLE mark (number INTEGER PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) STRICT;
 ";
 
+/// The size to which the write-ahead log shrinks after a large commit, in bytes. A start writes the log anew.
+const LOG_KEPT: u32 = 8 << 20;
+
 /// Returns the named value that holds the version of this program.
 pub(super) fn version() -> (&'static str, String) {
     ("version", env!("CARGO_PKG_VERSION").to_owned())
@@ -93,6 +96,7 @@ fn configure(connection: &Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The rows of the list: one job each, or the jobs of an array that look alike.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{IndexRange, JobRef, JobView, Phase, number_ranges};
@@ -51,7 +51,7 @@ impl<'j> Row<'j> {
 /// Returns the rows for some jobs: those of an array that look alike in one, in the place of the first of them.
 pub(super) fn rows(jobs: &[JobView], each: bool) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = vec![];
-    let mut row_of = HashMap::new();
+    let mut row_of = BTreeMap::new();
     for job in jobs {
         let key = if each { None } else { key(job) };
         match key.map(|key| *row_of.entry(key).or_insert(rows.len())) {
@@ -63,7 +63,7 @@ pub(super) fn rows(jobs: &[JobView], each: bool) -> Vec<Row<'_>> {
 }
 
 /// Returns what jobs of an array have in common if they look alike.
-fn key(job: &JobView) -> Option<impl Eq + std::hash::Hash> {
+fn key(job: &JobView) -> Option<impl Ord> {
     let rests = matches!(job.phase, Phase::Queued | Phase::Held) || job.phase.ended().is_some();
     let request = (&job.name, &job.queue, job.cpus, job.memory, job.gpus, job.time.to_bits());
     Some((job.array.filter(|_| rests)?, job.uid, request, outcome(job)))
