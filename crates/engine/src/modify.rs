@@ -447,7 +447,7 @@ impl Snapshot {
             deadline: changes.deadline.or(old.deadline.filter(|_| !removes(TimeBound::Deadline))),
             ..old.clone()
         };
-        let submission = match &changes.environment {
+        let submission = match changes.environment.as_deref() {
             Some(NewEnvironment { text, bytes }) => {
                 Submission { environment: text.clone(), environment_bytes: bytes.clone(), ..submission }
             }

@@ -71,9 +71,10 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         clock: &BootClock,
     ) -> Result<(), DaemonError> {
         let problem = self.replaced(engine, clock)?;
-        match &problem {
-            Some(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-            None => tracing::info!("the configuration was read again"),
+        if let Some(problem) = &problem {
+            tracing::error!("the configuration stays as it was: {problem}");
+        } else {
+            tracing::info!("the configuration was read again");
         }
         self.readings.add(problem);
         Ok(())

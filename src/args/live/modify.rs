@@ -99,7 +99,7 @@ impl ModifyArgs {
     ) -> Modification {
         let exported = |export: &Export| {
             let (text, bytes) = environment();
-            NewEnvironment { text: export.environment(text), bytes: export.raw_environment(bytes) }
+            Box::new(NewEnvironment { text: export.environment(text), bytes: export.raw_environment(bytes) })
         };
         let removed = |given: Option<Bound>, which| given.filter(|Bound(at)| at.is_none()).map(|_| which);
         let remove = [removed(self.begin, TimeBound::Begin), removed(self.deadline, TimeBound::Deadline)];

@@ -41,7 +41,7 @@ pub struct Modification {
     pub remove: Vec<TimeBound>,
     /// The new environment, in place of the whole present one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<NewEnvironment>,
+    pub environment: Option<Box<NewEnvironment>>,
     /// Another waiting job of the same user and queue, whose place the job takes. Those between them move back by one place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,

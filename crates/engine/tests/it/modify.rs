@@ -479,7 +479,7 @@ fn a_new_environment_keeps_the_place_and_the_job_starts_with_it() {
     let (mut life, [_, second, _]) = three();
     let raw = || vec![RawVariable { name: b"B".to_vec(), value: vec![0xff] }];
     let environment = NewEnvironment { text: [("A".to_owned(), "1".to_owned())].into(), bytes: raw() };
-    let changes = Modification { environment: Some(environment), ..Modification::default() };
+    let changes = Modification { environment: Some(Box::new(environment)), ..Modification::default() };
     check(&modify(&mut life, 2, second, changes).unwrap(), (22, 22), &[]);
     life.end(21, 1);
     let launched = life.actions(second).into_iter().find_map(|action| match action {
@@ -491,6 +491,6 @@ fn a_new_environment_keeps_the_place_and_the_job_starts_with_it() {
         (launched.environment.get("A").map(String::as_str), launched.environment_bytes.clone()),
         (Some("1"), raw())
     );
-    let running = Modification { environment: Some(NewEnvironment::default()), ..Modification::default() };
+    let running = Modification { environment: Some(Box::default()), ..Modification::default() };
     assert!(modify(&mut life, 22, second, running).unwrap_err().message.contains("has begun to run"));
 }
