@@ -1,9 +1,10 @@
 //! The program that becomes the command.
 //!
-//! Operations that may block for long happen here, because the shim can kill this process.
+//! Operations that may block for long happen here, because the shim can kill this process. `user_part` has those that the user
+//! of the job can make block.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -12,21 +13,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use miserly_cgroup::Capability;
-use rustix::fs::Mode;
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setpriority_process, setrlimit,
-    setsid, umask,
+    setsid,
 };
 
 use super::main_process::{SetupFailure, SetupMessage};
-use super::relay::{self, RelayParts};
+use super::user_part::UserPart;
 use super::{job_cgroup, private_folders, user};
 use crate::end::StartFailure;
-use crate::fault::FaultPoint;
 use crate::folder::{self, Folder, RecordError};
 use crate::session::MARK;
 use crate::shortage::{LaunchStep, is_shortage, is_shortage_of_record};
-use crate::spec::{AttemptSpec, Interaction, OutputFile};
+use crate::spec::{AttemptSpec, OutputFile};
 use crate::sys;
 
 /// Prepares, waits for permission and becomes the command. Returns only on failure.
@@ -42,8 +41,8 @@ pub(super) fn become_command(dir: &Path) -> Result<(), String> {
 
 /// Leads a new session, ordered to die with the shim, and executes the command when permitted.
 ///
-/// What needs resources of the machine is done before the permission. So a shortage leaves an
-/// attempt that never ran.
+/// What needs resources of the machine is done first. A shortage there leaves an attempt that never ran. All that follows has
+/// the rights of the job's user, and is part of the job's window.
 fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
     lead_session().map_err(|error| short_or(&error, StartFailure::setup("a session", &error)))?;
     let folder = Folder::open(dir)
@@ -58,8 +57,12 @@ fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
     // The user of the job cannot change the folder.
     let socket = spec.interaction.map(|_| folder.relay_socket()).transpose();
     let socket = socket.map_err(|error| short_or(&error, StartFailure::setup("its socket", &error)))?;
-    let variables = confine(&spec)?;
-    let prepared = Prepared::new(&folder, &spec, variables)?.with_relay(&folder, &spec, socket)?;
+    let program = program(&folder, &spec)?;
+    if let Some(folders) = &spec.private_folders {
+        private_folders::enter(folders)
+            .map_err(|error| short_or(&error, StartFailure::setup("its private folders", &error)))?;
+    }
+    let prepared = UserPart { stream, folder: &folder, spec: &spec }.prepare(program, socket)?;
     send(stream, &SetupMessage::Here)
         .map_err(|error| short_or(&error, StartFailure::setup("its shim", &error)))?;
     // Without permission the shim is dead, or ends the job.
@@ -67,21 +70,6 @@ fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
         Err(prepared.run(&folder, &spec).into())
     } else {
         Err(StartFailure::Ended.into())
-    }
-}
-
-/// Leaves the folders and the rights of the shim. Whatever follows has the rights of the job's user. Returns the variables of
-/// the user's session.
-fn confine(spec: &AttemptSpec) -> Result<Vec<(OsString, OsString)>, SetupFailure> {
-    if let Some(folders) = &spec.private_folders {
-        private_folders::enter(folders)
-            .map_err(|error| short_or(&error, StartFailure::setup("its private folders", &error)))?;
-    }
-    match &spec.user {
-        Some(user) => {
-            user::become_user(user).map_err(|error| short_or(&error, StartFailure::setup("its user", &error)))
-        }
-        None => Ok(vec![]),
     }
 }
 
@@ -100,7 +88,7 @@ fn short_record_or(error: &RecordError, failure: StartFailure) -> SetupFailure {
     SetupFailure::new(failure, is_shortage_of_record(error))
 }
 
-fn send(mut stream: &UnixStream, message: &SetupMessage) -> io::Result<()> {
+pub(super) fn send(mut stream: &UnixStream, message: &SetupMessage) -> io::Result<()> {
     stream.write_all(format!("{}\n", serde_json::to_string(message)?).as_bytes())
 }
 
@@ -109,65 +97,19 @@ fn is_permitted(stream: &UnixStream) -> bool {
     BufReader::new(stream).read_line(&mut line).is_ok_and(|read| read > 0)
 }
 
-/// What the command needs and may not be available: its script and its output files.
-struct Prepared {
-    program: PathBuf,
-    stdin: Option<OwnedFd>,
-    stdout: File,
-    stderr: File,
+/// What the command needs: its program and its open files.
+pub(super) struct Prepared {
+    pub(super) program: PathBuf,
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: File,
+    pub(super) stderr: File,
     /// Whether the input is a terminal, which is also output and error.
-    has_terminal: bool,
+    pub(super) has_terminal: bool,
     /// Variables of the user's session. Those of the submission precede them.
-    variables: Vec<(OsString, OsString)>,
+    pub(super) variables: Vec<(OsString, OsString)>,
 }
 
 impl Prepared {
-    /// Enters the working directory, opens the output files and writes the script.
-    fn new(
-        folder: &Folder,
-        spec: &AttemptSpec,
-        variables: Vec<(OsString, OsString)>,
-    ) -> Result<Prepared, SetupFailure> {
-        // Before the umask of the job, which may forbid to read it.
-        let program = program(folder, spec)?;
-        umask(Mode::from_raw_mode(spec.umask));
-        std::env::set_current_dir(&spec.cwd).map_err(|error| {
-            let hidden = private_folders::hides(spec, &spec.cwd);
-            let hint = if hidden { "; the job has a folder of its own there" } else { "" };
-            let text = format!("{error}{hint}");
-            short_or(&error, StartFailure::WorkingDirectory { path: spec.cwd.clone(), error: text })
-        })?;
-        let stdin = spec.stdin.as_deref().map(open_input).transpose()?;
-        let stdout = match spec.interaction {
-            Some(Interaction::Terminal { .. }) => open_readable(folder, &spec.stdout)?,
-            _ => open(folder, &spec.stdout)?,
-        };
-        let stderr = match &spec.stderr {
-            Some(output) => open(folder, output)?,
-            None => stdout
-                .try_clone()
-                .map_err(|error| short_or(&error, StartFailure::setup("its outputs", &error)))?,
-        };
-        Ok(Prepared { program, stdin, stdout, stderr, has_terminal: false, variables })
-    }
-
-    /// Starts the relay of an interactive job.
-    fn with_relay(
-        self,
-        folder: &Folder,
-        spec: &AttemptSpec,
-        socket: Option<OwnedFd>,
-    ) -> Result<Prepared, SetupFailure> {
-        let (Some(interaction), Some(socket)) = (spec.interaction, socket) else { return Ok(self) };
-        let has_input_file = self.stdin.is_some();
-        let parts =
-            RelayParts { folder: folder.path(), socket, interaction, has_input_file, output: &self.stdout };
-        let input = relay::start(parts)
-            .map_err(|error| short_or(&error, StartFailure::setup("its relay", &error)))?;
-        let has_terminal = matches!(interaction, Interaction::Terminal { .. });
-        Ok(Prepared { stdin: input.or(self.stdin), has_terminal, ..self })
-    }
-
     /// Executes the command. Returns the reason of a failure.
     fn run(self, folder: &Folder, spec: &AttemptSpec) -> StartFailure {
         if let Err(failure) = self.finish(spec) {
@@ -202,38 +144,6 @@ impl Prepared {
             .map_err(|error| StartFailure::setup("its memory limit", &error))?;
         limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))
     }
-}
-
-/// Opens the input file, with the rights of the job's user.
-fn open_input(path: &Path) -> Result<OwnedFd, SetupFailure> {
-    File::open(path).map(OwnedFd::from).map_err(|error| {
-        let failure = StartFailure::InputFile { path: path.to_owned(), error: error.to_string() };
-        short_or(&error, failure)
-    })
-}
-
-/// Opens an output file from which the relay also reads, if the file permits it.
-fn open_readable(folder: &Folder, output: &OutputFile) -> Result<File, SetupFailure> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(output.append).write(true).read(true);
-    match options.open(&output.path) {
-        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
-        _ => open(folder, output),
-    }
-}
-
-/// Opens an output file. Its content stays until the command is permitted.
-fn open(folder: &Folder, output: &OutputFile) -> Result<File, SetupFailure> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(output.append).write(true);
-    let opened = LaunchStep::OpenOutputs
-        .pass(folder.path())
-        .and_then(|()| FaultPoint::Output.pass())
-        .and_then(|()| options.open(&output.path));
-    opened.map_err(|error| {
-        let failure = StartFailure::OutputFile { path: output.path.clone(), error: error.to_string() };
-        short_or(&error, failure)
-    })
 }
 
 /// Returns whether the control group limits the memory of all processes together.

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -15,10 +16,13 @@ use crate::connection::Connection;
 use crate::end::{Exit, ProcessUsage, StartFailure};
 use crate::shortage::{LaunchStep, is_shortage};
 use crate::sys;
+use crate::time::BootTime;
 
 /// A message of the preparing program. A closed connection means that it became the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum SetupMessage {
+    /// It takes a step with the rights of the job's user. The job has this failure if its window ends before the next message.
+    Doing(StartFailure),
     /// It leads its session, has what it needs, and waits.
     Here,
     /// It cannot become the command.
@@ -55,11 +59,22 @@ impl From<StartFailure> for SetupFailure {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Permission;
 
+/// The steps of the preparing program with the rights of the job's user.
+struct UserPart {
+    begun: BootTime,
+    /// The same instant of a clock that does not count suspended time.
+    begun_awake: Instant,
+    /// Failure of the job if the present step does not end.
+    failure: StartFailure,
+}
+
 /// The main process.
 pub(super) struct MainProcess {
     pub(super) pid: u32,
     /// Connection, until the program has become the command.
     pub(super) connection: Option<Connection>,
+    /// Begin and present step of the user's part of the start.
+    user_part: Option<UserPart>,
     /// Whether permission was sent.
     pub(super) is_permitted: bool,
     pub(super) failure: Option<SetupFailure>,
@@ -81,6 +96,7 @@ impl MainProcess {
         Ok(MainProcess {
             pid: child.id(),
             connection,
+            user_part: None,
             is_permitted: false,
             failure: None,
             is_short: false,
@@ -96,6 +112,31 @@ impl MainProcess {
             self.connection = None;
         }
         received.ok().flatten()
+    }
+
+    /// Records the step that the preparing program takes with the rights of the job's user.
+    pub(super) fn note_step(&mut self, failure: StartFailure) {
+        match &mut self.user_part {
+            Some(part) => part.failure = failure,
+            None => {
+                self.user_part = Some(UserPart { begun: BootTime::now(), begun_awake: now_awake(), failure });
+            }
+        }
+    }
+
+    /// Returns the begin of the user's part of the start. The machine had done its part by then.
+    pub(super) fn begin_of_user_part(&self) -> Option<BootTime> {
+        self.user_part.as_ref().map(|part| part.begun)
+    }
+
+    /// Returns the failure of a job whose window ended in the user's part of its start.
+    ///
+    /// `None` if that part had less than half of the rest of the window, because the machine slept or the window is shorter than
+    /// a launch.
+    pub(super) fn blocked_by_user(&self, end: BootTime) -> Option<StartFailure> {
+        let part = self.user_part.as_ref().filter(|_| !self.is_permitted)?;
+        let (had, rest) = (part.begun_awake.elapsed(), end.since(part.begun));
+        (had >= rest / 2).then(|| part.failure.clone())
     }
 
     /// Reaps all exited children, also those that run `programs`; `true` if children are left.
@@ -139,6 +180,14 @@ impl MainProcess {
             None => exit(status),
         });
     }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the clock that does not count suspended time; no policy reads it"
+)]
+fn now_awake() -> Instant {
+    Instant::now()
 }
 
 /// Returns the exit that a status of `wait` stands for.

@@ -34,6 +34,8 @@ mod alarm;
 
 mod exec;
 
+mod user_part;
+
 mod user;
 
 mod private_folders;

@@ -173,13 +173,22 @@ impl Supervisor {
         }
     }
 
-    /// Returns the exit of the main process. A window that ends in the prolog is a failure of the prolog.
+    /// Returns the exit of the main process. A window that ends in the prolog is a failure of the prolog, and one that ends in the
+    /// user's part of the start is a failure of the job.
     pub(super) fn exit(&self, cause: Option<EndCause>) -> Exit {
         let exit = self.main.exit.clone().unwrap_or(Exit::Failed(StartFailure::Ended));
         let in_prolog = !self.main.is_permitted && self.programs.has_begun(ProgramKind::Prolog);
         match (exit, cause) {
             (Exit::Failed(StartFailure::Ended), Some(EndCause::Time)) if in_prolog => {
                 Exit::Failed(StartFailure::Prolog(ProgramFailure::Window))
+            }
+            (Exit::Failed(StartFailure::Ended), Some(EndCause::Time)) => {
+                let end = self.timeline.end();
+                let blocked = end.and_then(|end| self.main.blocked_by_user(end));
+                Exit::Failed(blocked.unwrap_or(StartFailure::Ended))
+            }
+            (Exit::Failed(StartFailure::Ended), Some(EndCause::Memory)) => {
+                Exit::Failed(StartFailure::setup("its memory limit", &"it is too low to start a command"))
             }
             (exit, _) => exit,
         }

@@ -35,7 +35,7 @@ use crate::spec::{EarlySignal, RunMode};
 use crate::sys;
 use crate::time::BootTime;
 
-/// Time from the start record to the permission after which the record is corrected.
+/// Time from the request of the permission to the permission after which the start record is corrected.
 const LATE_PERMISSION: Duration = Duration::from_millis(100);
 /// Of -1000, never killed, to 1000.
 const OUT_OF_MEMORY_SCORE: &str = "-900";
@@ -222,6 +222,7 @@ impl Supervisor {
     /// Handles a message of the preparing program. Permission follows the durable start record.
     fn handle_setup(&mut self, message: SetupMessage) {
         let failure = match message {
+            SetupMessage::Doing(failure) => return self.main.note_step(failure),
             SetupMessage::Here => self.permit_command().err(),
             SetupMessage::Failed(failure) => Some(failure),
         };
@@ -243,7 +244,7 @@ impl Supervisor {
         if self.timeline.ending().is_some() {
             return Err(StartFailure::Ended.into());
         }
-        let pid = self.main.pid;
+        let (pid, asked) = (self.main.pid, BootTime::now());
         let setup = StartFailure::setup;
         let main = Identity::from_pid(pid)
             .map_err(|error| SetupFailure::new(setup("its identity", &error), is_shortage(&error)))?;
@@ -251,7 +252,9 @@ impl Supervisor {
         let programs = self.attempt.spec.queue_programs.as_ref();
         let epilog = programs.and_then(|programs| Some(programs.epilog.as_ref()?.limit));
         let autogroup = procfs::autogroup(pid);
-        let started = StartRecord { main, sid: pid, autogroup, at: BootTime::now(), cgroup, epilog };
+        // What the user made slow is part of the window.
+        let at = self.main.begin_of_user_part().unwrap_or(asked);
+        let started = StartRecord { main, sid: pid, autogroup, at, cgroup, epilog };
         self.attempt
             .folder
             .write_start(&started)
@@ -262,15 +265,17 @@ impl Supervisor {
             self.stop_group();
         }
         self.begin_prolog()?;
-        self.correct_start(started);
+        self.correct_start(started, asked);
         Ok(())
     }
 
-    /// Writes the start record again if the permission came much later, because this shim was stopped between the two.
-    fn correct_start(&self, started: StartRecord) {
-        let now = BootTime::now();
-        if now > started.at.after(LATE_PERMISSION)
-            && let Err(error) = self.attempt.folder.write_start(&StartRecord { at: now, ..started })
+    /// Writes the start record again if the permission came much later than it was `asked` for, because this shim was stopped
+    /// between the two.
+    fn correct_start(&self, started: StartRecord, asked: BootTime) {
+        let late = BootTime::now().since(asked);
+        let at = started.at.after(late);
+        if late > LATE_PERMISSION
+            && let Err(error) = self.attempt.folder.write_start(&StartRecord { at, ..started })
         {
             super::log(&error);
         }

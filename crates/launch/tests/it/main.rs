@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
 mod at_most_once;
+mod blocked;
 mod classes;
 mod disk;
 mod ends;

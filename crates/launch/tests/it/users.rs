@@ -186,17 +186,21 @@ fn a_missing_service_of_pam_refuses_the_account() {
 }
 
 /// A service of PAM, removed with this value.
-struct PamService(PathBuf);
+pub(crate) struct PamService(PathBuf);
 
 impl PamService {
-    fn new(lines: &str) -> PamService {
-        let path = PathBuf::from(format!("/etc/pam.d/miserly-test-{}", std::process::id()));
+    /// Creates the service of one test. `None` on a machine without PAM.
+    pub(crate) fn new(test: &str, lines: &str) -> Option<PamService> {
+        if !Path::new("/etc/pam.d").exists() {
+            return None;
+        }
+        let path = PathBuf::from(format!("/etc/pam.d/miserly-{test}-{}", std::process::id()));
         fs::write(&path, format!("auth required pam_permit.so\naccount required pam_permit.so\n{lines}\n"))
             .unwrap();
-        PamService(path)
+        Some(PamService(path))
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.0.file_name().unwrap().to_str().unwrap().to_owned()
     }
 }
@@ -210,17 +214,15 @@ impl Drop for PamService {
 #[test]
 fn a_service_of_pam_sets_limits_and_variables() {
     let Some(mut test) = of_user("ulimit -Hn; echo $COLOUR") else { return };
-    if !Path::new("/etc/pam.d").exists() {
-        return;
-    }
     let (limits, variables) = (test.folder.path().join("limits"), test.folder.path().join("variables"));
     fs::write(&limits, "* hard nofile 345\n").unwrap();
     fs::write(&variables, "COLOUR=green\n").unwrap();
-    let service = PamService::new(&format!(
+    let lines = format!(
         "session required pam_limits.so conf={}\nsession required pam_env.so conffile=/dev/null envfile={}",
         limits.display(),
         variables.display()
-    ));
+    );
+    let Some(service) = PamService::new("limits", &lines) else { return };
     if let Some(user) = &mut test.spec.user {
         (user.name, user.pam) = ("nobody".into(), Some(service.name()));
     }
