@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use miserly_api::model::{MailEvent, Problem, Submission, is_address};
+use miserly_api::model::{MailEvent, Problem, Submission, is_address, is_blank, is_invisible};
 
 /// The most bytes of a name.
 const NAME: usize = 256;
@@ -71,15 +71,20 @@ fn check_mail(submission: &Submission) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that a name can be shown on a terminal, to all users.
+/// Checks that all users see a name as it is, on a terminal and on a page.
 fn check_name(submission: &Submission) -> Result<(), Problem> {
-    let is_unfit = |name: &String| name.chars().any(char::is_control);
-    match &submission.name {
-        Some(name) if is_unfit(name) => {
-            Err(Problem::with_field("name", format!("name: {name:?} has control characters")))
-        }
-        _ => Ok(()),
+    let Some(name) = &submission.name else { return Ok(()) };
+    let refused = |message: String| Err(Problem::with_field("name", message));
+    if let Some(letter) = name.chars().find(|letter| is_invisible(*letter)) {
+        return refused(format!(
+            "name: {name:?} has the control character or invisible character U+{:04X}; leave it out",
+            u32::from(letter)
+        ));
     }
+    if is_blank(name) {
+        return refused("name: it is blank; leave it out, or give one with letters".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -94,8 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_no_control_characters() {
-        for name in ["\u{1b}[31m", "new\nline", "\u{9b}"] {
+    fn a_name_is_shown_as_it_is() {
+        for name in
+            ["\u{1b}[31m", "new\nline", "\u{9b}", "a\u{200b}b", "\u{202e}a", "\u{feff}", "", " ", "\u{3000}"]
+        {
             let problem =
                 check(&Submission { name: Some(name.into()), ..Submission::default() }).unwrap_err();
             assert_eq!(problem.field.as_deref(), Some("name"));

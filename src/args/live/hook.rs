@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use miserly_api::model::is_address;
 use miserly_api::submit::length_of_time;
 
 use super::DaemonArgs;
@@ -50,6 +51,14 @@ pub(crate) struct HookArgs {
     #[arg(long, value_name = "PATH", requires = "mail", default_value = "/usr/sbin/sendmail")]
     pub(crate) sendmail: PathBuf,
 
+    /// The domains to which mail goes, separated by commas; * is any. Mail to users of this machine goes without
+    #[arg(long, value_name = "DOMAIN", requires = "mail", value_delimiter = ',', value_parser = domain)]
+    pub(crate) mail_domains: Vec<String>,
+
+    /// The most mails for the jobs of one user in an hour; the others are left out, and noted
+    #[arg(long, value_name = "N", requires = "mail", default_value_t = 60)]
+    pub(crate) mail_rate: u32,
+
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 
@@ -76,4 +85,12 @@ pub(crate) enum HookEvent {
     Ended,
     /// It has ended, and not with exit code 0
     Failed,
+}
+
+/// Parses a domain.
+fn domain(text: &str) -> Result<String, String> {
+    if text == "*" || is_address(&format!("a@{text}")) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("it is no domain; write one such as example.org, or * for any".to_owned())
 }

@@ -43,9 +43,24 @@ impl MailEvent {
 const MOST: usize = 254;
 
 /// Returns whether a text can be the address of a mail, also on the command line of sendmail.
+///
+/// It is the name of a local user, or a name, `@` and a domain. No address is a file, a program or a route through other machines.
 pub fn is_address(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@.-_+%=/".contains(&byte);
-    !text.is_empty() && text.len() <= MOST && !text.starts_with('-') && text.bytes().all(plain)
+    let name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_+=".contains(&byte);
+    let label = |label: &str| {
+        let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        plain && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let (user, domain) = text.split_once('@').map_or((text, None), |(user, domain)| (user, Some(domain)));
+    text.len() <= MOST
+        && user.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+        && user.bytes().all(name)
+        && domain.is_none_or(|domain| domain.split('.').all(label))
+}
+
+/// Returns the domain of an address; `None` for a user of this machine.
+pub fn domain_of(address: &str) -> Option<&str> {
+    address.split_once('@').map(|(_, domain)| domain)
 }
 
 #[cfg(test)]
@@ -54,12 +69,28 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for good in ["ada", "ada@example.org", "a.b+c@x-y.org"] {
+        for good in ["ada", "_ada", "ada@example.org", "a.b+c@x-y.org", "a@localhost"] {
             assert!(is_address(good), "{good}");
         }
-        for bad in ["", "-oQ/tmp", "a b", "a\n.b", "a,b", "a;b", "<a>", "|cat", "ä@x"] {
+        let strange = [
+            "/etc/x",
+            "a/b",
+            ":include:/etc/x",
+            "a%b@c",
+            "a@b@c",
+            "a@",
+            "@b",
+            "a@-b",
+            "a@b..c",
+            "a@[1.2.3.4]",
+            ".a",
+            "~a",
+        ];
+        let plain = ["", "-oQ/tmp", "a b", "a\n.b", "a,b", "a;b", "<a>", "|cat", "ä@x", "a@b\nc", "a\\b"];
+        for bad in strange.into_iter().chain(plain) {
             assert!(!is_address(bad), "{bad}");
         }
         assert!(!is_address(&"a".repeat(255)));
+        assert_eq!([domain_of("a@b.c"), domain_of("a")], [Some("b.c"), None]);
     }
 }

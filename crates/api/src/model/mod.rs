@@ -25,6 +25,8 @@ mod signal;
 
 mod mail;
 
+mod shown;
+
 mod usage;
 
 mod reservation;
@@ -53,7 +55,7 @@ pub use job_ref::{JobRef, job_ranges, job_refs};
 pub(crate) use job_ref::{digits, index_ranges, split_outside};
 pub use limit::{LimitUnit, LimitUse, LimitsReport};
 pub use lossless::PathText;
-pub use mail::{Mail, MailEvent, is_address};
+pub use mail::{Mail, MailEvent, domain_of, is_address};
 pub use output::OutputNames;
 pub use request::{
     ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
@@ -64,6 +66,7 @@ pub use selection::{
     ChangeRequest, ChangedJobs, RefusedJobs, Selection, SkippedJobs, StateName, matches_pattern,
 };
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
+pub use shown::{is_blank, is_invisible};
 pub use signal::{EarlySignal, JobSignal, SignalRequest};
 pub use submission::{
     Array, Condition, IndexRange, Interaction, RawVariable, Retry, Submission, When, program_name,

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use super::PathText;
-
-use super::{EarlySignal, Mail};
+use super::{EarlySignal, Mail, is_blank, is_invisible};
 
 /// A job or an array of jobs to accept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -243,9 +242,10 @@ impl Submission {
     }
 }
 
-/// Returns the name of a program's job: that of its file, without control characters.
+/// Returns the name of a program's job: that of its file, without characters that no name has.
 pub fn program_name(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or(path).replace(char::is_control, "?")
+    let name = path.rsplit('/').next().unwrap_or(path).replace(is_invisible, "?");
+    if is_blank(&name) { "?".to_owned() } else { name }
 }
 
 const fn one() -> u64 {

@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
-use miserly_api::model::{JobView, MailEvent, is_address};
+use miserly_api::model::{JobView, MailEvent, domain_of, is_address};
+use miserly_launch::BootTime;
 use miserly_view::plain;
 
+use super::mail_rate::{MailRate, Permit};
 use super::program::feed;
 use crate::args::{HookArgs, HookEvent};
 use crate::commands::live::text::{local, outcome};
@@ -28,18 +30,41 @@ pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
 
 /// Sends the mail on an event of a job. A failure of sendmail is reported, and is no error.
 ///
+/// No mail goes to a domain that the operator has not listed, or beyond the rate of the job's user.
+///
 /// # Errors
 /// If sendmail cannot be started.
-pub(super) fn send(args: &HookArgs, event: HookEvent, job: &JobView) -> anyhow::Result<()> {
+pub(super) fn send(
+    args: &HookArgs,
+    rate: &mut MailRate,
+    event: HookEvent,
+    job: &JobView,
+) -> anyhow::Result<()> {
     let to = job.mail.as_ref().and_then(|mail| mail.to.as_ref()).unwrap_or(&job.user);
-    if !is_address(to) {
-        note!("job {}: {to:?} is no address; no mail is sent", job.number);
+    if let Err(why) = check_address(to, &args.mail_domains) {
+        note!("job {}: no mail to {}: {why}", job.number, plain(to));
         return Ok(());
+    }
+    match rate.count(job.uid, BootTime::now()) {
+        Permit::Yes => {}
+        Permit::Last => {
+            note!("{}: {} mails in an hour; further ones are left out", plain(&job.user), args.mail_rate);
+        }
+        Permit::No => return Ok(()),
     }
     let mut command = Command::new(&args.sendmail);
     command.args(["-i", "--", to]);
     let what = format!("{} for job {}", args.sendmail.display(), job.number);
     feed(command, letter(to, event, job), args.limit, &what)
+}
+
+/// Checks that mail goes to an address: to a user of this machine, or to a domain in the list.
+fn check_address(to: &str, domains: &[String]) -> Result<(), &'static str> {
+    if !is_address(to) {
+        return Err("it is no address");
+    }
+    let listed = |domain: &str| domains.iter().any(|one| one == "*" || one.eq_ignore_ascii_case(domain));
+    if domain_of(to).is_none_or(listed) { Ok(()) } else { Err("its domain is not in --mail-domains") }
 }
 
 /// Returns the text of a mail with its headers. Text of users has no line breaks in it.
@@ -98,6 +123,22 @@ mod tests {
         let fail = job(&[MailEvent::Fail]);
         assert!(!is_wanted(HookEvent::Ended, &fail) && is_wanted(HookEvent::Failed, &fail));
         assert!(!is_wanted(HookEvent::Started, &fail));
+    }
+
+    #[test]
+    fn mail_goes_to_this_machine_and_to_listed_domains() {
+        let domains = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        for (to, list, goes) in [
+            ("ada", &[][..], true),
+            ("ada@example.org", &[], false),
+            ("ada@Example.org", &["example.org"], true),
+            ("ada@x.example.org", &["example.org"], false),
+            ("ada@example.org", &["*"], true),
+            ("/etc/x", &["*"], false),
+            ("-bp", &["*"], false),
+        ] {
+            assert_eq!(check_address(to, &domains(list)).is_ok(), goes, "{to} {list:?}");
+        }
     }
 
     #[test]

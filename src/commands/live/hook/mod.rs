@@ -6,6 +6,8 @@ mod known;
 
 mod mail;
 
+mod mail_rate;
+
 mod program;
 
 use std::collections::BTreeMap;
@@ -24,6 +26,7 @@ use miserly_report::AtomicFile;
 use rustix::fs::{Access, access};
 
 use self::known::{Happened, Known};
+use self::mail_rate::MailRate;
 use super::client;
 use super::text::matches_pattern;
 use crate::args::{HookArgs, HookEvent};
@@ -48,7 +51,8 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
         bail!("there is no queue {queue:?}");
     }
     let since = known.journal.is_none().then_some(status.now);
-    let mut hook = Hook { args, client: &client, known, running: BTreeMap::new(), since };
+    let rate = MailRate::new(args.mail_rate);
+    let mut hook = Hook { args, client: &client, known, running: BTreeMap::new(), since, rate };
     loop {
         let mut failed = None;
         let after = hook.known.journal;
@@ -86,6 +90,8 @@ struct Hook<'a> {
     running: BTreeMap<i64, JobView>,
     /// The instant before which nothing is news; `None` if the state of an earlier run goes on.
     since: Option<Timestamp>,
+    /// The recent mails.
+    rate: MailRate,
 }
 
 impl Hook<'_> {
@@ -119,7 +125,9 @@ impl Hook<'_> {
             let breaks = |other: &Happened| other.event == HookEvent::Broken && other.job.number == number;
             changed.iter().any(breaks)
         };
-        for happened in changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)) {
+        let wanted: Vec<&Happened> =
+            changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)).collect();
+        for happened in wanted {
             // A broken promise has moved, too, and is one mail.
             if self.args.mail && happened.event == HookEvent::Moved && broken(happened.job.number) {
                 continue;
@@ -198,12 +206,12 @@ impl Hook<'_> {
     }
 
     /// Sends a mail, if the job asks for it. Events have no details, so the job is read again.
-    fn mail(&self, Happened { event, job }: &Happened) -> anyhow::Result<()> {
+    fn mail(&mut self, Happened { event, job }: &Happened) -> anyhow::Result<()> {
         if !mail::EVENTS.contains(event) {
             return Ok(());
         }
         match self.client.job(job.number) {
-            Ok(job) if mail::is_wanted(*event, &job) => mail::send(self.args, *event, &job),
+            Ok(job) if mail::is_wanted(*event, &job) => mail::send(self.args, &mut self.rate, *event, &job),
             Ok(_) => Ok(()),
             Err(ClientError::Refused(problem)) if problem.code == ProblemCode::NotFound => Ok(()),
             Err(error) => Err(error.into()),
