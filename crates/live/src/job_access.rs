@@ -1,6 +1,5 @@
 //! What the daemon passes on of jobs: their relays and their output files.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -8,8 +7,8 @@ use std::path::Path;
 use miserly_api::model::{JobView, OUTPUT_PART, OutputRequest, Phase, Problem, ProblemCode};
 use miserly_engine::{Attempt, Caller};
 use miserly_launch::RelaySocket;
-use rustix::fs::{Mode, OFlags, open};
 
+use crate::output_file::open_output;
 use crate::process::Executor;
 use crate::server::OutputPart;
 
@@ -74,7 +73,7 @@ impl JobAccess {
             let message = format!("the output of job {number} belongs to its user; read {}", path.display());
             return Err(problem(ProblemCode::Forbidden, number, message));
         }
-        read(path, request.from).map_err(|error| {
+        read(path, job.uid, request.from).map_err(|error| {
             let code = match error.kind() {
                 ErrorKind::NotFound => ProblemCode::NotFound,
                 ErrorKind::InvalidInput => ProblemCode::Conflict,
@@ -85,15 +84,10 @@ impl JobAccess {
     }
 }
 
-/// Reads a part of a regular file. Does not wait for the other end of a pipe.
-fn read(path: &Path, from: u64) -> io::Result<OutputPart> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    let length = found.len();
+/// Reads a part of an output file of a user.
+fn read(path: &Path, uid: u32, from: u64) -> io::Result<OutputPart> {
+    let file = open_output(path, uid)?;
+    let length = file.metadata()?.len();
     let size = usize::try_from(length.saturating_sub(from).min(OUTPUT_PART)).unwrap_or(0);
     let mut bytes = vec![0; size];
     let mut read = 0;
@@ -123,6 +117,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         std::fs::write(&path, vec![b'x'; usize::try_from(OUTPUT_PART).unwrap() + 10]).unwrap();
+        let own = rustix::process::geteuid().as_raw();
+        let read = |path: &Path, from| read(path, own, from);
         let part = |from| read(&path, from).map(|part| (part.bytes.len() as u64, part.length)).unwrap();
         let length = OUTPUT_PART + 10;
         assert_eq!(part(0), (OUTPUT_PART, length));

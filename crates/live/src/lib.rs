@@ -50,6 +50,12 @@ mod launcher_parts;
 
 mod job_access;
 
+mod audit;
+
+mod output_file;
+
+pub use output_file::open_output;
+
 mod rereading;
 
 mod claim;

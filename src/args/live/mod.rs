@@ -212,6 +212,10 @@ pub(crate) struct LogsArgs {
     #[arg(long, short)]
     pub(crate) error: bool,
 
+    /// Prints control characters as they are; a terminal gets them in a visible form such as ^[ otherwise
+    #[arg(long)]
+    pub(crate) raw: bool,
+
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 }

@@ -1,5 +1,6 @@
 //! `miserly logs`: the output of a job, also while it runs.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -45,6 +46,9 @@ fn logs(client: &Client, args: &LogsArgs, number: i64) -> anyhow::Result<ExitCod
     let Some(mut output) = OutputFile::of(&job, args.error, &args.daemon) else {
         bail!("job {number} is another user's; only that user, root and the daemon's user read its output")
     };
+    if !args.raw && io::stdout().is_terminal() {
+        output = output.with_visible_controls();
+    }
     if args.follow {
         output.follow(false)?;
     } else if !output.pass_on()? {

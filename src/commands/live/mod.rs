@@ -39,6 +39,8 @@ mod logs;
 
 mod output_file;
 
+mod visible;
+
 mod session;
 
 mod job_requests;

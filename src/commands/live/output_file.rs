@@ -1,6 +1,5 @@
 //! An output file of a job, which grows.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,11 +10,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{JobView, OutputRequest, ProblemCode};
+use miserly_live::open_output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::client as client_of;
+use super::visible::Visible;
 use crate::args::DaemonArgs;
 
 /// The pause between two looks at a file that only the daemon can read.
@@ -30,10 +31,14 @@ pub(super) struct OutputFile {
     pub(super) passed: u64,
     daemon: DaemonArgs,
     job: i64,
+    /// The user of the job.
+    uid: u32,
     /// Whether it is the file of the error output.
     error: bool,
     /// Whether it is copied to standard error.
     to_error: bool,
+    /// Makes control characters visible, for a terminal.
+    visible: Option<Visible>,
     /// Reads in place of this process, which may not.
     through: Option<Client>,
 }
@@ -42,8 +47,14 @@ impl OutputFile {
     /// Returns an output file of a job, or its error output. `None` if it is another user's.
     pub(super) fn of(job: &JobView, error: bool, daemon: &DaemonArgs) -> Option<OutputFile> {
         let path = if error { job.error.clone() } else { job.output.clone() }?;
-        let (job, daemon, through) = (job.number, daemon.clone(), None);
-        Some(OutputFile { path, passed: 0, daemon, job, error, to_error: false, through })
+        let (job, uid, daemon) = (job.number, job.uid, daemon.clone());
+        let (to_error, visible, through) = (false, None, None);
+        Some(OutputFile { path, passed: 0, daemon, job, uid, error, to_error, visible, through })
+    }
+
+    /// Makes control characters visible, which another user may have written.
+    pub(super) fn with_visible_controls(self) -> OutputFile {
+        OutputFile { visible: Some(Visible::default()), ..self }
     }
 
     /// Copies it to standard error.
@@ -62,7 +73,7 @@ impl OutputFile {
             return exists;
         }
         let place = || format!("cannot read {}", self.path.display());
-        let mut file = match File::open(&self.path) {
+        let mut file = match open_output(&self.path, self.uid) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return self.read_through_daemon(error);
@@ -73,7 +84,8 @@ impl OutputFile {
             self.passed = 0;
         }
         file.seek(SeekFrom::Start(self.passed)).with_context(place)?;
-        self.passed += self.copy(&mut file)?;
+        let copied = self.copy(&mut file)?;
+        self.passed += copied;
         Ok(true)
     }
 
@@ -108,20 +120,25 @@ impl OutputFile {
                 return Ok(true);
             }
             // A later failure leaves no part to be copied again.
-            self.passed += self.copy(&mut &part.bytes[..])?;
+            let copied = self.copy(&mut &part.bytes[..])?;
+            self.passed += copied;
         }
     }
 
-    fn copy(&self, from: &mut impl Read) -> anyhow::Result<u64> {
-        fn copy(from: &mut impl Read, mut to: impl Write) -> io::Result<u64> {
-            let copied = io::copy(from, &mut to)?;
+    fn copy(&mut self, from: &mut impl Read) -> anyhow::Result<u64> {
+        fn copy(from: &mut impl Read, visible: Option<&mut Visible>, mut to: impl Write) -> io::Result<u64> {
+            let copied = match visible {
+                Some(visible) => visible.copy(from, &mut to)?,
+                None => io::copy(from, &mut to)?,
+            };
             to.flush()?;
             Ok(copied)
         }
+        let visible = self.visible.as_mut();
         if self.to_error {
-            return Ok(copy(from, io::stderr().lock())?);
+            return Ok(copy(from, visible, io::stderr().lock())?);
         }
-        Ok(copy(from, io::stdout().lock())?)
+        Ok(copy(from, visible, io::stdout().lock())?)
     }
 
     /// Copies the output until the job has ended. Changes in the file's folder, and the end of the job, wake it. With `patient`,

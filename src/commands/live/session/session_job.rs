@@ -83,6 +83,13 @@ impl<'a> SessionJob<'a> {
         if view.phase.ended().is_some() {
             bail!("job {} has ended; `miserly logs {0}` prints its output", self.job);
         }
+        if !runs(&view.phase)
+            && let Err(ClientError::Refused(problem)) = self.client.attach(self.job)
+            && problem.code == ProblemCode::Forbidden
+        {
+            // Its start would change nothing.
+            return Err(ClientError::Refused(problem).into());
+        }
         self.serve()
     }
 
