@@ -159,6 +159,11 @@ impl DependencyTracker {
         self.lines.distribute(&mut Distribution::new(self.places.sums()), i64::MAX, usize::MAX)
     }
 
+    /// Returns the jobs that others wait for, by number.
+    pub(crate) fn required(&self) -> impl Iterator<Item = i64> {
+        self.dependents.keys().copied()
+    }
+
     /// Returns the jobs that wait for a job, by number.
     pub(crate) fn dependents(&self, job: i64) -> impl Iterator<Item = i64> {
         self.dependents.get(&job).into_iter().flatten().copied()

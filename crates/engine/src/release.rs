@@ -1,5 +1,7 @@
 //! Release of jobs that wait for other jobs or for an instant.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Time};
 
 use crate::expected_ends::{ExpectedEnds, promised_end};
@@ -7,16 +9,25 @@ use crate::late_start::LONGEST_DELAY;
 use crate::rounds::limit_end;
 use crate::{Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, Setup};
 
+/// The latest ends of jobs, by number, as far as they are known.
+type Ends = BTreeMap<i64, Option<Time>>;
+
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adjusts the earliest starts of dependent jobs until they agree with the expected ends of the jobs that they wait for.
     ///
     /// Promises that break have the cause of `fault`, if those ends moved because of one.
+    ///
+    /// A chain of n jobs takes n steps. After the first one, only jobs behind an end that moved are looked at.
     pub(crate) fn settle_dependencies(&mut self, now: Now, fault: Option<Fault>) -> Result<(), EngineError> {
         // Each step releases a job or adjusts its start, so there are at most as many steps as tracked jobs.
+        let mut seen = None;
         for _ in 0..=self.dependencies.jobs().len() {
             let at = self.fresh(now)?;
             let mut round = Round::default();
-            self.update_dependencies(now, at, &mut round)?;
+            self.resolve_dependencies(now, at, &mut round)?;
+            let ends = self.ends_of_required(at);
+            let jobs = self.behind_moved_ends(seen.replace(ends.clone()).filter(|_| round.is_empty()), &ends);
+            self.adjust_begins(jobs, at, &mut round);
             self.submit_due(at, &mut round);
             if round.is_empty() {
                 return Ok(());
@@ -39,7 +50,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) -> Result<(), JournalError> {
         self.resolve_dependencies(now, at, round)?;
-        for number in self.dependencies.jobs() {
+        self.adjust_begins(self.dependencies.jobs(), at, round);
+        Ok(())
+    }
+
+    /// Returns the latest ends of the jobs that others wait for.
+    fn ends_of_required(&self, at: Time) -> Ends {
+        self.dependencies.required().map(|number| (number, self.latest_end(number, at))).collect()
+    }
+
+    /// Returns the tracked jobs behind an end that has moved since the last look; all of them without one, or if a job is gone.
+    fn behind_moved_ends(&self, before: Option<Ends>, ends: &Ends) -> Vec<i64> {
+        let Some(before) = before.filter(|before| before.keys().all(|number| ends.contains_key(number)))
+        else {
+            return self.dependencies.jobs();
+        };
+        let moved = ends.iter().filter(|(number, end)| before.get(number) != Some(end));
+        let behind: BTreeSet<i64> =
+            moved.flat_map(|(number, _)| self.dependencies.dependents(*number)).collect();
+        behind.into_iter().collect()
+    }
+
+    /// Adds to the round the changed earliest starts of these tracked jobs, and those of them that can be planned now.
+    fn adjust_begins(&mut self, jobs: Vec<i64>, at: Time, round: &mut Round) {
+        for number in jobs {
             let Some(record) = self.jobs.get(number) else { continue };
             if record.is_in_ledger() {
                 let depends = !record.after.is_empty();
@@ -54,7 +88,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.submit_record(at, number, round);
             }
         }
-        Ok(())
     }
 
     /// Submits the deferred jobs that are due.
