@@ -27,6 +27,8 @@ mod again;
 
 mod starts;
 
+mod blocked;
+
 mod shadow;
 mod shims;
 

@@ -119,6 +119,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
         let strict = queue.is_some_and(|queue| queue.strict);
+        let memory =
+            self.jobs.get(number).zip(queue).and_then(|(record, queue)| record.memory.limit_in(queue));
         let gpus = self.choose_gpus(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.attempts += 1;
@@ -135,7 +137,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             output: output_path::output(record),
             append: nth > 1 + record.never_ran,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
-            memory: record.memory,
+            memory,
             strict,
             gpus: (self.setup.gpus > 0).then_some(gpus),
             cpus: if end.is_some() { cpus } else { all },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-use crate::{ArrayMember, Credential, SentSignal, Usage};
+use crate::{ArrayMember, Credential, MemoryAmount, SentSignal, Usage};
 
 /// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,8 +88,8 @@ pub struct Launch {
     pub append: bool,
     /// The file of the standard error, if it is not that of the output.
     pub error: Option<PathBuf>,
-    /// The memory limit, in kilobytes; 0 if memory is not accounted.
-    pub memory: u64,
+    /// The memory limit; `None` if memory is not accounted.
+    pub memory: Option<MemoryAmount>,
     /// Whether it has the processors of its window for itself, also while they are idle.
     pub strict: bool,
     /// The GPUs that it has, by index; `None` where there are none for jobs.

@@ -114,6 +114,8 @@ mod submission_check;
 
 mod submission_size;
 
+mod job_memory;
+
 mod limits;
 
 mod request_ids;
@@ -165,6 +167,7 @@ pub use changes::JobChanges;
 pub use daemon_info::{AccountNames, DaemonInfo};
 pub use earlier_promises::jobs_of_promises;
 pub use engine::{Engine, EngineError, Input};
+pub use job_memory::{JobMemory, MemoryAmount};
 pub use journal::{
     AmendedLine, Checkpoint, CheckpointLine, EffectLine, EndedFilter, EndedJobs, EndedLine, JobRow, Journal,
     JournalBatch, JournalError, JournalLine, OpportunisticLine, QueueCheckpoint, QueueLine, RoundLine,

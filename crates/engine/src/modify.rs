@@ -16,8 +16,8 @@ use crate::stopped_queue::stopped_problem;
 use crate::submission::refused;
 use crate::submission_check::check;
 use crate::{
-    Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record, Snapshot,
-    submission_size,
+    Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
+    Snapshot, submission_size,
 };
 
 /// The most jobs that move back when a job takes the place of another one.
@@ -379,6 +379,26 @@ fn can_keep(promised: Time, request: &Request) -> bool {
 }
 
 impl Snapshot {
+    /// Returns the credential of a job and its submission before and after a change, for the launcher to seal anew.
+    ///
+    /// `None` for a job without a credential, and for a caller who may not change the job.
+    pub fn sealed_change(
+        &self,
+        caller: &Caller,
+        job: i64,
+        changes: &Modification,
+    ) -> Option<(Credential, Submission, Submission)> {
+        let record = self.jobs.get(job).filter(|record| self.info.may_read(caller, record))?;
+        let queue = changes.queue.clone().unwrap_or_else(|| record.queue.to_string());
+        let after = self.changed_submission(record, changes, queue);
+        Some((record.credential.clone()?, (*record.submission).clone(), after))
+    }
+
+    /// Returns the name of the queue of submissions that name none.
+    pub fn default_queue(&self) -> Option<&str> {
+        self.setup.queues.first().map(|queue| queue.name.as_str())
+    }
+
     /// Returns the record of a waiting job with changes.
     ///
     /// # Errors
@@ -429,6 +449,7 @@ impl Snapshot {
             queue: queue.name.as_str().into(),
             submission: Arc::new(submission),
             modified: true,
+            credential: caller.credential.clone().or_else(|| before.credential.clone()),
             ..before.clone()
         })
     }

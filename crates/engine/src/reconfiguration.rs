@@ -234,7 +234,7 @@ fn fits(record: &Record, queue: &Queue) -> bool {
     let memory = most.get(Kind::Memory);
     record.submission.cpus <= most.cpus_count().get()
         && record.gpus() <= most.get(Kind::Gpus)
-        && (memory == 0 || record.memory <= memory)
+        && (memory == 0 || record.memory.kilobytes() <= memory)
 }
 
 fn conflict_of(job: i64, message: String) -> Problem {

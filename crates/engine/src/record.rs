@@ -6,7 +6,7 @@ use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, AttemptOutcome, Credential, PromiseLog, SavedEntry, Setup, UsageLog};
+use crate::{Attempt, AttemptOutcome, Credential, JobMemory, PromiseLog, SavedEntry, Setup, UsageLog};
 
 /// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -40,8 +40,8 @@ pub struct Record {
     /// The cleanup time with which the resources were planned, in ticks; `None` until the job is in a ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup_time: Option<i64>,
-    /// Memory, in kilobytes.
-    pub memory: u64,
+    /// Memory.
+    pub memory: JobMemory,
     /// The earliest start that the user set, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<i64>,
@@ -320,7 +320,7 @@ impl Record {
             submitted: 0,
             time: 0,
             cleanup_time: None,
-            memory: 0,
+            memory: JobMemory::NONE,
             begin: None,
             deadline: None,
             after: vec![],
@@ -439,8 +439,9 @@ impl Record {
     /// Returns the request to the policy.
     pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
         let gpus = self.gpus();
-        let demand =
-            Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory).with(Kind::Gpus, gpus);
+        let demand = Resources::cpus(self.submission.cpus)
+            .with(Kind::Memory, self.memory.kilobytes())
+            .with(Kind::Gpus, gpus);
         let constraints = Constraints {
             begin,
             // The job is over by its deadline, also if it starts as late as promised. Only its resources are kept longer.

@@ -8,7 +8,7 @@ use miserly_policies::PolicySpec;
 use serde::{Deserialize, Serialize};
 
 use crate::submission_check::refused_field;
-use crate::{AccountName, Amounts, Now, Queue, QueueUsers, Setup, amounts, resources};
+use crate::{AccountName, Amounts, MemoryAmount, Now, Queue, QueueUsers, Setup, amounts, resources};
 
 /// The most characters of a name.
 const NAME: usize = 64;
@@ -201,10 +201,10 @@ fn amount(of: &Queue, granule: u64, written: &model::Reservation) -> Result<Reso
     }
     let part = || u128::from(pool_memory) * u128::from(cpus) / u128::from(most.cpus_count().get());
     let memory = match written.memory {
-        Some(bytes) if pool_memory > 0 => bytes.div_ceil(1024),
+        Some(bytes) if pool_memory > 0 => MemoryAmount::from_bytes(bytes)?.kilobytes(),
         _ => u64::try_from(part()).unwrap_or(pool_memory),
     };
-    if pool_memory > 0 && !(1..=pool_memory).contains(&memory) {
+    if pool_memory > 0 && !(MemoryAmount::LEAST.kilobytes()..=pool_memory).contains(&memory) {
         let most = miserly_units::memory(pool_memory.saturating_mul(1024));
         return Err(refused_field("memory", format!("memory: queue {} has up to {most}", of.name)));
     }

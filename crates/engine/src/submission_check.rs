@@ -8,7 +8,9 @@ use miserly_units::duration;
 
 use crate::conditions::Waits;
 use crate::stopped_queue::stopped_problem;
-use crate::{ArrayMember, Caller, EndedJobs, JobState, Now, Queue, Record, Snapshot, submission_size};
+use crate::{
+    ArrayMember, Caller, EndedJobs, JobMemory, JobState, Now, Queue, Record, Snapshot, submission_size,
+};
 
 /// The maximum number of jobs in an array.
 pub(crate) const ARRAY_MOST: usize = 10_000;
@@ -103,8 +105,8 @@ impl Snapshot {
     }
 }
 
-/// Checks a submission against its queue. Returns its time limit and its memory in kilobytes.
-pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
+/// Checks a submission against its queue. Returns its time limit and its memory.
+pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, JobMemory), Problem> {
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
     if submission.cpus == 0 {
@@ -131,15 +133,7 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64
         let has = if most_gpus == 0 { "none".to_owned() } else { format!("at most {most_gpus}") };
         return Err(refused_field("gpus", format!("{gpus} GPUs: queue {} has {has}", queue.name)));
     }
-    let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
-    let most_memory = most.get(Kind::Memory);
-    if most_memory > 0 && memory > most_memory {
-        let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
-        let message =
-            format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
-        return Err(refused_field("memory", message));
-    }
-    Ok((time, memory))
+    Ok((time, JobMemory::requested(queue, submission.memory)?))
 }
 
 /// Returns the array indexes of the jobs of a submission; a single `None` without an array.

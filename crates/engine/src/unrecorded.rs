@@ -137,7 +137,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 attempt: *attempt,
                 name: record.map(|record| record.name.to_string()).unwrap_or_default(),
                 cpus: cpus.clone(),
-                memory: record.map_or(0, |record| record.memory),
+                memory: record.map_or(0, |record| record.memory.kilobytes()),
                 end: Some(*end).filter(|end| *end < Time::MAX),
                 ..Adoption::default()
             };

@@ -29,7 +29,7 @@ impl Snapshot {
             user: (self.info.users.0)(record.uid),
             queue: record.queue.to_string(),
             cpus: submission.cpus,
-            memory: record.memory.saturating_mul(1024),
+            memory: record.memory.kilobytes().saturating_mul(1024),
             gpus: record.gpus(),
             has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),
             time: Span::from_ticks(record.time).as_secs_f64(),

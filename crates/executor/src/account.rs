@@ -54,8 +54,13 @@ impl AccountProblem {
 }
 
 impl Accounts {
-    /// Returns the account of a user that may submit jobs now.
-    pub(crate) fn account(&self, uid: u32) -> Result<User, AccountProblem> {
+    /// Returns the account of a user that may submit jobs now, as PAM has it, too.
+    pub(crate) fn submitting_account(&self, uid: u32) -> Result<User, AccountProblem> {
+        self.account(uid).and_then(|user| self.admitted(user))
+    }
+
+    /// Returns the account of a user that may have jobs now. PAM is not asked: its modules may take any time.
+    fn account(&self, uid: u32) -> Result<User, AccountProblem> {
         let unavailable = |error: io::Error| AccountProblem::Unavailable { uid, error };
         self.check_number(uid, system_users(), overflow_user())?;
         let found = User::from_uid(Uid::from_raw(uid)).map_err(|error| unavailable(error.into()))?;
@@ -63,7 +68,7 @@ impl Accounts {
         match fs::read_to_string("/etc/shadow") {
             Ok(shadow) if is_expired(&shadow, &user.name, today()) => Err(AccountProblem::Expired(user.name)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unavailable(error)),
-            _ => self.admitted(user),
+            _ => Ok(user),
         }
     }
 
@@ -79,7 +84,8 @@ impl Accounts {
 
     /// Returns the user of a job that begins now, with the groups of now.
     ///
-    /// The primary group is that of the submission if the user is still a member of it.
+    /// The primary group is that of the submission if the user is still a member of it. The process that becomes the command asks
+    /// the modules of PAM, in the window of the job.
     pub(crate) fn job_user(&self, credential: &Credential) -> Result<JobUser, AccountProblem> {
         let Credential { uid, gid, user: then, .. } = credential;
         let user = self.account(*uid)?;
@@ -184,7 +190,8 @@ mod tests {
     #[test]
     fn an_account_that_has_another_name_is_another_user() {
         let accounts = Accounts { allow_root: true, daemon: 1, pam: None };
-        let credential = |user: &str, gid| Credential { uid: 0, gid, user: user.into(), mac: String::new() };
+        let credential =
+            |user: &str, gid| Credential { uid: 0, gid, user: user.into(), issue: None, mac: String::new() };
         let root = accounts.job_user(&credential("root", 0)).unwrap();
         assert_eq!((root.name.as_str(), root.uid, root.gid), ("root", 0, 0));
         // A group of which the user is no member any more is not used.

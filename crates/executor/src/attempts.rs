@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use miserly_cgroup::online_cpus;
 use miserly_launch::{
-    AttemptProcesses, AttemptSpec, BootTime, FoundAttempt, JobUser, KillResult, PrivateFolders, Shim,
-    find_until, launch,
+    AttemptEnd, AttemptProcesses, AttemptSpec, BootTime, FoundAttempt, JobUser, KillResult, PrivateFolders,
+    ResourceLimits, Shim, find_until, launch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,16 @@ use crate::groups::JobGroups;
 use crate::launch::LaunchRequest;
 use crate::message::Rules;
 use crate::program::Program;
+
+/// The most processes and threads of a user, for each processor of the machine, and at least. They leave room for the users of
+/// a machine, and none for a job that only creates processes.
+const PROCESSES: (u64, u64) = (512, 4096);
+
+/// Returns the most processes and threads of a user.
+fn most_processes() -> u64 {
+    let (for_each, least) = PROCESSES;
+    online_cpus().map_or(least, |cpus| for_each.saturating_mul(cpus.len() as u64).max(least))
+}
 
 /// The numbers of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,18 +79,21 @@ impl Attempts {
             ..user
         });
         let programs = self.rules.programs.get(&request.configured_queue);
+        let base = request.spec(&self.socket, &self.groups);
+        let limits = ResourceLimits { processes: user.as_ref().map(|_| most_processes()), ..base.limits };
         let spec = AttemptSpec {
+            limits,
             private_folders: self.private_folders(request).filter(|_| user.is_some()),
             queue_programs: programs.and_then(|programs| programs.programs(request, user.as_ref())),
             user,
-            ..request.spec(&self.socket, &self.groups)
+            ..base
         };
         Ok(launch(self.shim.path(), &request.attempt.folder(&self.folder), &spec)?)
     }
 
     /// Returns the own folders of a job. Their content counts as memory of the job, so each may take all of it.
     fn private_folders(&self, request: &LaunchRequest) -> Option<PrivateFolders> {
-        let size = (request.memory > 0).then(|| request.memory.saturating_mul(1024));
+        let size = request.memory.map(|kilobytes| kilobytes.saturating_mul(1024));
         self.rules.private_folders.then_some(PrivateFolders { size })
     }
 
@@ -89,6 +103,14 @@ impl Attempts {
     /// As [`miserly_launch::find_until`].
     pub fn find(&self, attempt: AttemptId, until: BootTime) -> Result<FoundAttempt, FindFailure> {
         Ok(find_until(&attempt.folder(&self.folder), until)?)
+    }
+
+    /// Returns the recorded end of an attempt; `None` if there is none.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub(crate) fn end(&self, attempt: AttemptId) -> io::Result<Option<AttemptEnd>> {
+        miserly_launch::recorded_end(&attempt.folder(&self.folder)).map_err(io::Error::other)
     }
 
     /// Kills all processes of an attempt but its shim, and waits for their deaths.

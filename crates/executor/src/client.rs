@@ -18,7 +18,7 @@ use rustix::net::SendFlags;
 
 use crate::channel::Channel;
 use crate::failure::{FindFailure, LaunchFailure, LaunchFailureKind, SealError};
-use crate::message::{Numbered, Reply, Request, Settings};
+use crate::message::{Numbered, Reply, Request, ResealRequest, Settings};
 use crate::program::Program;
 use crate::{AttemptId, GroupFacts, LaunchRequest};
 
@@ -125,7 +125,19 @@ impl Client {
     /// # Errors
     /// [`SealError`].
     pub fn seal(&self, connection: BorrowedFd<'_>, submission: &Submission) -> Result<String, SealError> {
-        match self.request(Request::Seal(Box::new(submission.clone())), &[connection]) {
+        self.sealed(Request::Seal(Box::new(submission.clone())), connection)
+    }
+
+    /// Seals the changed submission of a job for the user at the other end of a connection. Returns the text of a credential.
+    ///
+    /// # Errors
+    /// [`SealError`].
+    pub fn reseal(&self, connection: BorrowedFd<'_>, request: ResealRequest) -> Result<String, SealError> {
+        self.sealed(Request::Reseal(Box::new(request)), connection)
+    }
+
+    fn sealed(&self, request: Request, connection: BorrowedFd<'_>) -> Result<String, SealError> {
+        match self.request(request, &[connection]) {
             Ok((Reply::Sealed(credential), _)) => Ok(credential),
             Ok((Reply::Refused(problem), _)) => Err(SealError::Refused(problem)),
             other => Err(SealError::Unavailable(problem(other))),

@@ -85,15 +85,15 @@ impl JobGroups {
         self.0.as_ref().map(|place| &place.facts)
     }
 
-    /// Returns the control group for a job with this memory in kilobytes, 0 for no limit, and this number of processors.
+    /// Returns the control group for a job with this memory in kilobytes, `None` for no limit, and this number of processors.
     /// `strict` is whether its queue is.
-    pub(crate) fn spec(&self, memory: u64, cpus: u64, strict: bool) -> Option<CgroupSpec> {
+    pub(crate) fn spec(&self, memory: Option<u64>, cpus: u64, strict: bool) -> Option<CgroupSpec> {
         let place = self.0.as_ref()?;
         Some(CgroupSpec {
             tree: place.facts.tree.clone(),
             shims: Some(place.tree.shims().path().to_owned()),
             can: place.facts.can.clone(),
-            memory: (memory > 0).then(|| memory.saturating_mul(1024)),
+            memory: memory.map(|kilobytes| kilobytes.saturating_mul(1024)),
             pids: Some(cpus.saturating_mul(PIDS)),
             early_on_all: place.in_systemd,
             strict: strict && place.facts.has_partitions,

@@ -10,6 +10,8 @@ use miserly_cgroup::online_cpus;
 use miserly_launch::{AttemptSpec, BootTime, EarlySignal, Interaction, OutputFile, ResourceLimits, RunMode};
 use serde::{Deserialize, Serialize};
 
+use crate::seal::Issue;
+use crate::used_seals::SealUse;
 use crate::{AttemptId, JobGroups};
 
 /// The longest duration in a request: a hundred years.
@@ -35,8 +37,8 @@ pub struct LaunchRequest {
     pub array: Option<(i64, u32)>,
     /// Whether its outputs follow those of an earlier attempt that ran.
     pub append: bool,
-    /// Memory in kilobytes; 0 for no limit.
-    pub memory: u64,
+    /// Memory in kilobytes, not 0; `None` for no limit.
+    pub memory: Option<u64>,
     /// Whether it has processors of its own, even when they idle.
     pub strict: bool,
     /// The GPUs of the job, by index; `None` where there are none for jobs.
@@ -77,6 +79,9 @@ impl LaunchRequest {
         if !self.attempt.is_valid() || self.array.is_some_and(|(first, _)| first < 1) {
             return invalid(format!("there is no attempt {}.{}", self.attempt.job, self.attempt.nth));
         }
+        if self.memory == Some(0) {
+            return invalid("no job has 0 B of memory".to_owned());
+        }
         // A program of root gets the name of the queue.
         if self.queue != self.configured_queue && !model::is_plain_name(&self.queue) {
             return invalid(format!("there is no queue {:?}", self.queue));
@@ -95,6 +100,29 @@ impl LaunchRequest {
         match durations.into_iter().flatten().find(|duration| *duration > LONGEST) {
             Some(duration) => invalid(format!("{duration:?} is too long")),
             None => Ok(()),
+        }
+    }
+
+    /// Checks that queue and memory are those of the submission, which its user has sealed.
+    pub(crate) fn check_placement(&self) -> Result<(), InvalidRequest> {
+        let submission = &self.submission;
+        if submission.queue.as_ref().is_some_and(|queue| *queue != self.queue) {
+            return Err(InvalidRequest(format!("its user did not submit it to queue {:?}", self.queue)));
+        }
+        let asked = submission.memory.filter(|bytes| *bytes > 0).map(|bytes| bytes.div_ceil(1024));
+        if asked.is_some_and(|kilobytes| self.memory.is_some_and(|memory| memory > kilobytes.max(4))) {
+            return Err(InvalidRequest("its user did not request so much memory".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Returns the use of a seal by this launch.
+    pub(crate) fn seal_use(&self, issue: Issue) -> SealUse {
+        SealUse {
+            serial: issue.number(),
+            index: self.array.map_or(0, |(_, index)| index),
+            issued: issue.at,
+            may_retry: self.submission.retry.is_some(),
         }
     }
 
@@ -117,8 +145,9 @@ impl LaunchRequest {
             stderr: submission.error.is_some().then(|| file(names.error(submission))),
             umask: submission.umask,
             limits: ResourceLimits {
-                memory: (self.memory > 0).then(|| self.memory.saturating_mul(1024)),
+                memory: self.memory.map(|kilobytes| kilobytes.saturating_mul(1024)),
                 files: self.files,
+                processes: None,
             },
             mode: self.mode.clone(),
             grace: self.grace,
@@ -231,7 +260,7 @@ pub(crate) mod tests {
             configured_queue: "queue".into(),
             array: None,
             append: false,
-            memory: 0,
+            memory: None,
             strict: false,
             gpus: None,
             files: None,
@@ -257,6 +286,7 @@ pub(crate) mod tests {
         invalid(&attempt(-1, 1), "no attempt -1.1");
         invalid(&attempt(1, 0), "no attempt 1.0");
         invalid(&LaunchRequest { array: Some((0, 1)), ..request() }, "no attempt");
+        invalid(&LaunchRequest { memory: Some(0), ..request() }, "0 B of memory");
         let mode = |cpus, window| RunMode::Opportunistic { cpus, window };
         let strange = 1_000_000;
         invalid(&LaunchRequest { mode: mode(vec![strange], None), ..request() }, "processor 1000000");
@@ -272,7 +302,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_job_of_an_array_has_its_names() {
-        let mut request = LaunchRequest { array: Some((3, 7)), append: true, memory: 2, ..request() };
+        let mut request = LaunchRequest { array: Some((3, 7)), append: true, memory: Some(2), ..request() };
         request.attempt = AttemptId { job: 5, nth: 2 };
         request.submission.name = Some("a/b".into());
         request.submission.error = Some("e%x-%j".into());

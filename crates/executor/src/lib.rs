@@ -7,6 +7,7 @@
 //! | message | reply |
 //! |---|---|
 //! | seal a submission, with the connection of its client | a [`Credential`]: the user is the one that the kernel names |
+//! | seal the changed submission of a job, with the connection of its client | the new credential, for its user and root |
 //! | launch an attempt, with its submission and its credential | the connection to its shim, and its pidfd |
 //! | find out the state of an attempt | the state, and if it lives, connection and pidfd |
 //! | kill the processes of an attempt, continue its shim, kill its shim | the result |
@@ -14,7 +15,7 @@
 //! | keep other programs off some processors | done |
 //!
 //! > **Architecture invariant:** the executor believes no statement of the daemon about a user. A launch needs a credential,
-//! > which the executor has sealed for this submission, and the account must be unchanged.
+//! > which the executor has sealed for this submission and one job, and the account must be unchanged.
 //!
 //! > **Architecture invariant:** a message names an attempt by its numbers, never by a path. The daemon's user can replace
 //! > no folder on the way to the folders of the attempts.
@@ -34,6 +35,8 @@ mod failure;
 
 mod seal;
 
+mod used_seals;
+
 mod account;
 
 mod message;
@@ -48,15 +51,17 @@ mod client;
 
 mod service;
 
+mod syscall_filter;
+
 pub use account::overflow_user;
 pub use attempts::{AttemptId, Attempts};
 pub use client::{Client, StartError, Started, start};
 pub use failure::{FindFailure, LaunchFailure, LaunchFailureKind, SealError};
 pub use groups::{GroupFacts, GroupPlace, GroupSettings, JobGroups};
 pub use launch::LaunchRequest;
-pub use message::{Rules, Settings};
+pub use message::{ResealRequest, Rules, Settings};
 pub use program::{NoProgram, Program};
 pub use queue_programs::QueueRules;
-pub use seal::{Credential, Key, SealProblem};
+pub use seal::{Credential, Issue, Key, LIFETIME, SealProblem};
 pub use server::{identity, main};
 pub use service::{Handover, Service, hand_over};

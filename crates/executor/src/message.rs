@@ -66,6 +66,8 @@ pub(crate) enum Request {
     Begin(Settings),
     /// Seal a submission. It has the connection of the client.
     Seal(Box<Submission>),
+    /// Seal the changed submission of a job. It has the connection of the client.
+    Reseal(Box<ResealRequest>),
     Launch(Box<LaunchRequest>),
     Find {
         attempt: AttemptId,
@@ -83,6 +85,17 @@ pub(crate) enum Request {
     KeepMemory(u64),
     /// Keep other programs off these processors, and off no others.
     Confine(Vec<u32>),
+}
+
+/// The submission of a job before and after a change, with the credential from before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResealRequest {
+    /// The text of the credential.
+    pub credential: String,
+    /// The submission before the change.
+    pub before: Submission,
+    /// The submission after the change.
+    pub after: Submission,
 }
 
 /// The reply to a request.

@@ -6,20 +6,25 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 use hmac::{Hmac, KeyInit, Mac};
-use miserly_api::model::{Interaction, PathText, RawVariable, Submission};
+use miserly_api::model::{Array, Interaction, PathText, RawVariable, Retry, Submission};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The file of the key, in the folder of the state.
 const FILE: &str = "executor.key";
 const UNFINISHED: &str = "executor.key.new";
-/// The first bytes of the sealed content. Another version would have other ones.
-const VERSION: &[u8] = b"miserly submission 1\n";
+/// The first bytes of the sealed content: those of earlier versions, and those of seals with an instant and a number.
+const EARLIER: &[u8] = b"miserly submission 1\n";
+const VERSION: &[u8] = b"miserly submission 2\n";
 const BYTES: usize = 32;
+
+/// The time after which a seal expires, in seconds: 180 days.
+pub const LIFETIME: i64 = 180 * 86_400;
 
 /// The key of the seals. It survives restarts, and only root can read it.
 pub struct Key([u8; BYTES]);
@@ -34,8 +39,45 @@ pub struct Credential {
     pub gid: u32,
     /// The user's name at the submission.
     pub user: String,
+    /// What makes the seal one of its own; `None` in seals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<Issue>,
     /// HMAC-SHA256 over the other fields and the submission, as hexadecimal digits.
     pub mac: String,
+}
+
+/// What makes a seal one of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Issue {
+    /// The instant, in seconds since 1970.
+    pub at: i64,
+    /// A number that no other seal has: it is drawn at random.
+    pub serial: [u64; 2],
+}
+
+impl Issue {
+    /// Returns a new one.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn new() -> io::Result<Issue> {
+        let mut bytes = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let serial = u128::from_ne_bytes(bytes);
+        let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).unwrap_or(0);
+        Ok(Issue { at: wall_seconds(), serial: [half(serial >> 64), half(serial)] })
+    }
+
+    /// Returns the number.
+    pub(crate) fn number(self) -> u128 {
+        u128::from(self.serial[0]) << 64 | u128::from(self.serial[1])
+    }
+}
+
+/// Returns the wall time, in seconds since 1970.
+pub(crate) fn wall_seconds() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
 }
 
 /// The reason why a credential does not prove the user of a submission.
@@ -50,6 +92,9 @@ pub enum SealProblem {
     /// It is another submission's, or the submission was changed, or it was sealed with another key.
     #[error("the credential of the job does not prove that its user submitted it as it is now")]
     Wrong,
+    /// It is too old.
+    #[error("the credential of the job has expired, after {days} days; submit it again", days = LIFETIME / 86_400)]
+    Expired,
 }
 
 /// The sealed part of a submission: the command with its surroundings, and the files that it reads and writes.
@@ -69,6 +114,19 @@ struct Sealed<'a> {
     output: Option<PathText>,
     error: Option<PathText>,
     umask: u32,
+    /// Left out in seals of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<Placement<'a>>,
+}
+
+/// Where and how often a submission runs, and its memory.
+#[derive(Serialize)]
+struct Placement<'a> {
+    queue: Option<&'a str>,
+    memory: Option<u64>,
+    array: Option<&'a Array>,
+    retry: Option<&'a Retry>,
+    restartable: bool,
 }
 
 impl Key {
@@ -130,27 +188,37 @@ impl Key {
         gid: u32,
         user: &str,
         submission: &Submission,
+        issue: Issue,
     ) -> Result<Credential, SealProblem> {
-        let mac = self.mac(uid, gid, user, submission)?.finalize().into_bytes();
+        let mac = self.mac(uid, gid, user, Some(issue), submission)?.finalize().into_bytes();
         let mut text = String::with_capacity(2 * mac.len());
         for byte in mac {
             let _ = write!(text, "{byte:02x}");
         }
-        Ok(Credential { uid, gid, user: user.to_owned(), mac: text })
+        Ok(Credential { uid, gid, user: user.to_owned(), issue: Some(issue), mac: text })
     }
 
-    /// Returns the credential in a text if it is that of this submission.
+    /// Returns the credential in a text if it is that of this submission, and has not expired. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// [`SealProblem`].
-    pub fn verified(&self, text: Option<&str>, submission: &Submission) -> Result<Credential, SealProblem> {
+    pub fn verified(
+        &self,
+        text: Option<&str>,
+        submission: &Submission,
+        now: i64,
+    ) -> Result<Credential, SealProblem> {
         let text = text.ok_or(SealProblem::Missing)?;
         let credential: Credential = serde_json::from_str(text).map_err(|_| SealProblem::Malformed)?;
         let mac = bytes(&credential.mac).ok_or(SealProblem::Malformed)?;
-        let Credential { uid, gid, user, .. } = &credential;
+        let Credential { uid, gid, user, issue, .. } = &credential;
         // The comparison takes the same time for each wrong value.
-        let verified = self.mac(*uid, *gid, user, submission)?.verify_slice(&mac);
-        verified.map(|()| credential).map_err(|_| SealProblem::Wrong)
+        let verified = self.mac(*uid, *gid, user, *issue, submission)?.verify_slice(&mac);
+        verified.map_err(|_| SealProblem::Wrong)?;
+        if issue.is_some_and(|issue| issue.at.saturating_add(LIFETIME) < now) {
+            return Err(SealProblem::Expired);
+        }
+        Ok(credential)
     }
 
     fn mac(
@@ -158,6 +226,7 @@ impl Key {
         uid: u32,
         gid: u32,
         user: &str,
+        issue: Option<Issue>,
         submission: &Submission,
     ) -> Result<Hmac<Sha256>, SealProblem> {
         let sealed = Sealed {
@@ -172,12 +241,23 @@ impl Key {
             output: submission.output.as_deref().map(PathText::from),
             error: submission.error.as_deref().map(PathText::from),
             umask: submission.umask,
+            placement: issue.map(|_| Placement {
+                queue: submission.queue.as_deref(),
+                memory: submission.memory,
+                array: submission.array.as_ref(),
+                retry: submission.retry.as_ref(),
+                restartable: submission.restartable,
+            }),
         };
         // JSON separates the fields, so no two submissions have the same text.
         let sealed = serde_json::to_vec(&sealed).map_err(|_| SealProblem::Malformed)?;
-        let user = serde_json::to_vec(&(uid, gid, user)).map_err(|_| SealProblem::Malformed)?;
+        let user = match issue {
+            Some(issue) => serde_json::to_vec(&(uid, gid, user, issue)),
+            None => serde_json::to_vec(&(uid, gid, user)),
+        };
+        let user = user.map_err(|_| SealProblem::Malformed)?;
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| SealProblem::Malformed)?;
-        mac.update(VERSION);
+        mac.update(if issue.is_some() { VERSION } else { EARLIER });
         mac.update(&user);
         mac.update(&Sha256::digest(sealed));
         Ok(mac)
@@ -209,6 +289,8 @@ mod tests {
     use super::*;
 
     const ANN: (u32, u32, &str) = (1001, 1001, "ann");
+    const ISSUE: Issue = Issue { at: 1_800_000_000, serial: [1, 2] };
+    const NOW: i64 = ISSUE.at + 1;
 
     fn submission() -> Submission {
         Submission {
@@ -223,20 +305,25 @@ mod tests {
 
     fn sealed(key: &Key, submission: &Submission) -> String {
         let (uid, gid, user) = ANN;
-        serde_json::to_string(&key.seal(uid, gid, user, submission).unwrap()).unwrap()
+        serde_json::to_string(&key.seal(uid, gid, user, submission, ISSUE).unwrap()).unwrap()
     }
 
     #[test]
     fn a_seal_holds_for_its_user_and_its_submission_only() {
         let key = Key([7; BYTES]);
         let text = sealed(&key, &submission());
-        let verified = key.verified(Some(&text), &submission()).unwrap();
+        let verified = key.verified(Some(&text), &submission(), NOW).unwrap();
         assert_eq!((verified.uid, verified.gid, verified.user.as_str()), ANN);
         // What does not choose what runs may change: a job can be extended.
-        let longer = Submission { time: 7.0, cpus: 2, ..submission() };
-        assert!(key.verified(Some(&text), &longer).is_ok());
+        let longer = Submission { time: 7.0, cpus: 2, gpus: Some(1), ..submission() };
+        assert!(key.verified(Some(&text), &longer, NOW).is_ok());
         let raw = |name: &[u8]| vec![RawVariable { name: name.to_vec(), value: vec![255] }];
-        let changes: [&dyn Fn(&mut Submission); 15] = [
+        let changes: [&dyn Fn(&mut Submission); 20] = [
+            &|job| job.queue = Some("other".into()),
+            &|job| job.memory = Some(1 << 30),
+            &|job| job.array = Some(Array::range(0, 1, 1)),
+            &|job| job.retry = Some(Retry { limit: 1, codes: vec![] }),
+            &|job| job.restartable = true,
             &|job| job.command[1] = "clean".into(),
             &|job| job.command = vec!["make all".into()],
             &|job| job.command = vec!["make".into()],
@@ -256,10 +343,10 @@ mod tests {
         for change in changes {
             let mut other = submission();
             change(&mut other);
-            assert_eq!(key.verified(Some(&text), &other), Err(SealProblem::Wrong), "{other:?}");
+            assert_eq!(key.verified(Some(&text), &other, NOW), Err(SealProblem::Wrong), "{other:?}");
             // The seal of the other one is not this one's.
             let other = sealed(&key, &other);
-            assert_eq!(key.verified(Some(&other), &submission()), Err(SealProblem::Wrong));
+            assert_eq!(key.verified(Some(&other), &submission(), NOW), Err(SealProblem::Wrong));
         }
     }
 
@@ -269,25 +356,57 @@ mod tests {
         let credential: Credential = serde_json::from_str(&sealed(&key, &submission())).unwrap();
         let check = |credential: &Credential, expect| {
             let text = serde_json::to_string(credential).unwrap();
-            assert_eq!(key.verified(Some(&text), &submission()), Err(expect), "{text}");
+            assert_eq!(key.verified(Some(&text), &submission(), NOW), Err(expect), "{text}");
         };
         let of = |mac: &str| Credential { mac: mac.into(), ..credential.clone() };
         check(&Credential { uid: 1002, ..credential.clone() }, SealProblem::Wrong);
         check(&Credential { uid: 0, ..credential.clone() }, SealProblem::Wrong);
         check(&Credential { gid: 0, ..credential.clone() }, SealProblem::Wrong);
         check(&Credential { user: "bob".into(), ..credential.clone() }, SealProblem::Wrong);
+        let issued = |at, serial| Credential { issue: Some(Issue { at, serial }), ..credential.clone() };
+        check(&issued(ISSUE.at + 1, ISSUE.serial), SealProblem::Wrong);
+        check(&issued(ISSUE.at, [1, 3]), SealProblem::Wrong);
+        check(&Credential { issue: None, ..credential.clone() }, SealProblem::Wrong);
         check(&of(""), SealProblem::Wrong);
         check(&of(&credential.mac[2..]), SealProblem::Wrong);
         check(&of(&credential.mac.replace(|_: char| true, "0")), SealProblem::Wrong);
         for mac in ["+1", "abc", "é"] {
             check(&of(mac), SealProblem::Malformed);
         }
-        assert_eq!(key.verified(None, &submission()), Err(SealProblem::Missing));
+        assert_eq!(key.verified(None, &submission(), NOW), Err(SealProblem::Missing));
         for text in ["", "{}", "null", r#"{"uid":1001,"gid":1001,"user":"ann","mac":"00","more":1}"#] {
-            assert_eq!(key.verified(Some(text), &submission()), Err(SealProblem::Malformed), "{text}");
+            assert_eq!(key.verified(Some(text), &submission(), NOW), Err(SealProblem::Malformed), "{text}");
         }
         let text = sealed(&Key([8; BYTES]), &submission());
-        assert_eq!(key.verified(Some(&text), &submission()), Err(SealProblem::Wrong));
+        assert_eq!(key.verified(Some(&text), &submission(), NOW), Err(SealProblem::Wrong));
+    }
+
+    #[test]
+    fn a_seal_expires() {
+        let key = Key([7; BYTES]);
+        let text = sealed(&key, &submission());
+        let at = |now| key.verified(Some(&text), &submission(), now).map(|_| ());
+        assert_eq!(at(ISSUE.at + LIFETIME), Ok(()));
+        assert_eq!(at(ISSUE.at + LIFETIME + 1), Err(SealProblem::Expired));
+    }
+
+    /// The jobs that wait during an upgrade have such seals.
+    #[test]
+    fn a_seal_of_an_earlier_version_holds() {
+        // Computed by another program from the format of that version.
+        let text = r#"{"uid":1001,"gid":1001,"user":"ann","mac":"71a2e71d0ecf6e2967d1834b4263efed1f818aaaaaa27420cd399dc185d3eace"}"#;
+        let key = Key([7; BYTES]);
+        let verified = key.verified(Some(text), &submission(), i64::MAX).unwrap();
+        assert_eq!((verified.uid, verified.issue), (1001, None));
+        let other = Submission { umask: 0, ..submission() };
+        assert_eq!(key.verified(Some(text), &other, NOW), Err(SealProblem::Wrong));
+    }
+
+    #[test]
+    fn each_issue_has_its_own_number() {
+        let [first, second] = [0; 2].map(|_| Issue::new().unwrap());
+        assert_ne!(first.number(), second.number());
+        assert_eq!(ISSUE.number(), (1 << 64) + 2);
     }
 
     /// Their bytes are sealed: no two of them have the same form, nor that of a text.
@@ -297,9 +416,9 @@ mod tests {
         let of =
             |path: &[u8]| Submission { directory: OsString::from_vec(path.to_vec()).into(), ..submission() };
         let text = sealed(&key, &of(b"/\xff"));
-        assert!(key.verified(Some(&text), &of(b"/\xff")).is_ok());
+        assert!(key.verified(Some(&text), &of(b"/\xff"), NOW).is_ok());
         for other in [&b"/\xfe"[..], b"/\xef\xbf\xbd", b"[47,255]", b"/"] {
-            assert_eq!(key.verified(Some(&text), &of(other)), Err(SealProblem::Wrong), "{other:?}");
+            assert_eq!(key.verified(Some(&text), &of(other), NOW), Err(SealProblem::Wrong), "{other:?}");
         }
     }
 

@@ -22,9 +22,12 @@ use crate::account::Accounts;
 use crate::channel::Channel;
 use crate::failure::{LaunchFailure, LaunchFailureKind, SealError};
 use crate::launch::{LaunchRequest, until};
-use crate::message::{Numbered, Reply, Request, Settings};
+use crate::message::{Numbered, Reply, Request, ResealRequest, Settings};
 use crate::prepare::{ATTEMPTS, make_attempts, open_state};
 use crate::program::Program;
+use crate::seal::{Credential, Issue, wall_seconds};
+use crate::syscall_filter;
+use crate::used_seals::UsedSeals;
 use crate::{AttemptId, Attempts, JobGroups, Key};
 
 /// The number of requests that are processed at once. The daemon has fewer at a time.
@@ -86,6 +89,9 @@ fn run() -> io::Result<()> {
     let _ = set_name(c"miserly-exec");
     umask(Mode::RWXG | Mode::RWXO);
     std::env::set_current_dir("/")?;
+    if let Err(error) = syscall_filter::apply() {
+        log(&format_args!("it can make all system calls of root: {error}"));
+    }
     let channel = Channel::from_fd(io::stdin().as_fd().try_clone_to_owned()?)
         .map_err(|_| io::Error::other("standard input is no socket of a daemon"))?;
     dup2_stdin(File::open("/dev/null")?)?;
@@ -133,6 +139,7 @@ fn next(channel: &Channel) -> Option<(Numbered<Request>, Vec<OwnedFd>)> {
 #[derive(Debug)]
 struct Server {
     key: Key,
+    used: UsedSeals,
     accounts: Accounts,
     attempts: Attempts,
 }
@@ -147,6 +154,7 @@ fn begin(request: Request, mut fds: Vec<OwnedFd>) -> Result<(Server, Vec<String>
     let text = |path: PathBuf| move |error: io::Error| format!("{}: {error}", path.display());
     let opened = open_state(&state).map_err(text(state.clone()))?;
     let key = Key::open(&opened).map_err(text(state.clone()))?;
+    let used = UsedSeals::open(&opened, wall_seconds()).map_err(text(state.clone()))?;
     make_attempts(&opened, gid).map_err(text(state.join(ATTEMPTS)))?;
     let (groups, warnings) = match groups {
         Some(groups) => JobGroups::open(&groups),
@@ -155,7 +163,7 @@ fn begin(request: Request, mut fds: Vec<OwnedFd>) -> Result<(Server, Vec<String>
     let attempts =
         Attempts { folder: state.join(ATTEMPTS), shim: Program::from_file(shim), socket, groups, rules };
     attempts.sweep_groups().map_err(|error| error.to_string())?;
-    Ok((Server { key, accounts: Accounts { allow_root, daemon: uid, pam }, attempts }, warnings))
+    Ok((Server { key, used, accounts: Accounts { allow_root, daemon: uid, pam }, attempts }, warnings))
 }
 
 impl Server {
@@ -165,6 +173,14 @@ impl Server {
             Request::Begin(_) => Reply::Refused("the executor has begun".to_owned()),
             Request::Seal(submission) => match fds.pop() {
                 Some(connection) => match self.seal(&connection, &submission) {
+                    Ok(credential) => Reply::Sealed(credential),
+                    Err(SealError::Refused(problem)) => Reply::Refused(problem),
+                    Err(SealError::Unavailable(problem)) => Reply::Failed(problem),
+                },
+                None => Reply::Refused("there is no connection".to_owned()),
+            },
+            Request::Reseal(request) => match fds.pop() {
+                Some(connection) => match self.reseal(&connection, &request) {
                     Ok(credential) => Reply::Sealed(credential),
                     Err(SealError::Refused(problem)) => Reply::Refused(problem),
                     Err(SealError::Unavailable(problem)) => Reply::Failed(problem),
@@ -215,31 +231,74 @@ impl Server {
     fn seal(&self, connection: &OwnedFd, submission: &Submission) -> Result<String, SealError> {
         let unavailable = |error: &dyn ToString| SealError::Unavailable(error.to_string());
         let (uid, gid) = peer(connection).map_err(|error| unavailable(&error))?;
-        let user = self.accounts.account(uid).map_err(|problem| {
+        let user = self.accounts.submitting_account(uid).map_err(|problem| {
             if problem.is_temporary() {
                 unavailable(&problem)
             } else {
                 SealError::Refused(problem.to_string())
             }
         })?;
-        let sealed = self.key.seal(uid, gid, &user.name, submission);
+        let issue = Issue::new().map_err(|error| unavailable(&error))?;
+        let sealed = self.key.seal(uid, gid, &user.name, submission, issue);
         let credential = sealed.map_err(|problem| SealError::Refused(problem.to_string()))?;
         serde_json::to_string(&credential).map_err(|error| unavailable(&error))
+    }
+
+    /// Seals the changed submission of a job. Only its user and root change what is sealed.
+    fn reseal(&self, connection: &OwnedFd, request: &ResealRequest) -> Result<String, SealError> {
+        let ResealRequest { credential: text, before, after } = request;
+        let refused = |problem: &dyn ToString| SealError::Refused(problem.to_string());
+        let unavailable = |error: &dyn ToString| SealError::Unavailable(error.to_string());
+        let now = wall_seconds();
+        if self.key.verified(Some(text), after, now).is_ok() {
+            return Ok(text.clone());
+        }
+        let Credential { uid, gid, user, issue, .. } =
+            self.key.verified(Some(text), before, now).map_err(|problem| refused(&problem))?;
+        let (peer, _) = peer(connection).map_err(|error| unavailable(&error))?;
+        if peer != uid && peer != 0 {
+            return Err(refused(&format!("only {user} and root change the queue or the memory of this job")));
+        }
+        // The same number: it is one job, before and after.
+        let issue = issue.map_or_else(Issue::new, Ok).map_err(|error| unavailable(&error))?;
+        let sealed = self.key.seal(uid, gid, &user, after, issue).map_err(|problem| refused(&problem))?;
+        serde_json::to_string(&sealed).map_err(|error| unavailable(&error))
     }
 
     /// Launches an attempt as the user of the submission.
     fn launch(&self, request: &LaunchRequest) -> Result<Shim, LaunchFailure> {
         let refused = |problem: &dyn ToString| LaunchFailure::new(LaunchFailureKind::Final, problem);
         request.check().map_err(|problem| refused(&problem))?;
-        let credential = self.key.verified(request.credential.as_deref(), &request.submission);
+        let credential =
+            self.key.verified(request.credential.as_deref(), &request.submission, wall_seconds());
         let credential = credential.map_err(|problem| refused(&problem))?;
+        request.check_placement().map_err(|problem| refused(&problem))?;
         let user = self.accounts.job_user(&credential).map_err(|problem| {
             let temporary = problem.is_temporary();
             let kind = if temporary { LaunchFailureKind::Temporary } else { LaunchFailureKind::Final };
             LaunchFailure::new(kind, &problem)
         })?;
+        let (name, uid, queue) = (user.name.clone(), user.uid, &request.queue);
+        self.note_last_end(request.attempt);
+        let claim = |issue| self.used.claim(request.seal_use(issue), request.attempt);
+        let claimed = credential.issue.map(claim).transpose().map_err(|problem| refused(&problem))?;
         // A job of root's has the rights of its shim.
-        self.attempts.launch(request, Some(user).filter(|user| user.uid != 0))
+        let launched = self.attempts.launch(request, Some(user).filter(|user| user.uid != 0));
+        match (claimed, launched.is_ok()) {
+            (Some(claimed), true) => {
+                if let Err(error) = self.used.keep(claimed) {
+                    log(&format_args!("the use of a credential cannot be written: {error}"));
+                }
+            }
+            (Some(claimed), false) => self.used.give_up(claimed),
+            (None, _) => {}
+        }
+        let shim = launched?;
+        let AttemptId { job, nth } = request.attempt;
+        log(&format_args!(
+            "audit: job {job}, attempt {nth}: started for {name:?} ({uid}) in queue {queue:?}"
+        ));
+        Ok(shim)
     }
 
     /// Kills a shim, if no process of its job is left.
@@ -251,10 +310,27 @@ impl Server {
         }
     }
 
+    /// Records the end of the attempt before this one, if its folder is still there.
+    fn note_last_end(&self, AttemptId { job, nth }: AttemptId) {
+        if nth > 1 {
+            self.note_end(AttemptId { job, nth: nth - 1 });
+        }
+    }
+
+    /// Records how an attempt has ended, if it has. A daemon need not ask for that.
+    fn note_end(&self, attempt: AttemptId) {
+        if let Ok(Some(end)) = self.attempts.end(attempt)
+            && let Err(error) = self.used.note_end(attempt, &end)
+        {
+            log(&format_args!("the end of job {} cannot be written: {error}", attempt.job));
+        }
+    }
+
     /// Removes the folder and the group of an attempt, unless its shim still needs them.
     fn remove(&self, attempt: AttemptId) -> Reply {
         match self.attempts.is_alive(attempt) {
             Ok(false) => {
+                self.note_end(attempt);
                 let folder = self.attempts.remove_folder(attempt);
                 done(self.attempts.remove_group(attempt).and(folder))
             }

@@ -294,6 +294,14 @@ impl AttemptProcesses {
     }
 }
 
+/// Returns the recorded end of the attempt in a folder, or `None` if there is none.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn recorded_end(dir: &Path) -> Result<Option<AttemptEnd>, RecordError> {
+    read(dir, folder::END)
+}
+
 /// Reads a record of an attempt, or returns `None` if it does not exist.
 fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, RecordError> {
     folder::read(&dir.join(name))

@@ -89,7 +89,7 @@ pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
 pub use folder::{RecordError, StartRecord};
-pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts};
+pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts, recorded_end};
 pub use identity::Identity;
 pub use launch::launch;
 pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
@@ -107,4 +107,5 @@ pub use spec::{
     ReservedWindow, ResourceLimits, RunMode, SpecError,
 };
 pub use sys::pam::Pam;
+pub use sys::{FilterInstruction, empty_bounding_set, install_filter};
 pub use time::BootTime;

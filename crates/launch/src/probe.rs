@@ -21,6 +21,11 @@ pub enum Unenforced {
         "a job's memory limit holds for each of its processes, not for their sum, and not for shared memory"
     )]
     MemorySum,
+    /// No job has a limit of processes of its own.
+    #[error(
+        "a job has no limit of processes of its own; where jobs run as their users, there is one for all processes of a user"
+    )]
+    Processes,
     /// Other programs may run on a job's processors.
     #[error("other programs may run on a job's cpus")]
     OtherPrograms,
@@ -78,9 +83,10 @@ pub enum Unenforced {
 
 impl Unenforced {
     /// All variants.
-    pub const ALL: [Unenforced; 15] = [
+    pub const ALL: [Unenforced; 16] = [
         Unenforced::Memory,
         Unenforced::MemorySum,
+        Unenforced::Processes,
         Unenforced::OtherPrograms,
         Unenforced::Moves,
         Unenforced::LeavesSession,
@@ -101,6 +107,7 @@ impl Unenforced {
         match self {
             Unenforced::Memory => "memory",
             Unenforced::MemorySum => "memory-of-all-processes",
+            Unenforced::Processes => "number-of-processes",
             Unenforced::OtherPrograms => "other-programs-on-cpus",
             Unenforced::Moves => "moves-to-other-cpus",
             Unenforced::LeavesSession => "processes-that-leave",
@@ -129,6 +136,7 @@ pub fn unenforced(can: &[Capability]) -> Vec<Unenforced> {
         Unenforced::SessionWeights => has_autogroups && !can(Capability::Idle),
         Unenforced::GroupWeight => can(Capability::Idle),
         Unenforced::MemorySum => !can(Capability::MemoryMax),
+        Unenforced::Processes => !can(Capability::Pids),
         Unenforced::Moves => !can(Capability::Cpus),
         Unenforced::LeavesSession => !can(Capability::Kill),
         Unenforced::OtherRights => !(can(Capability::Kill) && can(Capability::Freeze)),

@@ -188,6 +188,11 @@ pub struct ResourceLimits {
     /// The limit of the daemon applies if this is `None`.
     #[serde(default)]
     pub files: Option<u64>,
+    /// Processes and threads of all jobs and sessions of the user together (`RLIMIT_NPROC`).
+    ///
+    /// It is set where no control group limits those of the job.
+    #[serde(default)]
+    pub processes: Option<u64>,
 }
 
 /// The mode in which a job runs.

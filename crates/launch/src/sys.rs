@@ -9,10 +9,48 @@ use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, unshare_unsafe};
 
 use crate::end::ProcessUsage;
+
+/// Removes from the calling thread, for good, what programs with file capabilities or the set-user-ID bit could gain.
+///
+/// # Errors
+/// The thread has no right to do so (`CAP_SETPCAP`).
+pub fn empty_bounding_set() -> io::Result<()> {
+    for bit in 0..u64::BITS {
+        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
+            Ok(()) => {}
+            // The kernel has no capability of this number, and none above it.
+            Err(Errno::INVAL) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// An instruction of a filter of system calls: code, jumps if true and false, and operand.
+pub type FilterInstruction = (u16, u8, u8, u32);
+
+/// Installs a filter of system calls for the calling thread and all that it starts, for good.
+///
+/// Unlike the functions of libraries it leaves the programs with the set-user-ID bit their rights, so it needs those of root.
+///
+/// # Errors
+/// The kernel has no filters, or refuses this one.
+pub fn install_filter(instructions: &[FilterInstruction]) -> io::Result<()> {
+    let mut filter: Vec<libc::sock_filter> =
+        instructions.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
+    let length = filter.len().try_into().map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
+    #[allow(unsafe_code, reason = "rustix has no seccomp")]
+    // SAFETY: the kernel only reads the program and its instructions, which outlive the call.
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    checked(result)
+}
 
 /// Puts a thread into the idle class (`SCHED_IDLE`) or back into the normal one.
 ///

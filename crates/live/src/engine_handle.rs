@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use miserly_api::model::{
@@ -10,11 +10,12 @@ use miserly_api::model::{
 };
 use miserly_cgroup::{Pressure, Resource, Stall};
 use miserly_engine::{Caller, Credential, DaemonReply, DaemonRequest, Input, Requester, Snapshots};
-use miserly_executor::SealError;
+use miserly_executor::{ResealRequest, SealError};
 use miserly_launch::RelaySocket;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::audit::OperatorAction;
 use crate::claim::Claim;
 use crate::clock::BootClock;
 use crate::crash_point::CrashPoint;
@@ -76,14 +77,30 @@ impl Sealer {
         connection: Option<Arc<OwnedFd>>,
         submission: &Submission,
     ) -> Result<Credential, Problem> {
+        let submission = submission.clone();
+        self.sealed(connection, move |executor, connection| executor.seal(connection, &submission)).await
+    }
+
+    /// Returns the credential of the changed submission of a job.
+    async fn changed_credential(
+        &self,
+        connection: Option<Arc<OwnedFd>>,
+        request: ResealRequest,
+    ) -> Result<Credential, Problem> {
+        self.sealed(connection, |executor, connection| executor.reseal(connection, request)).await
+    }
+
+    async fn sealed(
+        &self,
+        connection: Option<Arc<OwnedFd>>,
+        seal: impl FnOnce(&miserly_executor::Client, BorrowedFd<'_>) -> Result<String, SealError> + Send + 'static,
+    ) -> Result<Credential, Problem> {
         let unavailable = |message: String| Problem::new(ProblemCode::Unavailable, message);
         let connection = connection.ok_or_else(|| unavailable("the client is unknown".to_owned()))?;
         // Nobody closes the semaphore.
         let _turn = self.turns.acquire().await;
-        let (executor, submission) = (self.executor.clone(), submission.clone());
-        let sealed =
-            tokio::task::spawn_blocking(move || executor.seal(connection.as_fd(), &submission)).await;
-        match sealed {
+        let executor = self.executor.clone();
+        match tokio::task::spawn_blocking(move || seal(&executor, connection.as_fd())).await {
             Ok(Ok(text)) => Ok(text.into()),
             Ok(Err(SealError::Refused(message))) => Err(Problem::new(ProblemCode::Forbidden, message)),
             Ok(Err(SealError::Unavailable(message))) => Err(unavailable(format!("{message}; try again"))),
@@ -140,15 +157,33 @@ impl Service for EngineHandle {
     async fn handle(&self, client: Client, request: DaemonRequest) -> Result<DaemonReply, Problem> {
         let Client { caller, connection } = client;
         self.rate.count(caller.uid)?;
-        let caller = match &request {
+        let mut request = request;
+        let caller = match &mut request {
             DaemonRequest::Submit(submission) => {
                 let caller = with_account(caller).await?;
                 match &self.sealer {
-                    Some(sealer) => Caller {
-                        credential: Some(sealer.credential(connection, submission).await?),
-                        ..caller
-                    },
+                    Some(sealer) => {
+                        // The seal names the queue.
+                        if submission.queue.is_none() {
+                            submission.queue = self.snapshots.latest().default_queue().map(ToOwned::to_owned);
+                        }
+                        let credential = Some(sealer.credential(connection, submission).await?);
+                        Caller { credential, ..caller }
+                    }
                     None => caller,
+                }
+            }
+            DaemonRequest::Modify { job, changes, .. } => {
+                let caller = self.with_needed_account(caller).await;
+                let change = self.snapshots.latest().sealed_change(&caller, *job, changes);
+                match (&self.sealer, change) {
+                    (Some(sealer), Some((credential, before, after))) => {
+                        let credential = credential.content().to_owned();
+                        let request = ResealRequest { credential, before, after };
+                        let credential = Some(sealer.changed_credential(connection, request).await?);
+                        Caller { credential, ..caller }
+                    }
+                    _ => caller,
                 }
             }
             DaemonRequest::Quote(_) | DaemonRequest::WhatIf(_) | DaemonRequest::Limits => {
@@ -159,11 +194,18 @@ impl Service for EngineHandle {
         if self.is_read(&request) {
             return self.read(caller, request).await;
         }
+        let action = OperatorAction::of(&self.snapshots.latest(), &caller, &request);
+        // In the log of a daemon for one user, that user's own actions tell nothing.
+        let own = self.sealer.is_none() && caller.uid == rustix::process::getuid().as_raw();
         let (sender, reply) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
         let (request, requester) = (Box::new(request), Box::new(ReplyChannel(sender)));
         self.inputs.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
-        reply.await.map_err(|_| gone())?
+        let outcome = reply.await.map_err(|_| gone())?;
+        if let Some(action) = action.filter(|_| !own) {
+            action.log(&outcome);
+        }
+        outcome
     }
 }
 

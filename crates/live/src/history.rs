@@ -165,7 +165,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         uid: record.uid,
         queue: record.queue.to_string(),
         cpus: record.submission.cpus,
-        memory: record.memory,
+        memory: record.memory.kilobytes(),
         time: record.time,
         submitted: record.submitted,
         begin: record.submission.begin.map(Timestamp::as_microsecond),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_executor::{GroupFacts, NoProgram, Program, Settings, StartError, start};
-use miserly_launch::{leaves_idle, shim};
+use miserly_launch::{empty_bounding_set, leaves_idle, shim};
 use nix::unistd::{self, Gid, Uid, User};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, chownat, fchmod, fchown, openat};
@@ -255,6 +255,7 @@ fn beside(socket: &Path, ending: &str) -> OsString {
 fn give_up_rights(user: &User) -> Result<(), SeparationError> {
     check_threads()?;
     let (uid, gid) = (user.uid, user.gid);
+    empty_bounding_set().map_err(system("cannot empty the bounding set"))?;
     let become_user = || {
         unistd::setgroups(&[gid])?;
         unistd::setresgid(gid, gid, gid)?;

@@ -104,7 +104,7 @@ fn pam_is_asked_at_the_submission_and_at_the_start() {
     refused(&command_of(&daemon, ann, &["submit", "--time", "5s", "true"]), "is not admitted");
     daemon.client().release(first).expect("it is released");
     let phase = daemon.wait(first).phase;
-    assert!(matches!(&phase, Phase::Failed { message, .. } if message.contains("(PAM)")), "{phase:?}");
+    assert!(matches!(&phase, Phase::Failed { message, .. } if message.contains("PAM refuses")), "{phase:?}");
     modules("pam_permit");
     daemon.client().release(second).expect("it is released");
     is_done(&daemon, second);

@@ -2,6 +2,7 @@
 //! accounts. Without root these tests report a skip.
 
 mod accounts;
+mod attacks;
 mod interactive;
 mod life;
 mod limits;

@@ -52,7 +52,7 @@ fn a_job_that_was_changed_in_the_store_does_not_run() {
 }
 
 /// Changes the records of the jobs in the store of a daemon that does not run.
-fn change(daemon: &Daemon, owner: &Account, change: impl Fn(i64, &mut serde_json::Value)) {
+fn change(daemon: &Daemon, owner: &Account, mut change: impl FnMut(i64, &mut serde_json::Value)) {
     let state = daemon.state();
     fs::set_permissions(&state, Permissions::from_mode(0o700)).expect("a mode");
     give(&state, "root");
@@ -76,4 +76,44 @@ fn give(state: &Path, user: &str) {
     let files = files.filter(|path| path.exists());
     let mut command = Command::new("chown");
     assert!(command.arg("-R").arg(format!("{user}:")).args(files).status().expect("chown").success());
+}
+
+/// A daemon that is broken into launches a submission again as another job, or in another queue or with more memory.
+#[test]
+fn a_seal_serves_for_one_job_with_its_queue_and_its_memory() {
+    let Some(accounts) = Accounts::new() else { return };
+    let ann = &accounts.ann;
+    let mut daemon = asleep(&accounts, "");
+    daemon.start();
+    let order = |script: &str| submit(&daemon, ann, &["--hold", "--memory", "16MiB"], script);
+    let [first, again, memory, queue, spent] = ["touch ran-first", "true", "true", "true", "true"].map(order);
+    daemon.client().release(spent).expect("it is released");
+    is_done(&daemon, spent);
+    daemon.stop();
+    let mut of_first = None;
+    change(&daemon, &accounts.daemon, |number, record| {
+        if number == first {
+            of_first = Some((record["submission"].clone(), record["credential"].clone()));
+        } else if number == memory {
+            record["submission"]["memory"] = (64 << 20).into();
+            record["memory"] = (64 << 10).into();
+        } else if number == queue {
+            record["submission"]["queue"] = "other".into();
+        }
+    });
+    let (submission, credential) = of_first.expect("it waits");
+    change(&daemon, &accounts.daemon, |number, record| {
+        if number == again {
+            record["submission"] = submission.clone();
+            record["credential"] = credential.clone();
+        }
+    });
+    daemon.start();
+    daemon.client().release(first).expect("it is released");
+    is_done(&daemon, first);
+    for (job, says) in [(again, "was used for job"), (memory, "does not prove"), (queue, "does not prove")] {
+        daemon.client().release(job).expect("it is released");
+        let phase = daemon.wait(job).phase;
+        assert!(matches!(&phase, Phase::Failed { message, .. } if message.contains(says)), "{phase:?}");
+    }
 }

@@ -19,7 +19,7 @@ fn with_gpus(gpus: u64) -> Life {
 }
 
 fn gpu_job(gpus: u64, time: u32) -> Submission {
-    Submission { gpus: Some(gpus), memory: Some(0), ..job(1, time) }
+    Submission { gpus: Some(gpus), memory: Some(4096), ..job(1, time) }
 }
 
 /// Returns the GPUs with which a job was launched.
@@ -36,7 +36,7 @@ fn jobs_get_free_gpus_by_index() {
     let mut life = with_gpus(4);
     let first = life.submit(1, gpu_job(2, 20));
     let second = life.submit(1, gpu_job(1, 20));
-    let none = life.submit(1, Submission { memory: Some(0), ..job(1, 20) });
+    let none = life.submit(1, Submission { memory: Some(4096), ..job(1, 20) });
     assert_eq!(launched(&life, first), Some(vec![0, 1]));
     assert_eq!(launched(&life, second), Some(vec![2]));
     assert_eq!(launched(&life, none), Some(vec![]));
@@ -73,7 +73,7 @@ fn more_gpus_than_there_are_is_refused() {
 fn a_job_with_gpus_does_not_run_on_idle_processors() {
     let mut life = with_gpus(1);
     life.submit(1, gpu_job(1, 20));
-    let ahead = life.submit(1, Submission { gpus: Some(1), memory: Some(0), ..early(1, 20) });
+    let ahead = life.submit(1, Submission { gpus: Some(1), memory: Some(4096), ..early(1, 20) });
     let view = life.job(1, ahead);
     assert!(view.phase == Phase::Queued && !view.opportunistic, "{view:?}");
 }

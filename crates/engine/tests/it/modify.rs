@@ -256,7 +256,7 @@ fn a_job_changes_its_queue() {
     life.setup.queues[0].pool = miserly_core::Calendar::constant(miserly_core::Resources::cpus(1));
     life.setup.queues[1].pool = miserly_core::Calendar::constant(miserly_core::Resources::cpus(1));
     life.reread(1);
-    let [_, second] = [20, 10].map(|time| life.submit(1, Submission { memory: Some(0), ..job(1, time) }));
+    let [_, second] = [20, 10].map(|time| life.submit(1, Submission { memory: Some(4096), ..job(1, time) }));
     let to = |queue: &str| Modification { queue: Some(queue.to_owned()), ..Modification::default() };
     let problem = modify(&mut life, 2, second, to("nowhere")).unwrap_err();
     assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::NotFound, Some("queue")));
@@ -460,7 +460,7 @@ fn a_deferred_job_that_enters_another_queue_is_tried_first() {
     life.setup.queues[0].pool = half();
     life.setup.queues.push(miserly_engine::Queue { pool: half(), ..queue("other", "conservative") });
     life.reread(1);
-    let later = Submission { begin: Some(wall(50)), memory: Some(0), ..job(1, 10) };
+    let later = Submission { begin: Some(wall(50)), memory: Some(4096), ..job(1, 10) };
     let number = life.submit(1, later);
     let changes = |deadline| Modification {
         queue: Some("other".to_owned()),

@@ -1,6 +1,8 @@
 //! Requests that are rejected.
 
-use miserly_api::model::{Filter, Possible, ProblemCode, Submission};
+use miserly_api::model::{
+    Filter, JobChange, Modification, Possible, ProblemCode, Reservation, ReservedTime, Submission,
+};
 use miserly_engine::{DaemonReply, DaemonRequest};
 
 use super::life::{Life, job, wall};
@@ -29,6 +31,37 @@ fn a_submission_that_is_too_short_or_too_large_is_refused() {
     check(Submission { array: array(0), ..job(1, 1) }, "array", "at least 1");
     check(Submission { directory: "/x".repeat(2048).into(), ..job(1, 1) }, "directory", "the limit is 4095");
     check(Submission { script: Some("#!/bin/sh\r\ntrue\r\n".into()), ..job(1, 1) }, "script", "CR LF");
+}
+
+/// For the kernel 0 would be no limit.
+#[test]
+fn no_amount_of_memory_is_below_a_page() {
+    let mut life = Life::new(4, 1);
+    let number = life.submit(1, Submission { hold: true, ..job(1, 10) });
+    for bytes in [0, 1, 4095] {
+        let submission = || Submission { memory: Some(bytes), ..job(1, 10) };
+        let reserve = Reservation {
+            name: "course".into(),
+            cpus: 1,
+            memory: Some(bytes),
+            users: vec!["ann".into()],
+            times: vec![ReservedTime { from: wall(50), to: wall(60) }],
+            ..Reservation::default()
+        };
+        let changes = Box::new(Modification { memory: Some(bytes), ..Modification::default() });
+        let requests = [
+            DaemonRequest::Submit(submission()),
+            DaemonRequest::Quote(submission()),
+            DaemonRequest::Modify { job: number, changes: changes.clone(), move_promises: false },
+            DaemonRequest::Preview { job: number, change: Box::new(JobChange::Modify(*changes)) },
+            DaemonRequest::Reserve(Box::new(reserve)),
+        ];
+        for request in requests {
+            let problem = life.ask(2, request.clone()).unwrap_err();
+            assert_eq!(problem.field.as_deref(), Some("memory"), "{request:?}: {problem:?}");
+        }
+    }
+    life.submit(3, Submission { memory: Some(4096), ..job(1, 10) });
 }
 
 /// The default horizon of `miser` is 30 days.

@@ -59,7 +59,7 @@ fn other_jobs_are_planned_around_it_and_its_own_within_it() {
     assert_eq!((made.queue.as_deref(), made.memory), (Some("batch"), Some(750 * 1024)));
     let [wide, small, own, second] = [
         life.submit(3, job(8, 120)),
-        life.submit(3, Submission { memory: Some(0), ..job(2, 40) }),
+        life.submit(3, Submission { memory: Some(4096), ..job(2, 40) }),
         life.submit(3, in_course(6, 60)),
         life.submit(3, in_course(6, 30)),
     ];
@@ -161,7 +161,7 @@ fn what_is_no_reservation() {
     bad("queue", Reservation { queue: Some("none".to_owned()), ..good.clone() }, &mut life);
     bad("cpus", Reservation { cpus: 9, ..good.clone() }, &mut life);
     bad("cpus", Reservation { cpus: 0, ..good.clone() }, &mut life);
-    bad("memory", Reservation { memory: Some(0), ..good.clone() }, &mut life);
+    bad("memory", Reservation { memory: Some(4095), ..good.clone() }, &mut life);
     bad("gpus", Reservation { gpus: 1, ..good.clone() }, &mut life);
     bad("users", Reservation { users: vec![], ..good.clone() }, &mut life);
     bad("policy", Reservation { policy: Some("gang".to_owned()), ..good.clone() }, &mut life);
@@ -282,7 +282,7 @@ fn no_promise_breaks_and_no_processor_is_given_twice() {
             let mut wanted = if draw(2) == 0 { job(cpus, time) } else { early(cpus, time) };
             let there = reservations(&mut life, second);
             wanted.queue = there.get(usize::try_from(draw(4)).unwrap()).map(|one| one.name.clone());
-            wanted.memory = Some(0);
+            wanted.memory = Some(4096);
             if let Ok(DaemonReply::Submitted(submitted)) = life.ask(second, DaemonRequest::Submit(wanted)) {
                 jobs.extend(submitted.jobs.iter().map(|one| one.number));
                 let promise = |one: &miserly_api::model::Accepted| Some((one.number, one.promise?));

@@ -140,9 +140,13 @@ impl Prepared {
         if let Some(output) = &spec.stderr {
             truncate(&self.stderr, output)?;
         }
-        limit_memory(spec.limits.memory.filter(|_| !limits_memory(spec)))
+        lower(Resource::Data, spec.limits.memory.filter(|_| !limits_memory(spec)))
             .map_err(|error| StartFailure::setup("its memory limit", &error))?;
-        limit_files(spec.limits.files).map_err(|error| StartFailure::setup("its limit of open files", &error))
+        limit_files(spec.limits.files)
+            .map_err(|error| StartFailure::setup("its limit of open files", &error))?;
+        let in_group = spec.cgroup.as_ref().is_some_and(|cgroup| cgroup.can.contains(&Capability::Pids));
+        lower(Resource::Nproc, spec.limits.processes.filter(|_| !in_group))
+            .map_err(|error| StartFailure::setup("its limit of processes", &error))
     }
 }
 
@@ -173,10 +177,10 @@ pub(super) fn reset_inherited() {
 }
 
 /// Lowers a soft and hard limit.
-fn limit_memory(bytes: Option<u64>) -> io::Result<()> {
-    let Some(bytes) = bytes else { return Ok(()) };
-    let maximum = getrlimit(Resource::Data).maximum.map_or(bytes, |maximum| maximum.min(bytes));
-    Ok(setrlimit(Resource::Data, Rlimit { current: Some(maximum), maximum: Some(maximum) })?)
+fn lower(resource: Resource, limit: Option<u64>) -> io::Result<()> {
+    let Some(limit) = limit else { return Ok(()) };
+    let maximum = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+    Ok(setrlimit(resource, Rlimit { current: Some(maximum), maximum: Some(maximum) })?)
 }
 
 /// Sets the soft limit of open files, which the job may raise.

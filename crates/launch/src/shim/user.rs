@@ -11,8 +11,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Gid, Signal, Uid, getgid, getuid, set_parent_process_death_signal};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
-    set_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
 use crate::spec::JobUser;
@@ -27,7 +27,7 @@ pub(super) fn become_user(user: &JobUser) -> io::Result<Vec<(OsString, OsString)
     // Only an unset number can be set, and a kernel without audit has none.
     let _ = fs::write("/proc/self/loginuid", user.uid.to_string());
     if user.no_new_privileges {
-        empty_bounding_set()?;
+        sys::empty_bounding_set()?;
     }
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     let groups: Vec<Gid> = user.groups.iter().map(|group| Gid::from_raw(*group)).collect();
@@ -57,19 +57,6 @@ fn check_rights(uid: Uid, gid: Gid) -> io::Result<()> {
     let is_user = getuid() == uid && getgid() == gid;
     let returns = set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok();
     if is_user && !returns { Ok(()) } else { Err(io::Error::other("root's rights are not gone")) }
-}
-
-/// Removes what programs with file capabilities or the set-user-ID bit could gain.
-fn empty_bounding_set() -> io::Result<()> {
-    for bit in 0..u64::BITS {
-        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
-            Ok(()) => {}
-            // The kernel has no capability of this number, and none above it.
-            Err(Errno::INVAL) => break,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Returns the path of a script in memory, which stays open in the command.

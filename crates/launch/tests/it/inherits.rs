@@ -87,7 +87,7 @@ fn files_are_made_under_its_umask_and_the_attempt_is_its_owners() {
 #[test]
 fn limits_are_set() {
     let mut test = Test::new("ulimit -d; ulimit -Sn; ulimit -n 200 && ulimit -Sn");
-    test.spec.limits = ResourceLimits { memory: Some(64 << 20), files: Some(100) };
+    test.spec.limits = ResourceLimits { memory: Some(64 << 20), files: Some(100), processes: Some(20_000) };
     // With a control group the memory of all processes together is limited.
     let data = if test.group_can(Capability::MemoryMax) { "unlimited" } else { "65536" };
     assert_eq!(output(&test), format!("{data}\n100\n200\n"));

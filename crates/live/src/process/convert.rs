@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow, SentSignal, Usage};
+use miserly_engine::{
+    Action, Attempt, AttemptOutcome, Launch, MemoryAmount, PlannedWindow, SentSignal, Usage,
+};
 use miserly_executor::LaunchRequest;
 use miserly_launch::{
     AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
@@ -27,7 +29,7 @@ pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> L
         configured_queue: launch.configured_queue.clone(),
         array: launch.array.map(Into::into),
         append: launch.append,
-        memory: launch.memory,
+        memory: launch.memory.map(MemoryAmount::kilobytes),
         files: super::files::before(),
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },

@@ -7,7 +7,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use miserly_launch::{BootTime, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
+use miserly_launch::{AttemptPhase, BootTime, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
 
 /// The first pause before a refused command is sent again. Each pause is twice as long as the last.
 const FIRST: Duration = Duration::from_millis(100);
@@ -165,6 +165,8 @@ impl DesiredState {
         let at = self.parts.iter().position(sent)?;
         let part = &mut self.parts[at];
         let problem = match &answer.reply {
+            // Before its command begins, a job is on no processors of its own.
+            ShimReply::Done(state) if state.phase == AttemptPhase::Starting => None,
             ShimReply::Done(state) => match part.command.cpus() {
                 Some(cpus) if !state.affinity.iter().all(|cpu| cpus.contains(cpu)) => {
                     let problem = format!("it runs on the cpus {:?}, not on {cpus:?}", state.affinity);
@@ -220,7 +222,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use miserly_launch::{AttemptPhase, AttemptState};
+    use miserly_launch::AttemptState;
 
     use super::*;
     use ShimCommand::{BeginWindow, Kill, Resume, SetCpus, SetEnd, SetRunLimit, Stop};
@@ -351,6 +353,18 @@ mod tests {
         assert!(problem.contains("[0, 5]"), "{problem}");
         assert_eq!(send(&mut desired, NOW.after(SECOND)), [SetCpus { cpus: vec![5] }]);
         assert_eq!(desired.answered(&done(1, &[5]), NOW), None);
+        assert_eq!(desired.next(), None);
+    }
+
+    #[test]
+    fn a_job_whose_command_has_not_begun_is_on_any_processors() {
+        let mut desired = desired(&[begin(5, 9)]);
+        send(&mut desired, NOW);
+        let mut reply = done(1, &[0, 5]);
+        if let ShimReply::Done(state) = &mut reply.reply {
+            state.phase = AttemptPhase::Starting;
+        }
+        assert_eq!(desired.answered(&reply, NOW), None);
         assert_eq!(desired.next(), None);
     }
 
