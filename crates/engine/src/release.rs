@@ -65,10 +65,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         else {
             return self.dependencies.jobs();
         };
-        let moved = ends.iter().filter(|(number, end)| before.get(number) != Some(end));
-        let behind: BTreeSet<i64> =
-            moved.flat_map(|(number, _)| self.dependencies.dependents(*number)).collect();
+        let mut behind = BTreeSet::new();
+        for (number, end) in ends {
+            let earlier = before.get(number).copied().flatten();
+            if before.contains_key(number) && earlier == *end {
+                continue;
+            }
+            let jobs = self.dependencies.dependents(*number);
+            behind.extend(jobs.filter(|job| self.may_move(*job, earlier, *end)));
+        }
         behind.into_iter().collect()
+    }
+
+    /// Returns whether another end of a job that this one waits for may change its earliest start, which is the latest of all ends.
+    fn may_move(&self, number: i64, before: Option<Time>, end: Option<Time>) -> bool {
+        let begin = self.entry(number).and_then(|entry| entry.request.constraints.begin);
+        match (begin, before, end) {
+            (Some(begin), Some(before), Some(end)) => before >= begin || end > begin,
+            _ => true,
+        }
     }
 
     /// Adds to the round the changed earliest starts of these tracked jobs, and those of them that can be planned now.
