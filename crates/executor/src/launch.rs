@@ -103,15 +103,24 @@ impl LaunchRequest {
         }
     }
 
-    /// Checks that queue and memory are those of the submission, which its user has sealed.
+    /// Checks that queue, memory and index are those of the submission, which its user has sealed.
     pub(crate) fn check_placement(&self) -> Result<(), InvalidRequest> {
         let submission = &self.submission;
         if submission.queue.as_ref().is_some_and(|queue| *queue != self.queue) {
             return Err(InvalidRequest(format!("its user did not submit it to queue {:?}", self.queue)));
         }
         let asked = submission.memory.filter(|bytes| *bytes > 0).map(|bytes| bytes.div_ceil(1024));
-        if asked.is_some_and(|kilobytes| self.memory.is_some_and(|memory| memory > kilobytes.max(4))) {
+        if asked.is_some_and(|kilobytes| self.memory.is_none_or(|memory| memory > kilobytes.max(4))) {
             return Err(InvalidRequest("its user did not request so much memory".to_owned()));
+        }
+        let array = submission.array.as_ref().filter(|array| array.count() <= MOST_INDEXES);
+        let is_member = match (self.array, array) {
+            (None, None) => true,
+            (Some((_, index)), Some(array)) => array.indexes().contains(&index),
+            _ => false,
+        };
+        if !is_member {
+            return Err(InvalidRequest("its user did not submit such a job of an array".to_owned()));
         }
         Ok(())
     }
@@ -298,6 +307,30 @@ pub(crate) mod tests {
         invalid(&LaunchRequest { mode: mode(cpus, planned), ..request() }, "ends before its start");
         invalid(&LaunchRequest { grace: Duration::MAX, ..request() }, "too long");
         invalid(&LaunchRequest { run_limit: Some(Duration::MAX), ..request() }, "too long");
+    }
+
+    #[test]
+    fn queue_memory_and_index_are_those_that_the_user_sealed() {
+        let mut sealed = LaunchRequest { memory: Some(2048), ..request() };
+        sealed.submission.queue = Some("queue".into());
+        sealed.submission.memory = Some(2 << 20);
+        sealed.check_placement().unwrap();
+        let refused = |request: LaunchRequest, says: &str| {
+            let problem = request.check_placement().unwrap_err().to_string();
+            assert!(problem.contains(says), "{problem}");
+        };
+        refused(LaunchRequest { queue: "other".into(), ..sealed.clone() }, "did not submit it to queue");
+        for memory in [None, Some(2049)] {
+            refused(LaunchRequest { memory, ..sealed.clone() }, "so much memory");
+        }
+        // Each index would be another use of the seal.
+        refused(LaunchRequest { array: Some((1, 5)), ..sealed.clone() }, "such a job of an array");
+        let mut array = LaunchRequest { array: Some((1, 5)), ..sealed };
+        array.submission.array = Some(model::Array::range(1, 5, 2));
+        array.check_placement().unwrap();
+        for other in [None, Some((1, 4)), Some((1, 7))] {
+            refused(LaunchRequest { array: other, ..array.clone() }, "such a job of an array");
+        }
     }
 
     #[test]

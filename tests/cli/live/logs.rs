@@ -10,12 +10,17 @@ use serde_json::{Value, json};
 use super::daemon::{Daemon, job};
 use crate::support::Lab;
 
+/// Returns the number of this user, who has written the files.
+fn own() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 #[test]
 fn what_was_written() {
     let lab = Lab::new();
     lab.write("out", "one\ntwo\n");
     lab.write("err", "oh\n");
-    let files = json!({"output": lab.path("out"), "error": lab.path("err")});
+    let files = json!({"uid": own(), "output": lab.path("out"), "error": lab.path("err")});
     let none = json!({"output": lab.path("none"), "error": lab.path("none")});
     let daemon =
         Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &files)), ("GET /v1/jobs/2", 200, job(2, &none))]);
@@ -51,7 +56,7 @@ fn running(lab: &Lab, job: &Value) -> mpsc::Sender<()> {
 #[test]
 fn following_shows_what_comes_and_ends_with_the_job() {
     let lab = Lab::new();
-    let end = running(&lab, &job(1, &json!({"output": lab.path("out")})));
+    let end = running(&lab, &job(1, &json!({"uid": own(), "output": lab.path("out")})));
     let mut command = lab.command("logs -f 1 --socket socket");
     let mut child = command.stdout(Stdio::piped()).spawn().expect("a program that starts");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();

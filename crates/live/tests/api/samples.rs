@@ -5,11 +5,11 @@ use miserly_api::model::{
     Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, DaemonEvent, Exit,
     Failure, ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobRef,
     JobUsage, JobView, JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse,
-    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, NoPromise, Overdue, OverdueCause, Phase,
-    Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, PromiseChange, PromiseChangeReason, PromiseView,
-    QueueStatus, Quote, RefusedJobs, Reservation, ReservedTime, ShadowGroup, ShadowReport, ShadowView,
-    SharedCpus, SkippedJobs, Slice, Slots, Stall, StateDamage, Status, Unenforced, Usage, UsageSource,
-    UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, NoPromise, Overdue,
+    OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, PromiseChange,
+    PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation, ReservedTime,
+    ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, Stall, StateDamage, Status,
+    Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
