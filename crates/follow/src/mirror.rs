@@ -105,7 +105,7 @@ impl Mirror {
         let made = |number: i64| {
             let place = forecasts.forecasts.binary_search_by_key(&number, |made| made.job).ok()?;
             let made = forecasts.forecasts[place].forecast;
-            Some([made.median, made.by_80, made.by_95].map(Timestamp::as_millisecond))
+            Some(made.bounds()?.map(Timestamp::as_millisecond))
         };
         for known in self.jobs.values_mut().filter(|known| known.job.state.is_before_start()) {
             let likely = made(known.job.number);

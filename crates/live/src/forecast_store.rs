@@ -36,13 +36,14 @@ impl ForecastStore {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.execute_batch(TABLE)?;
+        add_calibrated(&connection)?;
         Ok(ForecastStore(connection))
     }
 
     /// Returns all forecasts, in the order in which their outcomes became known; those without one are last.
     pub(crate) fn all(&mut self) -> Result<Vec<StoredForecast>> {
         let sql =
-            "SELECT job, made, procs, draws, requested, bound_50, bound_80, bound_95, wait FROM forecast
+            "SELECT job, made, procs, draws, requested, bound_50, bound_80, bound_95, wait, calibrated FROM forecast
             ORDER BY wait IS NULL, made + 1000000 * wait, job";
         self.0.prepare(sql)?.query_map([], stored)?.collect()
     }
@@ -57,7 +58,7 @@ impl ForecastStore {
             let draws: Vec<String> = given.draws.iter().map(u64::to_string).collect();
             let [bound_50, bound_80, bound_95] = given.bounds.map(integer);
             change
-                .prepare_cached("INSERT OR IGNORE INTO forecast VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)")?
+                .prepare_cached("INSERT OR IGNORE INTO forecast VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)")?
                 .execute(params![
                     given.job,
                     made.as_microsecond(),
@@ -66,7 +67,8 @@ impl ForecastStore {
                     integer(given.requested),
                     bound_50,
                     bound_80,
-                    bound_95
+                    bound_95,
+                    given.calibrated
                 ])?;
         }
         change.execute(
@@ -90,6 +92,15 @@ impl ForecastStore {
     }
 }
 
+/// Adds the column of a later version. The bounds of earlier forecasts are not audited.
+fn add_calibrated(connection: &Connection) -> Result<()> {
+    let column = "SELECT 1 FROM pragma_table_info('forecast') WHERE name = 'calibrated'";
+    if connection.prepare(column)?.exists([])? {
+        return Ok(());
+    }
+    connection.execute_batch("ALTER TABLE forecast ADD COLUMN calibrated INTEGER NOT NULL DEFAULT 0")
+}
+
 fn stored(row: &Row<'_>) -> Result<StoredForecast> {
     let draws: String = row.get(3)?;
     let draws = draws.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>();
@@ -103,6 +114,7 @@ fn stored(row: &Row<'_>) -> Result<StoredForecast> {
             draws: draws.map_err(damaged)?,
             requested: natural(row, 4)?,
             bounds: [natural(row, 5)?, natural(row, 6)?, natural(row, 7)?],
+            calibrated: row.get(9)?,
         },
         wait: row.get::<_, Option<i64>>(8)?.and_then(|wait| u64::try_from(wait).ok()),
     })
@@ -122,7 +134,8 @@ mod tests {
     use super::*;
 
     fn given(job: i64) -> Given {
-        Given { job, procs: 4, draws: vec![10, 60, 60], requested: 300, bounds: [60, 60, 290] }
+        let calibrated = job % 2 == 0;
+        Given { job, procs: 4, draws: vec![10, 60, 60], requested: 300, bounds: [60, 60, 290], calibrated }
     }
 
     #[test]
@@ -140,6 +153,22 @@ mod tests {
         let all = ForecastStore::open(&path).unwrap().all().unwrap();
         let stored = |job, made, wait| StoredForecast { made: at(made), given: given(job), wait };
         assert_eq!(all, [stored(4, 50, Some(5)), stored(1, 100, Some(70)), stored(3, 100, None)]);
+    }
+
+    #[test]
+    fn what_an_earlier_version_said_is_not_calibrated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("forecasts.db");
+        let earlier = Connection::open(&path).unwrap();
+        earlier.execute_batch(TABLE).unwrap();
+        let row = "INSERT INTO forecast VALUES (2, 100000000, 4, '10 60 60', 300, 60, 60, 290, 70)";
+        earlier.execute_batch(row).unwrap();
+        drop(earlier);
+        for _ in 0..2 {
+            let all = ForecastStore::open(&path).unwrap().all().unwrap();
+            assert_eq!(all.len(), 1);
+            assert_eq!(all[0].given, Given { calibrated: false, ..given(2) });
+        }
     }
 
     #[test]

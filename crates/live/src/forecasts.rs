@@ -226,7 +226,7 @@ impl Follower {
             match wait {
                 Some(wait) => {
                     self.settled.insert(given.job);
-                    self.published.learn(|known| known.settle(&given, wait));
+                    self.published.learn(|known| known.settle(&given, made.as_second(), wait));
                 }
                 None => drop(self.open.insert(given.job, (made, given))),
             }
@@ -345,7 +345,7 @@ impl Follower {
         });
         if let Some(wait) = wait {
             self.settled.insert(job);
-            self.published.learn(|known| known.settle(&given, wait));
+            self.published.learn(|known| known.settle(&given, made.as_second(), wait));
             self.publish_record();
         }
     }
@@ -439,5 +439,6 @@ fn view(made: Timestamp, given: &Given) -> ForecastView {
         made.saturating_add(seconds).unwrap_or(Timestamp::MAX)
     };
     let [median, by_80, by_95] = given.bounds.map(at);
+    let [by_80, by_95] = [by_80, by_95].map(|bound| given.calibrated.then_some(bound));
     ForecastView { made, median, by_80, by_95 }
 }

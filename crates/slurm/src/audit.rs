@@ -145,7 +145,7 @@ impl Audit {
             // Without a start it was cancelled, or is forgotten.
             let Some(start) = start else { continue };
             let wait = u64::try_from(start - forecast.made).unwrap_or(0);
-            self.forecaster.settle(&given, wait);
+            self.forecaster.settle(&given, forecast.made, wait);
             audited.push(Audited { forecast, start });
         }
         self.settled.extend(audited.iter().cloned());

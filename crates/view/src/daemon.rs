@@ -101,7 +101,8 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         likely: job
             .forecast
             .filter(|_| state.is_before_start())
-            .map(|likely| [likely.median, likely.by_80, likely.by_95].map(Timestamp::as_millisecond)),
+            .and_then(|likely| likely.bounds())
+            .map(|bounds| bounds.map(Timestamp::as_millisecond)),
         cpus: job.phase.cpus(),
         hosts: vec![],
         causes: job.reasons.iter().map(cause).collect(),

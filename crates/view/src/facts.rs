@@ -129,7 +129,7 @@ pub struct Job {
     pub unkept: bool,
     /// The start that the policy plans. It is no promise.
     pub planned: Option<i64>,
-    /// The likely start: the median, the bound of 80 % and that of 95 %.
+    /// The likely start: the median, the bound of 80 % and that of 95 %. `None` if the bounds are not calibrated.
     pub likely: Option<[i64; 3]>,
     /// The processors by number, as ranges, if they are known.
     pub cpus: Vec<(u32, u32)>,

@@ -25,16 +25,22 @@ pub(crate) fn run(daemon: &DaemonArgs, number: i64, json: bool) -> anyhow::Resul
 
 /// Returns the promise and the likely start.
 fn sentence(job: &JobView, forecast: &ForecastView) -> String {
-    let ForecastView { made, median, by_80, by_95 } = *forecast;
     let promise = job.promise.as_ref().and_then(|promise| promise.now.as_ref());
     let promise = promise.map(|window| format!("starts by {}; ", local(window.start)));
     format!(
-        "job {}: {}most likely {}; 80 %: by {}; 95 %: by {}\nforecast of {}\n",
+        "job {}: {}most likely {}; {}\nforecast of {}\n",
         job.number,
         promise.unwrap_or_default(),
-        local(median),
-        local(by_80),
-        local(by_95),
-        local(made)
+        local(forecast.median),
+        bounds(forecast),
+        local(forecast.made)
     )
+}
+
+/// Returns the bounds, if they are calibrated.
+fn bounds(forecast: &ForecastView) -> String {
+    match forecast.bounds() {
+        Some([_, by_80, by_95]) => format!("80 %: by {}; 95 %: by {}", local(by_80), local(by_95)),
+        None => "too few forecasts have come out for bounds".to_owned(),
+    }
 }

@@ -169,13 +169,15 @@ fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
 
 /// Returns the likely start of a job in words.
 pub(super) fn likely(forecast: &ForecastView, instants: Instants) -> String {
-    let ForecastView { median, by_80, by_95, .. } = *forecast;
-    format!(
-        "{}, by {} in 80 % and by {} in 95 % of cases, which is no promise",
-        instants.text(median),
-        instants.text(by_80),
-        instants.text(by_95)
-    )
+    match forecast.bounds().map(|bounds| bounds.map(|bound| instants.text(bound))) {
+        Some([median, by_80, by_95]) => {
+            format!("{median}, by {by_80} in 80 % and by {by_95} in 95 % of cases, which is no promise")
+        }
+        None => {
+            let median = instants.text(forecast.median);
+            format!("{median}, which is no promise; too few forecasts have come out for bounds")
+        }
+    }
 }
 
 /// Returns the resources that a job used.

@@ -246,11 +246,11 @@ pub struct ConfigurationReading {
     pub problem: Option<String>,
 }
 
-/// What became of forecasts: the first one of each job that waited, against its start.
+/// What became of forecasts with calibrated bounds: the first forecast of each job that waited, against its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ForecastRecord {
-    /// Jobs with a forecast that have started.
+    /// Jobs with such a forecast that have started.
     pub audited: u64,
     /// Those that started by the median.
     pub kept_50: u64,

@@ -165,6 +165,8 @@ impl JobView {
 }
 
 /// The likely start of a waiting job. No bound is later than the promise.
+///
+/// The bounds are absent until enough earlier forecasts have come out to calibrate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ForecastView {
@@ -172,10 +174,19 @@ pub struct ForecastView {
     pub made: Timestamp,
     /// The median: it starts by then in half of all cases.
     pub median: Timestamp,
-    /// It starts by then in 80 % of all cases.
-    pub by_80: Timestamp,
-    /// It starts by then in 95 % of all cases.
-    pub by_95: Timestamp,
+    /// It starts by then in 80 % of all cases; absent if that is not calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_80: Option<Timestamp>,
+    /// It starts by then in 95 % of all cases; absent if that is not calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_95: Option<Timestamp>,
+}
+
+impl ForecastView {
+    /// Returns the median and both bounds, if they are calibrated.
+    pub fn bounds(&self) -> Option<[Timestamp; 3]> {
+        Some([self.median, self.by_80?, self.by_95?])
+    }
 }
 
 /// The time in which a job's resources are reserved for it.

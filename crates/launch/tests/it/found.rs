@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use miserly_launch::{
-    AttemptPhase, AttemptProcesses, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause,
+    AttemptPhase, AttemptProcesses, BootId, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause,
     ShimCommand, find,
 };
 use miserly_test_support::Requirement;
@@ -188,6 +188,51 @@ fn another_boot_kills_no_process() {
     let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
     assert_eq!((lost.cause, lost.killed), (LossCause::Reboot, vec![]));
     assert!(shim.request(&ShimCommand::Status).is_err());
+}
+
+/// Returns the present content of a record.
+fn record(test: &Test, name: &str) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(test.dir().join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn each_record_names_the_boot_of_its_instants() {
+    let test = Test::new("true");
+    let at = test.run().at;
+    let boot = BootId::current().unwrap();
+    assert_eq!(at.of(&boot), Some(at.parts().0));
+    for name in ["spec.json", "shim.json", "started.json", "end.json"] {
+        assert_eq!(record(&test, name)["boot_id"], boot.to_string(), "{name}");
+    }
+}
+
+#[test]
+fn an_end_of_an_earlier_version_is_of_the_boot_of_its_shim() {
+    let test = Test::new("true");
+    let at = test.run().at.parts().0;
+    let mut end = record(&test, "end.json");
+    end.as_object_mut().unwrap().remove("boot_id");
+    fs::write(test.dir().join("end.json"), end.to_string()).unwrap();
+    let mut shim = record(&test, "shim.json");
+    shim["boot_id"] = "another".into();
+    fs::write(test.dir().join("shim.json"), shim.to_string()).unwrap();
+    let FoundAttempt::Ended(end) = test.find() else { panic!("it has ended") };
+    assert_eq!(end.at.parts(), (at, Some(&BootId::from("another"))));
+    fs::remove_file(test.dir().join("shim.json")).unwrap();
+    let FoundAttempt::Ended(end) = test.find() else { panic!("it has ended") };
+    assert_eq!(end.at.parts(), (at, None));
+}
+
+#[test]
+fn a_window_of_another_boot_is_not_begun() {
+    let test = Test::new("echo ran >>ran");
+    fs::create_dir(test.dir()).unwrap();
+    let mut spec = serde_json::to_value(&test.spec).unwrap();
+    spec["boot_id"] = "another".into();
+    fs::write(test.dir().join("spec.json"), spec.to_string()).unwrap();
+    call_shim_again(&test);
+    assert!(matches!(test.find(), FoundAttempt::NeverRan));
+    assert!(!test.folder.path().join("ran").exists());
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use miserly_launch::{AttemptPhase, FoundAttempt, Identity, PROTOCOL_VERSION, ShimCommand, ShimReply, find};
+use miserly_launch::{
+    AttemptPhase, BootId, FoundAttempt, Identity, PROTOCOL_VERSION, ShimCommand, ShimReply, find,
+};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tempfile::TempDir;

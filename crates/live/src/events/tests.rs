@@ -161,7 +161,7 @@ async fn forecasts_are_those_of_waiting_jobs_and_their_absence_is_told() {
     let (_, mut receiver) = Stream::new(&hub).begin(None).await.expect("a begin");
     assert!(!hub.forecast(), "there was none, and is none");
     let at = Timestamp::now();
-    let forecast = ForecastView { made: at, median: at, by_80: at, by_95: at };
+    let forecast = ForecastView { made: at, median: at, by_80: Some(at), by_95: None };
     parts.forecasts.set([(1, forecast), (2, forecast)].into());
     assert!(hub.forecast());
     let some = receiver.recv().await.expect("an event");

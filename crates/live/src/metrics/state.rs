@@ -79,7 +79,7 @@ impl Sheet {
 
     /// Adds the outcomes of forecasts.
     pub(super) fn forecasts(&mut self, record: ForecastRecord) {
-        let help = "Forecasts whose job has started, since the state was created";
+        let help = "Forecasts with calibrated bounds whose job has started, since the state was created";
         self.registry.register("forecasts_audited", help, counter(record.audited));
         let kept: Family<Labels, Counter> = Family::default();
         for (level, count) in [("50", record.kept_50), ("80", record.kept_80), ("95", record.kept_95)] {

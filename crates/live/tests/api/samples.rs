@@ -104,7 +104,7 @@ fn job(number: i64, phase: Phase) -> JobView {
             ],
         }),
         planned: Some(at(9)),
-        forecast: Some(ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) }),
+        forecast: Some(ForecastView { made: at(0), median: at(4), by_80: Some(at(6)), by_95: Some(at(9)) }),
         reasons: vec![
             WaitReason::Held,
             WaitReason::Begin { at: at(1) },
@@ -193,7 +193,7 @@ pub(crate) fn events() -> Vec<(DaemonEvent, String)> {
     let text = |name: &str, data: String| format!("event: {name}\ndata: {data}\n\n");
     let jobs = JobsEvent { journal: 7, jobs: jobs(), gone: vec![] };
     let change = JobsEvent { journal: 8, jobs: vec![bare(9)], gone: vec![5, 6] };
-    let forecast = ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) };
+    let forecast = ForecastView { made: at(0), median: at(4), by_80: Some(at(6)), by_95: Some(at(9)) };
     let forecasts = ForecastsEvent { forecasts: vec![JobForecast { job: 9, forecast }] };
     let json = |data: &dyn Fn() -> serde_json::Result<String>| data().expect("JSON");
     vec![
@@ -213,7 +213,12 @@ pub(crate) fn what_if() -> WhatIfAnswer {
         futures: 20,
         quote: Some(Quote {
             windows: vec![Some(window())],
-            forecast: Some(ForecastView { made: at(0), median: at(4), by_80: at(6), by_95: at(9) }),
+            forecast: Some(ForecastView {
+                made: at(0),
+                median: at(4),
+                by_80: Some(at(6)),
+                by_95: Some(at(9)),
+            }),
         }),
         jobs: vec![WhatIfJob { number: 3, before: at(4), after: at(5), difference }],
         not_compared: 1,
