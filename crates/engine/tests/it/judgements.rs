@@ -137,7 +137,7 @@ fn submission(draw: &mut impl FnMut(u64) -> u64) -> Submission {
     let (cpus, time) = (1 + draw(4), 3 + u32::try_from(draw(20)).unwrap());
     let wanted = if draw(3) == 0 { early(cpus, time) } else { job(cpus, time) };
     let retry = (draw(3) == 0).then(|| Retry { limit: 2, codes: vec![] });
-    Submission { retry, restartable: draw(3) == 0, memory: Some(0), ..wanted }
+    Submission { retry, restartable: draw(3) == 0, memory: Some(4096), ..wanted }
 }
 
 /// Ends of attempts that are due or happen by chance.

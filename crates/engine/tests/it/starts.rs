@@ -216,9 +216,8 @@ fn of_stored_jobs_that_do_not_fit_the_pool_the_last_ones_are_set_aside() {
     // Another row holds the processors of both.
     let row = life.journal.job(second).unwrap().unwrap();
     let mut body: serde_json::Value = serde_json::from_str(&row.body).unwrap();
-    let text =
-        body["entry"].to_string().replace("[1,1,0,0]", "[2,1,0,0]").replace("\"cpus\":1", "\"cpus\":2");
-    body["entry"] = serde_json::from_str(&text).unwrap();
+    body["entry"]["request"]["cpus"] = 2.into();
+    body["entry"]["state"]["on"][0]["amount"][0] = 2.into();
     let rows = vec![miserly_engine::JobRow { body: body.to_string(), ..row }];
     life.journal.commit(JournalBatch { rows, ..JournalBatch::default() }).unwrap();
     life.begin(4, &Absence::default());
