@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use miserly_api::model::JobRef;
 use miserly_core::Time;
 use miserly_forecast::{ClassAudit, Forecasts, JobForecast, Quantile, forecast_log};
 use miserly_report::{
@@ -57,14 +58,14 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
 
 /// Asks the daemon for the forecast of a job.
 fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
-    let job = args.trace.to_str().and_then(|text| text.parse().ok());
+    let job = args.trace.to_str().and_then(|text| text.parse::<JobRef>().ok()).filter(JobRef::is_single);
     let job = job.with_context(|| {
         format!(
-            "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs the number of a job",
+            "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs a job, such as 12 or 1_60",
             args.trace.display()
         )
     })?;
-    ask_daemon(&DaemonArgs { socket: args.socket.clone() }, job, args.json)
+    ask_daemon(&DaemonArgs { socket: args.socket.clone() }, &job, args.json)
 }
 
 /// Returns the audit of each size class, then that of all jobs.

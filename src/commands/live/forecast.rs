@@ -1,16 +1,18 @@
 //! `miserly forecast JOB`: the likely start of a job of the daemon.
 
 use anyhow::{Context, bail};
-use miserly_api::model::{ForecastView, JobView, Phase};
+use miserly_api::model::{ForecastView, JobRef, JobView, Phase};
 
 use super::show::summary;
 use super::text::{Instants, local};
-use super::{client, print_answer};
+use super::{client, job_lists, print_answer};
 use crate::args::DaemonArgs;
 
 /// Asks the daemon for the forecast of a job, and prints it.
-pub(crate) fn run(daemon: &DaemonArgs, number: i64, json: bool) -> anyhow::Result<()> {
-    let job = client(daemon)?.job(number)?;
+pub(crate) fn run(daemon: &DaemonArgs, job: &JobRef, json: bool) -> anyhow::Result<()> {
+    let client = client(daemon)?;
+    let number = job_lists::number(&client, job)?;
+    let job = client.job(number)?;
     if job.phase != Phase::Queued {
         bail!("job {number} has no forecast: it is {}", summary(&job, Instants::exact()));
     }

@@ -241,6 +241,7 @@ fn jobs_of_an_array_by_their_indexes() {
     let note = "note: 86[4-7]: skipped 2 indexes without an unfinished job\n";
     let expect = (Some(0), "jobs 87-88: paused\n", note);
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
+    daemon.fails("forecast 86_4", 2, "job 87 has no forecast yet");
     daemon.fails("show 86_5", 1, "there is no job 86[5]");
     daemon.fails("attach 86[4-5]", 2, "name one job, such as 12 or 1_60");
 }
