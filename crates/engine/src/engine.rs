@@ -83,7 +83,8 @@ pub enum EngineError {
 /// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
 /// | `requests` | dispatch requests |
 /// | `snapshot` | publish the durable state, from which requests that change no job are answered |
-/// | `submission`, `job_control`, `extension` | submit, cancel, hold, release, requeue, extend |
+/// | `submission`, `job_control`, `extension` | submit, requeue, extend |
+/// | `selection`, `job_changes` | select jobs; cancel, hold and release them in one round |
 /// | `attempt_end` | end attempts |
 /// | `late_start` | begin windows late, with their jobs |
 /// | `conditions` | end jobs that wait for another end of a job |
