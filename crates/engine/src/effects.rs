@@ -48,9 +48,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.starts.push(JobStart::of_window(record, now, at));
         record.started.get_or_insert(at.ticks());
         // A window that began without a daemon was in time, although the ledger is late.
-        let began = begun.map_or(at, |end| at.min(end - record.limit()));
+        let actual = begun.map_or(at, |end| at.min(end - record.limit()));
         let wall = now.wall.as_microsecond();
-        record.promise.start(&mut self.values.promises, number, wall, began, cause);
+        record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);
     }
 

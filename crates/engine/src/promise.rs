@@ -104,12 +104,11 @@ impl PromiseLog {
     /// Records a promise by the planned start: that of a run, or an earlier plan of the same run.
     pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: i64, planned: Time, slack: Span) {
         let cause = self.renewed.take().filter(|_| !self.entries.is_empty());
-        match &mut self.open {
-            Some(open) => open.plan_at(planned, cause.unwrap_or(PromiseCause::Amended)),
-            None => {
-                book.counts.given += 1;
-                self.open = Some(GivenPromise::new(wall, planned, slack));
-            }
+        if let Some(open) = &mut self.open {
+            open.plan_at(planned, cause.unwrap_or(PromiseCause::Amended));
+        } else {
+            book.counts.given += 1;
+            self.open = Some(GivenPromise::new(wall, planned, slack));
         }
         let promise = RecordedPromise { at: wall, start: self.latest_by(planned).ticks(), cause };
         // Of several improvements only the last one is kept.

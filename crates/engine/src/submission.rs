@@ -113,22 +113,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             number,
             index: record.array.map(|array| array.index),
             promise: promise.map(|latest| record.window(now, begun.unwrap_or(latest))),
-            no_promise: (promise.is_none() && !started).then(|| self.no_promise(record, now.ticks)),
+            no_promise: (promise.is_none() && !started).then(|| record.no_promise(now.ticks)),
             started,
         })
-    }
-}
-
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Returns why a job that waits has no promise.
-    fn no_promise(&self, record: &Record, at: Time) -> NoPromise {
-        match record.state {
-            JobState::Held => NoPromise::Held,
-            JobState::Deferred if !record.after.is_empty() => NoPromise::After,
-            JobState::Deferred if record.begin() > at => NoPromise::Begin,
-            JobState::Deferred => NoPromise::Place,
-            JobState::Queued | JobState::Finished(_) => NoPromise::Policy,
-        }
     }
 }
 
@@ -152,6 +139,17 @@ pub(crate) fn refused(
 }
 
 impl Record {
+    /// Returns why the job, which waits, has no promise.
+    fn no_promise(&self, at: Time) -> NoPromise {
+        match self.state {
+            JobState::Held => NoPromise::Held,
+            JobState::Deferred if !self.after.is_empty() => NoPromise::After,
+            JobState::Deferred if self.begin() > at => NoPromise::Begin,
+            JobState::Deferred => NoPromise::Place,
+            JobState::Queued | JobState::Finished(_) => NoPromise::Policy,
+        }
+    }
+
     /// Returns the window that begins at `start`.
     pub(crate) fn window(&self, now: Now, start: Time) -> Window {
         Window { start: now.wall_at(start), end: now.wall_at(start + Span::from_ticks(self.time)) }

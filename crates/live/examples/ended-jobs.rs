@@ -115,7 +115,7 @@ fn setup() -> Result<Setup, Failure> {
             default_memory: 0,
             strict: false,
             pause: true,
-            promise_slack: miserly_engine::Queue::PROMISE_SLACK,
+            promise_slack: Queue::PROMISE_SLACK,
             users: None,
         }],
         cpus: vec![0, 1],

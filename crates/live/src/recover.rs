@@ -73,7 +73,7 @@ fn lose_missing(store: &mut Store, folder: &Path) -> Result<(), StoreError> {
 
 /// Makes the next daemon count anew which promises are open: those of some jobs are gone with their records.
 fn count_promises_anew(store: &Store, batch: &mut JournalBatch) {
-    let counts = store.meta("counts").and_then(|text| miserly_engine::unclassified(&text));
+    let counts = store.meta("counts").and_then(miserly_engine::unclassified);
     batch.values.extend(counts.map(|text| ("counts".to_owned(), text)));
 }
 

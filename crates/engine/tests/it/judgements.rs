@@ -313,7 +313,7 @@ fn a_stall_within_the_slack_puts_no_promise_at_risk() {
         life.reread(0);
         let first = life.submit(1, job(1, 20));
         let [second, third] = [1, 1].map(|at| life.submit(at, job(1, 20)));
-        let now = life.now_after_stall(22, 600_000);
+        let now = Life::now_after_stall(22, 600_000);
         let ended = AttemptOutcome::Ended { at: seconds(21), exit: Exit::Code(0), by: None };
         life.late_turn(now, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, ended)]);
         let status = life.status(23);

@@ -134,7 +134,7 @@ impl Life {
     }
 
     /// Returns an instant some microseconds after a second.
-    pub(crate) fn now_after_stall(&self, second: i64, micros: i64) -> Now {
+    pub(crate) fn now_after_stall(second: i64, micros: i64) -> Now {
         let now = Life::now(second);
         let ticks = now.ticks + Span::from_ticks(micros);
         Now { ticks, wall: now.wall_at(ticks) }

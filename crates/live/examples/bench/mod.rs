@@ -150,7 +150,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         default_memory: 1024,
         strict: false,
         pause: true,
-        promise_slack: miserly_engine::Queue::PROMISE_SLACK,
+        promise_slack: Queue::PROMISE_SLACK,
         users: None,
     };
     let second = Span::from_ticks(1_000_000);

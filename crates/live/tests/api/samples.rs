@@ -174,6 +174,7 @@ fn bare(number: i64) -> JobView {
         forecast: None,
         reasons: Vec::new(),
         slots: None,
+        judged: vec![],
         late: None,
         judged: Vec::new(),
         overdue: None,

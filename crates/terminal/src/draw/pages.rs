@@ -8,7 +8,7 @@ use crate::look::Role;
 use crate::{App, Detail};
 
 /// The keys, which fill a usual terminal, and the characters of the chart.
-const HELP: [&str; 33] = [
+const HELP: [&str; 32] = [
     "Up Down k j         select a job          PageUp PageDown  a page of jobs",
     "Home End g G        first and last job    m                only my jobs, or all",
     "Tab 1-4 F2-F5       list all, waiting, running or ended jobs",
@@ -22,8 +22,7 @@ const HELP: [&str; 33] = [
     "",
     "Left Right          move the chart        + -              zoom in and out",
     "p                   map of processors, or chart and jobs; PageUp PageDown scroll",
-    "w                   what starts now: processors, and for how long",
-    "b                   the promises that were late or lost",
+    "w                   what starts now      b                promises late or lost",
     "t                   stop the time; then in the past:",
     "Left Right          a step back or ahead        + -  a shorter or longer step",
     "Home End            the first and the last known instant",
@@ -129,7 +128,7 @@ mod tests {
         for line in HELP {
             assert!(width(line) <= 80, "{line}");
         }
-        assert!(HELP[22].ends_with("end"), "a page has all keys");
+        assert!(HELP[21].ends_with("end"), "a page has all keys");
         assert!(help_lines(40).iter().all(|line| width(line) <= 40));
     }
 }
