@@ -39,14 +39,15 @@ impl Visible {
         while !rest.is_empty() {
             let (valid, invalid) = match from_utf8(rest) {
                 Ok(_) => (rest.len(), 0),
-                Err(error) => match error.error_len() {
-                    Some(length) => (error.valid_up_to(), length),
-                    None => {
+                Err(error) => {
+                    let length = error.error_len();
+                    if length.is_none() {
+                        // The begin of a character.
                         self.pending = rest[error.valid_up_to()..].to_vec();
                         rest = &rest[..error.valid_up_to()];
-                        (rest.len(), 0)
                     }
-                },
+                    (error.valid_up_to(), length.unwrap_or(0))
+                }
             };
             let is_last = self.pending.is_empty() && valid == rest.len();
             let mut letters = from_utf8(&rest[..valid]).unwrap_or_default().chars().peekable();

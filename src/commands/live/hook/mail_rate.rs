@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn a_user_has_so_many_mails_in_an_hour_and_others_have_their_own() {
+        use Permit::{Last, No, Yes};
         let mut rate = MailRate::new(2);
         let at = |minute: i64| BootTime(minute * 60_000_000);
         let counted = [(1, 0), (1, 10), (1, 20), (2, 20), (1, 59), (1, 60), (1, 61), (1, 70)];
         let permits = counted.map(|(uid, minute)| rate.count(uid, at(minute)));
-        use Permit::{Last, No, Yes};
         assert_eq!(permits, [Yes, Last, No, Yes, No, Last, No, Last]);
         assert_eq!(MailRate::new(0).count(1, at(0)), No);
     }
