@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
 use miserly_api::model::{Exit, KilledBy, Phase, Submission};
@@ -131,15 +131,14 @@ fn a_hangup_leaves_the_job_alone_and_an_interrupt_before_the_start_cancels_it() 
     assert!(matches!(daemon.job(job).phase, Phase::Running(_)));
 }
 
-/// The program that prepares the command waits for the other end of the pipe.
+/// The program that prepares the command repeats a step that lacks a resource.
 #[test]
 fn a_signal_while_it_attaches_cancels_the_job() {
     let daemon = Daemon::of_policy("miser");
-    let made = Command::new("mkfifo").arg(daemon.path("pipe")).status().expect("it starts");
-    assert!(made.success());
+    fs::write(daemon.state().join("attempts/shortage"), "open-outputs 11 1000000").expect("a file");
     fs::write(daemon.path("old"), "old content\n").expect("a file");
     for (job, signal) in [(1, Signal::INT), (2, Signal::TERM)] {
-        let arguments = ["run", "-q", "-t", "1min", "-i", "pipe", "-o", "old", "--", "cat"];
+        let arguments = ["run", "-q", "-t", "1min", "-o", "old", "--", "cat"];
         let run = command(&daemon, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
         until("it starts", SOON, || {
             let view = daemon.client().job(job).ok()?;
