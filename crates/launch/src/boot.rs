@@ -18,7 +18,7 @@ const FILE: &str = "/proc/sys/kernel/random/boot_id";
 /// The identifier of a boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct BootId(String);
+pub struct BootId(Box<str>);
 
 impl BootId {
     /// Returns the identifier of the present boot.
@@ -27,15 +27,15 @@ impl BootId {
     /// `/proc` cannot be read.
     pub fn current() -> io::Result<BootId> {
         match fault::boot_id() {
-            Some(id) => Ok(BootId(id)),
-            None => Ok(BootId(fs::read_to_string(FILE)?.trim().to_owned())),
+            Some(id) => Ok(id.as_str().into()),
+            None => Ok(fs::read_to_string(FILE)?.trim().into()),
         }
     }
 }
 
 impl From<&str> for BootId {
     fn from(id: &str) -> BootId {
-        BootId(id.to_owned())
+        BootId(id.into())
     }
 }
 

@@ -169,15 +169,12 @@ fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
 
 /// Returns the likely start of a job in words.
 pub(super) fn likely(forecast: &ForecastView, instants: Instants) -> String {
-    match forecast.bounds().map(|bounds| bounds.map(|bound| instants.text(bound))) {
-        Some([median, by_80, by_95]) => {
-            format!("{median}, by {by_80} in 80 % and by {by_95} in 95 % of cases, which is no promise")
-        }
-        None => {
-            let median = instants.text(forecast.median);
-            format!("{median}, which is no promise; too few forecasts have come out for bounds")
-        }
-    }
+    let Some([median, by_80, by_95]) = forecast.bounds().map(|bounds| bounds.map(|at| instants.text(at)))
+    else {
+        let median = instants.text(forecast.median);
+        return format!("{median}, which is no promise; too few forecasts have come out for bounds");
+    };
+    format!("{median}, by {by_80} in 80 % and by {by_95} in 95 % of cases, which is no promise")
 }
 
 /// Returns the resources that a job used.

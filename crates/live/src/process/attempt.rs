@@ -200,7 +200,7 @@ impl Supervised {
                 tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
                 self.report(context, context.home.failed(message));
             }
-            TaskResult::Found(found) => self.found(context, found),
+            TaskResult::Found(found) => self.found(context, *found),
             TaskResult::Killed(result) => {
                 if let Stage::Running(supervision) = &mut self.stage {
                     supervision.killed(context, self.attempt, result);
@@ -303,7 +303,9 @@ impl Supervised {
     fn report_start(&self, context: &Context, supervision: &mut Supervision, now: BootTime) {
         if let Some(started) = supervision.take_start(now).filter(|_| self.is_known) {
             let at = context.home.clock.stored(&started);
-            at.into_iter().for_each(|at| context.report(Input::Launched(self.attempt, at)));
+            if let Some(at) = at {
+                context.report(Input::Launched(self.attempt, at));
+            }
             if let Some(how) = supervision.watch_partition(context, self.attempt) {
                 context.report(Input::CapacityLost(self.attempt, how));
             }

@@ -62,7 +62,7 @@ pub(super) enum TaskResult {
     /// The folder of the attempt belongs to another attempt.
     Taken(String),
     /// The state of the attempt, or the reason why it is unknown.
-    Found(Result<FoundAttempt, FindFailure>),
+    Found(Box<Result<FoundAttempt, FindFailure>>),
     /// The processes were killed, or not.
     Killed(io::Result<KillResult>),
 }
@@ -128,7 +128,7 @@ fn run_launch(home: &Home, attempt: Attempt, pending: PendingLaunch) -> TaskResu
 /// Carries out a task. Returns the result, if it has one.
 fn run_task(home: &Home, attempt: Attempt, task: Task) -> Option<TaskResult> {
     match task {
-        Task::Find => Some(TaskResult::Found(home.executor.find(attempt, PATIENCE))),
+        Task::Find => Some(TaskResult::Found(Box::new(home.executor.find(attempt, PATIENCE)))),
         Task::Kill => Some(TaskResult::Killed(home.executor.kill_job(attempt, PATIENCE))),
         Task::Retire => {
             CrashPoint::BeforeForget.pass();
