@@ -87,7 +87,7 @@ fn crowd(jobs: u64, burst: u64, gap: u64) -> Vec<Row> {
     let row = |number: u64| {
         let user = below(number, 0, 5);
         let runtime = 5 + 12 * user + below(number, 1, 40);
-        let gap = if number % burst == 0 { gap * burst } else { 0 };
+        let gap = if number.is_multiple_of(burst) { gap * burst } else { 0 };
         (u32::try_from(gap).expect("small"), runtime, 1 + below(number, 2, 4), 2 + below(number, 3, 3), user)
     };
     (0..jobs).map(row).collect()
