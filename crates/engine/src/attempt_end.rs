@@ -195,11 +195,10 @@ impl Record {
         );
         match self.run.as_ref().and_then(|run| run.ending) {
             Some(Ending::Requeued | Ending::Displaced) => Some(PromiseCause::Requeued),
-            Some(_) => None,
             None if self.failure_to_retry(outcome).is_some() => Some(PromiseCause::Retried),
             None if is_lost && self.submission.restartable => Some(PromiseCause::Lost),
             None if *outcome == AttemptOutcome::NeverRan => Some(PromiseCause::Lost),
-            None => None,
+            _ => None,
         }
     }
 

@@ -232,7 +232,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(attempt, kill);
         let aside = &mut Arc::make_mut(&mut self.unrecorded).aside;
         let run = aside.left_out.get_mut(&job).and_then(|(record, _)| record.run.as_mut());
-        run.into_iter().for_each(|run| run.ending = Some(Ending::Cancelled));
+        if let Some(run) = run {
+            run.ending = Some(Ending::Cancelled);
+        }
         Ok(true)
     }
 }

@@ -217,7 +217,7 @@ fn parse(line: &str) -> Option<(Place, Use)> {
 
 #[cfg(test)]
 mod tests {
-    use miserly_launch::BootTime;
+    use miserly_launch::{BootTime, StoredInstant};
 
     use super::*;
 
@@ -246,7 +246,8 @@ mod tests {
 
     fn end(exit: Exit, cause: Option<EndCause>) -> AttemptEnd {
         let (late, usage, processes, stops, prolog, epilog) = (None, None, None, 0, None, None);
-        AttemptEnd { exit, cause, at: BootTime(0), late, usage, processes, stops, prolog, epilog }
+        let at = StoredInstant::new(BootTime(0), "one".into());
+        AttemptEnd { exit, cause, at, late, usage, processes, stops, prolog, epilog }
     }
 
     #[test]

@@ -176,7 +176,6 @@ fn bare(number: i64) -> JobView {
         slots: None,
         judged: vec![],
         late: None,
-        judged: Vec::new(),
         overdue: None,
         paused: false,
         capacity_lost: None,
