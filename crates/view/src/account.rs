@@ -123,7 +123,7 @@ mod tests {
         let text = |by| missed_promise(&missed(by), |_| "08:04".to_owned());
         assert_eq!(
             text(Some(90.0)),
-            "job 7 started 1 min 30 s late, promised by 08:04: the machine lost capacity"
+            "job 7 started 1m30s late, promised by 08:04: the machine lost capacity"
         );
         assert_eq!(text(None), "job 7 ended without a start, promised by 08:04: the machine lost capacity");
     }

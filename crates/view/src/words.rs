@@ -212,7 +212,7 @@ pub(crate) fn window(job: &Job) -> Option<i64> {
 
 /// Returns whether the promise to a started job was kept, in words.
 fn kept(job: &Job) -> &'static str {
-    match (job.promised_first, job.start) {
+    match (job.promised_first.or(job.promised), job.start) {
         (Some(promised), Some(start)) if start <= promised && !job.unkept => "; its promise was kept",
         (Some(_), Some(_)) => "; later than promised",
         _ => "",
