@@ -136,6 +136,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",
         "default-time: 2h is more than max-time, 1h",
     );
+    refused("[[queue]]\nname = 'a'\npromise-slack = '25h'", "promise-slack: it is at most a day");
     refused(
         "[[queue]]\nname = 'a'\ndefault-memory = '60GB'",
         "default-memory: it is more than the queue ever has",
