@@ -68,7 +68,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.check_dependents(now, number, move_promises)?;
         }
         match checked {
-            CheckedChange::Record(record) => self.replace_record(now, at, *record)?,
+            CheckedChange::Record(record) => self.replace_record(now, at, caller.uid, *record)?,
             CheckedChange::Amended(jobs) => self.amend_all(now, at, caller.uid, jobs)?,
             CheckedChange::Moved { record, handle } => self.move_job(now, at, caller.uid, *record, handle)?,
         }
@@ -274,8 +274,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Replaces the record of a job whose queue does not notice.
-    fn replace_record(&mut self, now: Now, at: Time, record: Record) -> Result<(), RequestError> {
+    fn replace_record(
+        &mut self,
+        now: Now,
+        at: Time,
+        caller: u32,
+        mut record: Record,
+    ) -> Result<(), RequestError> {
         let number = record.number;
+        // An operator may hold a job whose promise is open.
+        if self.jobs.get(number).is_some_and(|before| !before.admits_place_of(&record)) {
+            self.judge_change(now, caller, &mut record);
+        }
         if record.state != JobState::Deferred {
             self.jobs.insert(record);
             self.batch.touch(number);

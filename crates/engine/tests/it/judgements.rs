@@ -64,7 +64,8 @@ impl Reference {
         let seen = self.jobs.entry(view.number).or_default();
         let attempt = view.attempts;
         let start = match &view.phase {
-            Phase::Running(allocation) => Some(allocation.start),
+            // A job may have run ahead of its window, which has its whole time.
+            Phase::Running(allocation) => Some(allocation.end - SignedDuration::from_secs_f64(view.time)),
             _ => None,
         };
         let begins = start.is_some() && seen.begun < attempt;
@@ -74,7 +75,7 @@ impl Reference {
             self.given += 1;
             seen.open = Some(latest);
         }
-        if let Some(latest) = seen.open {
+        if let Some(latest) = seen.open.filter(|_| view.phase.ended().is_none()) {
             assert_eq!(promise, Some(latest), "an open promise never moves: {view:?}");
         }
         if let Some(start) = start.filter(|_| begins) {
@@ -220,7 +221,7 @@ fn change(life: &mut Life, second: i64, reference: &mut Reference, draw: &mut im
 #[test]
 fn random_lives_judge_each_promise_once() {
     let (mut late, mut withdrawn) = (0, 0);
-    for (seed, policy) in (0..15u64).zip(["miser", "conservative", "easy"].into_iter().cycle()) {
+    for (seed, policy) in (0..60u64).zip(["miser", "conservative", "easy"].into_iter().cycle()) {
         let slack = Span::from_ticks(i64::try_from(seed % 3).unwrap() * 2_000_000);
         let what = format!("{policy} with seed {seed}");
         let mut life = shared(policy, 4, slack);
