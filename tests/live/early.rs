@@ -65,9 +65,12 @@ fn early(time: f64) -> Option<Early> {
         let (daemon, first) = with_the_pool_taken(taken)?;
         let job = daemon.submit(&wide(&daemon, WAITS, time));
         let pid = daemon.pid_in("pid");
-        let window = daemon.job(job).promise.expect("miser promises").now.expect("a window");
-        if processes::is_idle(pid) && Timestamp::now() < window.start {
-            return Some(Early { daemon, first, job, pid, start: window.start, end: window.end });
+        let view = daemon.job(job);
+        let (start, window) = (view.planned.expect("a plan"), view.promise.expect("miser promises").now);
+        let window = window.expect("a window");
+        if processes::is_idle(pid) && Timestamp::now() < start {
+            let end = start + window.end.duration_since(window.start);
+            return Some(Early { daemon, first, job, pid, start, end });
         }
     }
     panic!("no job ran early within 48 s");
@@ -171,7 +174,7 @@ fn at_its_start_an_early_job_gets_processors_of_its_own_and_a_normal_class() {
         let job = daemon.job(job);
         matches!(job.phase, Phase::Running(_)).then_some(job)
     });
-    assert!(Timestamp::now() >= promised_start(&critical) && critical.late.is_none(), "{critical:?}");
+    assert!(Timestamp::now() >= critical.planned.expect("a plan") && critical.late.is_none(), "{critical:?}");
     let cpus: Vec<String> = holding(&critical).cpus.iter().map(u32::to_string).collect();
     until("it is out of the idle class", SOON, || (!processes::is_idle(pid)).then_some(()));
     assert_eq!(processes::allowed(pid), list(&cpus));

@@ -7,11 +7,11 @@ use std::time::Duration;
 use miserly_api::client::ClientError;
 use miserly_api::model::{Exit, Phase, ProblemCode, PromiseChangeReason, Submission};
 
-use crate::support::{Daemon, SOON, queue, sh, until};
+use crate::support::{Daemon, SOON, exact_queue, sh, until};
 
 /// A daemon of one queue whose disk can fail.
 fn daemon() -> Daemon {
-    Daemon::with_faults(&queue("miser"))
+    Daemon::with_faults(&exact_queue("miser"))
 }
 
 fn fail(daemon: &Daemon, fault: &str) {

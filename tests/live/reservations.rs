@@ -8,7 +8,7 @@ use miserly_api::client::ClientError;
 use miserly_api::model::{JobView, Phase, Possible, Reservation, ReservedTime, Submission};
 
 use crate::same::play;
-use crate::support::{Daemon, SOON, kept_but_for_stalls, sh, until};
+use crate::support::{Daemon, SOON, exact_queue, kept_but_for_stalls, sh, until};
 
 /// Returns the instants after a time from now, in seconds, and after another one.
 fn time(from: u64, to: u64) -> ReservedTime {
@@ -37,7 +37,7 @@ fn start(view: &JobView) -> Timestamp {
 
 #[test]
 fn it_keeps_its_time_over_kills_and_is_played_again() {
-    let mut daemon = Daemon::of_policy("conservative");
+    let mut daemon = Daemon::new(&exact_queue("conservative"));
     let reserved = time(4, 12);
     daemon.client().reserve(&course(&daemon, reserved)).expect("nothing is in its way");
     daemon.kill();

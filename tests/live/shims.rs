@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use miserly_api::model::{Exit, KilledBy, LostBy, Phase, PromiseChangeReason, Submission};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Daemon, SOON, cpus, has_two_cpus, now, processes, queue, sh, until};
+use crate::support::{Daemon, SOON, cpus, exact_queue, has_two_cpus, now, processes, queue, sh, until};
 
 /// Longer than any end takes that the daemon notices by itself, and shorter than the jobs of these tests.
 const PROMPT: Duration = Duration::from_secs(15);
@@ -320,7 +320,7 @@ fn check_late_by_shutdown(daemon: &Daemon, job: i64, at_least: f64) {
 
 #[test]
 fn no_attempt_begins_after_a_power_failure_and_the_delay_has_its_cause() {
-    let daemon = Daemon::of_policy("miser");
+    let daemon = Daemon::new(&exact_queue("miser"));
     send(daemon.pid().expect("a daemon"), Signal::POWER);
     until("it has the signal", SOON, || daemon.log().contains("SIGPWR").then_some(()));
     let job = daemon.submit(&Submission { no_opportunistic: true, ..sh("exit 7", 60.0) });
@@ -335,7 +335,7 @@ fn no_attempt_begins_while_shims_are_terminated_and_the_next_daemon_starts_the_j
     if !has_two_cpus() {
         return;
     }
-    let mut daemon = Daemon::of_policy("miser");
+    let mut daemon = Daemon::new(&exact_queue("miser"));
     let (first, _) = started(&daemon, "exec sleep 300", 600.0);
     send(shim(&daemon), Signal::TERM);
     let ended = daemon.wait(first).phase;

@@ -101,16 +101,16 @@ fn a_damaged_database_ends_a_start_and_names_the_option() {
 /// The fault is taken back only after the daemon has reported it.
 #[test]
 fn a_full_disk_delays_a_start() {
-    let mut daemon = Daemon::asleep_with_faults(&queue("miser"));
+    let mut daemon = Daemon::with_faults(&queue("miser"));
     for point in ["open", "commit"] {
+        daemon.stop();
+        fs::remove_file(daemon.path("log")).expect("a log");
         fs::write(daemon.faults(), format!("{point}:enospc")).expect("a file");
         daemon.start_unready();
         until("it waits", SOON, || daemon.log().contains("waits until there is room").then_some(()));
         assert!(!daemon.is_dead());
         fs::write(daemon.faults(), "").expect("a file");
         daemon.wait_until_ready();
-        daemon.stop();
-        fs::remove_file(daemon.path("log")).expect("a log");
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{JobView, KilledBy, Phase, Submission};
 
-use crate::support::{SOON, Stepping, cpus, is_over, queue, sh, until};
+use crate::support::{SOON, Stepping, cpus, exact_queue, is_over, queue, sh, until};
 
 /// Further than any two readings of a clock in one of these tests are apart.
 const APART: SignedDuration = SignedDuration::from_secs(30);
@@ -142,7 +142,7 @@ fn with_an_hour_of_little() -> (Stepping, Timestamp) {
     let end = begin + SignedDuration::from_hours(1);
     let [from, to] = [begin, end].map(|at| at.strftime("%H:%M").to_string());
     let calendar = format!("calendar = [{{ from = \"{from}\", to = \"{to}\", memory = \"1MB\" }}]\n");
-    (Stepping::new(&format!("{}memory = \"64MB\"\n{calendar}", queue("miser"))), end)
+    (Stepping::new(&format!("{}memory = \"64MB\"\n{calendar}", exact_queue("miser"))), end)
 }
 
 /// When a job could start that needs much memory for three quarters of an hour.

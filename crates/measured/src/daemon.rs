@@ -146,6 +146,6 @@ fn configuration(cpus: usize, cgroup: Option<&Path>) -> String {
         cgroup.map_or_else(String::new, |path| format!("cgroup = {:?}\n", path.display().to_string()));
     format!(
         "{group}cleanup-time = {CLEANUP}\ngrace = 1\npreempt-lead-time = {LEAD}\n[pool]\ncpus = {cpus}\n\
-         [[queue]]\nname = \"batch\"\npolicy = \"miser\"\n"
+         [[queue]]\nname = \"batch\"\npolicy = \"miser\"\npromise-slack = 0\n"
     )
 }

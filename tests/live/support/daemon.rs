@@ -262,6 +262,11 @@ pub(crate) fn queue(policy: &str) -> String {
     format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
+/// The same, where promises have no slack: each is the planned start.
+pub(crate) fn exact_queue(policy: &str) -> String {
+    queue(policy) + "promise-slack = 0\n"
+}
+
 /// Returns the processors of the machine that jobs may use.
 pub(crate) fn cpus() -> Vec<u32> {
     miserly_launch::usable_cpus().expect("the processors of this process")

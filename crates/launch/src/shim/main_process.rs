@@ -132,11 +132,11 @@ impl MainProcess {
     /// Returns the failure of a job whose window ended in the user's part of its start.
     ///
     /// `None` if that part had less than half of the rest of the window, because the machine slept or the window is shorter than
-    /// a launch.
+    /// a launch. So it is if nothing was left of the window at its begin.
     pub(super) fn blocked_by_user(&self, end: BootTime) -> Option<StartFailure> {
         let part = self.user_part.as_ref().filter(|_| !self.is_permitted)?;
         let (had, rest) = (part.begun_awake.elapsed(), end.since(part.begun));
-        (had >= rest / 2).then(|| part.failure.clone())
+        (!rest.is_zero() && had >= rest / 2).then(|| part.failure.clone())
     }
 
     /// Reaps all exited children, also those that run `programs`; `true` if children are left.
