@@ -175,7 +175,7 @@ fn a_signal_leaves_a_usable_terminal() {
     let (daemon, _) = with_a_job("integrate");
     let (program, socket) = (env!("CARGO_BIN_EXE_miserly"), daemon.socket.display().to_string());
     let line = format!(
-        "{program} top --socket {socket} & echo $! > {}; fg; stty -a; echo ended; exec sleep 600",
+        "{program} top --socket {socket} & echo $! > {}; fg; stty -a; echo the-terminal-is-back; exec sleep 600",
         daemon.path("pid").display()
     );
     let shell = format!("bash -mc '{line}'");
@@ -183,6 +183,7 @@ fn a_signal_leaves_a_usable_terminal() {
     terminal.wait_for("[1 all]");
     let pid = daemon.pid_in("pid").to_string();
     Command::new("kill").arg(&pid).status().expect("kill runs");
-    let screen = terminal.wait_for("ended");
+    // No word of the view, whose list of ended jobs is named so.
+    let screen = terminal.wait_for("the-terminal-is-back");
     assert!(screen.contains(" icanon") && screen.contains(" echo "), "{screen}");
 }
