@@ -12,6 +12,7 @@ use miserly_engine::{
     Absence, Action, Adoption, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
     Engine, EngineError, Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule, Snapshot,
 };
+use miserly_policies::{PolicyDescriptor, PolicySpec, Registry};
 
 use crate::support::{MemoryJournal, request, request_of};
 
@@ -311,6 +312,25 @@ pub(crate) fn job(cpus: u64, time: u32) -> Submission {
 /// The same, where it may run ahead of its window.
 pub(crate) fn early(cpus: u64, time: u32) -> Submission {
     Submission { no_opportunistic: false, ..job(cpus, time) }
+}
+
+/// A life with a queue of this policy, named like it, and the queue `calm`, of two processors each.
+pub(crate) fn beside_calm(policy: &'static PolicyDescriptor) -> Life {
+    let mut life = Life::new(4, 4);
+    let pool = || Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
+    let registry = Registry::built_in().with(policy);
+    let spec = PolicySpec::parse(policy.name, &registry).unwrap();
+    life.setup.queues = vec![
+        Queue { pool: pool(), policy: spec, ..queue(policy.name, "fcfs") },
+        Queue { pool: pool(), ..queue("calm", "miser") },
+    ];
+    life.begin(1, &Absence::default());
+    life
+}
+
+/// The job in a queue.
+pub(crate) fn of(queue: &str, job: Submission) -> Submission {
+    Submission { queue: Some(queue.into()), ..job }
 }
 
 /// A queue with an empty pool.

@@ -2,15 +2,12 @@
 
 use miserly_api::model::{Exit, LostBy, Phase, ProblemCode, Retry, Submission};
 use miserly_core::{
-    Calendar, Context, Culprit, Event, JobId, Kind, Ledger, Machine, Policy, Resources, Rule, StartReason,
-    State, Time, Violation,
+    Context, Culprit, Event, JobId, Ledger, Machine, Policy, Rule, StartReason, State, Time, Violation,
 };
-use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Journal, JournalBatch, Queue,
-};
-use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Promises, Registry};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Journal, JournalBatch};
+use miserly_policies::{Params, PolicyDescriptor, Promises};
 
-use super::life::{Life, job, queue, seconds};
+use super::life::{Life, beside_calm, job, of, seconds};
 
 const FIRST: u32 = 1;
 
@@ -133,31 +130,13 @@ fn is_blamed(request: &miserly_core::Request) -> bool {
     request.estimate.ticks() / 1_000_000 == 14
 }
 
-/// A life with the queues `blaming` and `calm`, of two processors each.
-fn two_queues() -> Life {
-    let mut life = Life::new(4, 4);
-    let pool = || Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
-    let registry = Registry::built_in().with(&BLAMING);
-    let blaming = PolicySpec::parse("blaming", &registry).unwrap();
-    life.setup.queues = vec![
-        Queue { pool: pool(), policy: blaming, ..queue("blaming", "fcfs") },
-        Queue { pool: pool(), ..queue("calm", "miser") },
-    ];
-    life.begin(1, &Absence::default());
-    life
-}
-
-fn of(queue: &str, job: Submission) -> Submission {
-    Submission { queue: Some(queue.into()), ..job }
-}
-
 fn done(second: i64) -> AttemptOutcome {
     AttemptOutcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None }
 }
 
 #[test]
 fn a_waiting_job_that_cannot_be_placed_is_held_and_nothing_else_is_disturbed() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&BLAMING);
     let runs = life.submit(2, of("blaming", job(2, 600)));
     let calm = life.submit(2, of("calm", job(1, 600)));
     let bad = life.submit(3, of("blaming", job(1, 13)));
@@ -184,7 +163,7 @@ fn a_waiting_job_that_cannot_be_placed_is_held_and_nothing_else_is_disturbed() {
 
 #[test]
 fn a_running_job_that_cannot_be_placed_runs_on_and_its_end_decides() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&BLAMING);
     let bad = life.submit(2, of("blaming", job(1, 13)));
     assert!(matches!(life.job(2, bad).phase, Phase::Running(_)));
     // The next round finds it at fault.

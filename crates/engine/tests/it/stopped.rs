@@ -1,13 +1,11 @@
 //! A policy that makes a mistake: its queue stops, and everything else goes on.
 
-use miserly_api::model::{Phase, ProblemCode, PromiseChangeReason, Submission};
-use miserly_core::{
-    Calendar, Context, Event, Kind, Ledger, Machine, Policy, Resources, StartReason, Time, Violation,
-};
-use miserly_engine::{Absence, Attempt, AttemptOutcome, DaemonRequest, Input, Queue};
-use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Promises, Registry};
+use miserly_api::model::{Phase, ProblemCode, PromiseChangeReason};
+use miserly_core::{Context, Event, Ledger, Machine, Policy, StartReason, Time, Violation};
+use miserly_engine::{Absence, Attempt, AttemptOutcome, DaemonRequest, Input};
+use miserly_policies::{Params, PolicyDescriptor, Promises};
 
-use super::life::{Life, cause, job, queue, seconds, wall};
+use super::life::{beside_calm, cause, job, of, seconds, wall};
 
 /// A policy that promises every job a start in 100 s, starts jobs at once where they fit, starts a job of 13 s twice and panics
 /// at a job of 23 s.
@@ -56,24 +54,6 @@ impl Policy for Hasty {
     }
 }
 
-/// A life with the queues `hasty` and `calm`, of two processors each.
-fn two_queues() -> Life {
-    let mut life = Life::new(4, 4);
-    let pool = || Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
-    let registry = Registry::built_in().with(&HASTY);
-    let hasty = PolicySpec::parse("hasty", &registry).unwrap();
-    life.setup.queues = vec![
-        Queue { pool: pool(), policy: hasty, ..queue("hasty", "fcfs") },
-        Queue { pool: pool(), ..queue("calm", "miser") },
-    ];
-    life.begin(1, &Absence::default());
-    life
-}
-
-fn of(queue: &str, job: Submission) -> Submission {
-    Submission { queue: Some(queue.into()), ..job }
-}
-
 fn end(job: i64, second: i64) -> Input {
     let exit = miserly_api::model::Exit::Code(0);
     Input::AttemptEnded(
@@ -84,7 +64,7 @@ fn end(job: i64, second: i64) -> Input {
 
 #[test]
 fn a_mistake_stops_its_queue_and_nothing_else() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&HASTY);
     let runs = life.submit(2, of("hasty", job(2, 600)));
     let waits = life.submit(3, of("hasty", job(1, 20)));
     let calm = life.submit(3, of("calm", job(2, 10)));
@@ -118,7 +98,7 @@ fn a_mistake_stops_its_queue_and_nothing_else() {
 
 #[test]
 fn a_panic_of_a_policy_stops_its_queue_and_not_the_daemon() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&HASTY);
     let runs = life.submit(2, of("hasty", job(2, 600)));
     let waits = life.submit(3, of("hasty", job(1, 20)));
     let calm = life.submit(3, of("calm", job(2, 10)));
@@ -136,7 +116,7 @@ fn a_panic_of_a_policy_stops_its_queue_and_not_the_daemon() {
 
 #[test]
 fn a_running_job_of_a_stopped_queue_keeps_its_window() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&HASTY);
     let runs = life.submit(2, of("hasty", job(1, 600)));
     let refused = life.ask(3, DaemonRequest::Submit(of("hasty", job(1, 13)))).unwrap_err();
     assert_eq!(refused.code, ProblemCode::Internal, "{refused:?}");
@@ -152,7 +132,7 @@ fn a_running_job_of_a_stopped_queue_keeps_its_window() {
 
 #[test]
 fn a_reload_gives_the_policy_another_chance() {
-    let mut life = two_queues();
+    let mut life = beside_calm(&HASTY);
     let runs = life.submit(2, of("hasty", job(2, 600)));
     let waits = life.submit(2, of("hasty", job(1, 20)));
     life.submit(2, of("hasty", job(1, 13)));
