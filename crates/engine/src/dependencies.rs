@@ -22,6 +22,12 @@ pub(crate) struct DependencyTracker {
     jobs: BTreeMap<i64, Dependencies>,
     /// The tracked jobs that wait for a job, by that job.
     dependents: BTreeMap<i64, BTreeSet<i64>>,
+    /// The latest ends of these jobs at the last look, as far as they were known.
+    ends: BTreeMap<i64, Option<Time>>,
+    /// Those of these jobs whose plans have changed since then.
+    changed: BTreeSet<i64>,
+    /// The tracked jobs that have to be looked at, whatever those ends are.
+    unseen: BTreeSet<i64>,
     /// The number of jobs that the tracked jobs of each user wait for, counted for each of them.
     waits: BTreeMap<u32, usize>,
     /// The limits of users.
@@ -77,18 +83,21 @@ impl DependencyTracker {
         }
         let dependencies = Dependencies { uid: record.uid, after: record.after.clone(), deferral };
         self.jobs.insert(record.number, dependencies);
+        self.unseen.insert(record.number);
     }
 
     /// Stops tracking a job.
     pub(crate) fn untrack(&mut self, job: i64) {
         let Some(of) = self.jobs.remove(&job) else { return };
         self.lines.remove(job);
+        self.unseen.remove(&job);
         self.count_out(of.uid, of.after.len());
         for other in of.after {
             if let Some(jobs) = self.dependents.get_mut(&other) {
                 jobs.remove(&job);
                 if jobs.is_empty() {
                     self.dependents.remove(&other);
+                    self.ends.remove(&other);
                 }
             }
         }
@@ -136,8 +145,13 @@ impl DependencyTracker {
     }
 
     /// Returns the tracked jobs, by number.
-    pub(crate) fn jobs(&self) -> Vec<i64> {
-        self.jobs.keys().copied().collect()
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = i64> {
+        self.jobs.keys().copied()
+    }
+
+    /// Returns the number of tracked jobs.
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
     }
 
     /// Returns whether a job is deferred because of jobs that have not finished.
@@ -164,6 +178,36 @@ impl DependencyTracker {
         self.dependents.keys().copied()
     }
 
+    /// Notes that the plan of a job has changed.
+    pub(crate) fn note_change(&mut self, job: i64) {
+        if self.dependents.contains_key(&job) {
+            self.changed.insert(job);
+        }
+        self.look_again(job);
+    }
+
+    /// Returns a tracked job at the next look, whatever the ends are that it waits for.
+    pub(crate) fn look_again(&mut self, job: i64) {
+        if self.jobs.contains_key(&job) {
+            self.unseen.insert(job);
+        }
+    }
+
+    /// Returns the tracked jobs that have to be looked at, whatever the ends are that they wait for.
+    pub(crate) fn take_unseen(&mut self) -> BTreeSet<i64> {
+        std::mem::take(&mut self.unseen)
+    }
+
+    /// Sets the latest end of a job that others wait for. Returns the one before, if the job is no new one.
+    pub(crate) fn set_end(&mut self, job: i64, end: Option<Time>) -> Option<Option<Time>> {
+        self.dependents.contains_key(&job).then(|| self.ends.insert(job, end)).flatten()
+    }
+
+    /// Returns the jobs that others wait for and whose plans have changed since the last look.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<i64> {
+        std::mem::take(&mut self.changed)
+    }
+
     /// Returns the jobs that wait for a job, by number.
     pub(crate) fn dependents(&self, job: i64) -> impl Iterator<Item = i64> {
         self.dependents.get(&job).into_iter().flatten().copied()
@@ -183,6 +227,7 @@ impl DependencyTracker {
     pub(crate) fn remove_finished(&mut self, finished: &[i64]) -> BTreeMap<i64, BTreeSet<i64>> {
         let mut changed: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         for other in finished {
+            self.ends.remove(other);
             for job in self.dependents.remove(other).unwrap_or_default() {
                 changed.entry(job).or_default().insert(*other);
             }
@@ -198,6 +243,7 @@ impl DependencyTracker {
                 self.lines.add(*job, begin, request);
             }
             self.count_out(uid, removed);
+            self.unseen.insert(*job);
         }
         changed
     }
@@ -267,7 +313,7 @@ mod tests {
         let held = record(1, JobState::Held, None, &[9]);
         let queued = record(2, JobState::Queued, None, &[9]);
         let mut tracker = tracker(&[held, queued, record(3, JobState::Queued, None, &[])]);
-        assert_eq!(tracker.jobs(), [1, 2], "the third depends on nothing");
+        assert_eq!(tracker.jobs().collect::<Vec<_>>(), [1, 2], "the third depends on nothing");
         tracker.remove_finished(&[9]);
         assert_eq!((tracker.next_due(), tracker.is_blocked(2)), (None, false));
     }
@@ -309,6 +355,6 @@ mod tests {
         assert_eq!(tracker.waits(0), 2);
         tracker.untrack(1);
         assert_eq!(tracker.waits(0), 0);
-        assert_eq!((tracker.next_due(), tracker.jobs()), (None, vec![]));
+        assert_eq!((tracker.next_due(), tracker.count()), (None, 0));
     }
 }

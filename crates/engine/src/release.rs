@@ -1,6 +1,6 @@
 //! Release of jobs that wait for other jobs or for an instant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Time};
 
@@ -9,31 +9,28 @@ use crate::late_start::LONGEST_DELAY;
 use crate::rounds::limit_end;
 use crate::{Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, Setup};
 
-/// The latest ends of jobs, by number, as far as they are known.
-type Ends = BTreeMap<i64, Option<Time>>;
-
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adjusts the earliest starts of dependent jobs until they agree with the expected ends of the jobs that they wait for.
     ///
     /// Promises that break have the cause of `fault`, if those ends moved because of one.
     ///
-    /// A chain of n jobs takes n steps. After the first one, only jobs behind an end that moved are looked at.
+    /// A chain of n jobs takes n steps. The first step looks at the ends of all jobs that others wait for, the next ones only at
+    /// those that have moved.
     pub(crate) fn settle_dependencies(&mut self, now: Now, fault: Option<Fault>) -> Result<(), EngineError> {
+        let mut required: BTreeSet<i64> = self.dependencies.required().collect();
         // Each step releases a job or adjusts its start, so there are at most as many steps as tracked jobs.
-        let mut seen = None;
-        for _ in 0..=self.dependencies.jobs().len() {
+        for _ in 0..=self.dependencies.count() {
             let at = self.fresh(now)?;
             let mut round = Round::default();
             self.resolve_dependencies(now, at, &mut round)?;
-            let ends = self.ends_of_required(at);
-            let jobs = self.behind_moved_ends(seen.replace(ends.clone()).filter(|_| round.is_empty()), &ends);
-            self.adjust_begins(jobs, at, &mut round);
+            self.adjust_begins(required, at, &mut round);
             self.submit_due(at, &mut round);
             if round.is_empty() {
                 return Ok(());
             }
             round.fault = fault;
             self.play(now, at, round)?;
+            required = self.dependencies.take_changed();
         }
         Ok(())
     }
@@ -50,31 +47,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) -> Result<(), JournalError> {
         self.resolve_dependencies(now, at, round)?;
-        self.adjust_begins(self.dependencies.jobs(), at, round);
+        self.adjust_begins(self.dependencies.required().collect(), at, round);
         Ok(())
     }
 
-    /// Returns the latest ends of the jobs that others wait for.
-    fn ends_of_required(&self, at: Time) -> Ends {
-        self.dependencies.required().map(|number| (number, self.latest_end(number, at))).collect()
-    }
-
-    /// Returns the tracked jobs behind an end that has moved since the last look; all of them without one, or if a job is gone.
-    fn behind_moved_ends(&self, before: Option<Ends>, ends: &Ends) -> Vec<i64> {
-        let Some(before) = before.filter(|before| before.keys().all(|number| ends.contains_key(number)))
-        else {
-            return self.dependencies.jobs();
-        };
-        let mut behind = BTreeSet::new();
-        for (number, end) in ends {
-            let earlier = before.get(number).copied().flatten();
-            if before.contains_key(number) && earlier == *end {
-                continue;
+    /// Returns the tracked jobs that need a look: those behind an end that has moved, and those that changed themselves.
+    fn behind_moved_ends(&mut self, required: BTreeSet<i64>, at: Time) -> BTreeSet<i64> {
+        let mut behind = self.dependencies.take_unseen();
+        for number in required {
+            let end = self.latest_end(number, at);
+            let before = self.dependencies.set_end(number, end);
+            if before != Some(end) {
+                let jobs = self.dependencies.dependents(number);
+                behind.extend(jobs.filter(|job| self.may_move(*job, before.flatten(), end)));
             }
-            let jobs = self.dependencies.dependents(*number);
-            behind.extend(jobs.filter(|job| self.may_move(*job, earlier, *end)));
         }
-        behind.into_iter().collect()
+        behind
     }
 
     /// Returns whether another end of a job that this one waits for may change its earliest start, which is the latest of all ends.
@@ -86,23 +74,38 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Adds to the round the changed earliest starts of these tracked jobs, and those of them that can be planned now.
-    fn adjust_begins(&mut self, jobs: Vec<i64>, at: Time, round: &mut Round) {
-        for number in jobs {
+    /// Adds to the round the earliest starts that change with the ends of these jobs, and the jobs that can be planned now.
+    fn adjust_begins(&mut self, required: BTreeSet<i64>, at: Time, round: &mut Round) {
+        for number in self.behind_moved_ends(required, at) {
             let Some(record) = self.jobs.get(number) else { continue };
             if record.is_in_ledger() {
                 let depends = !record.after.is_empty();
-                round.amended.extend(self.begin_amendment(record, at));
+                match self.begin_change(record, at) {
+                    BeginChange::None => {}
+                    BeginChange::Later => self.dependencies.look_again(number),
+                    BeginChange::Now(amendment) => round.amended.push(amendment),
+                }
                 if !depends {
                     self.dependencies.untrack(number);
                 }
-            } else if self.dependencies.is_blocked(number)
-                && self.is_begin_known(record, at)
-                && self.dependencies.has_place_for(record)
-            {
-                self.submit_record(at, number, round);
+            } else if self.dependencies.is_blocked(number) && self.is_begin_known(record, at) {
+                if self.dependencies.has_place_for(record) {
+                    self.submit_record(at, number, round);
+                } else {
+                    self.dependencies.look_again(number);
+                }
             }
         }
+        debug_assert!(self.dependencies.count() > 100 || self.has_settled_begins(at, round));
+    }
+
+    /// Returns whether the earliest start of each tracked job agrees with the ends of the jobs that it waits for.
+    fn has_settled_begins(&self, at: Time, round: &Round) -> bool {
+        let amends = |job| round.amended.iter().any(|amended| Some(amended.job) == job);
+        self.dependencies.jobs().filter_map(|number| self.jobs.get(number)).all(|record| {
+            let changes = || matches!(self.begin_change(record, at), BeginChange::Now(_));
+            !record.is_in_ledger() || !changes() || amends(self.jobs.handle(record.number))
+        })
     }
 
     /// Submits the deferred jobs that are due.
@@ -132,20 +135,36 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round.submitted.push(Submission { job, request });
     }
 
-    /// Returns the amendment of the earliest start of a queued job, if it changes.
+    /// Returns how the earliest start of a queued job changes.
     ///
     /// Behind an overdue job all plans move with each instant. A small delay is therefore no change before the start is due.
-    fn begin_amendment(&self, record: &Record, at: Time) -> Option<Amendment> {
+    fn begin_change(&self, record: &Record, at: Time) -> BeginChange {
+        let (Some(job), Some(entry)) = (self.jobs.handle(record.number), self.entry(record.number)) else {
+            return BeginChange::None;
+        };
         let begin = self.earliest_begin(record, at);
-        let job = self.jobs.handle(record.number)?;
-        let entry = self.entry(record.number)?;
         let before = entry.request.constraints.begin;
+        if entry.state != State::Waiting || before == begin {
+            return BeginChange::None;
+        }
         let is_small = |(before, begin): (Time, Time)| {
             before > at && (Span::ZERO..=LONGEST_DELAY).contains(&(begin - before))
         };
-        let stays = before == begin || before.zip(begin).is_some_and(is_small);
-        (entry.state == State::Waiting && !stays).then_some(Amendment { job, change: Change::Begin(begin) })
+        if before.zip(begin).is_some_and(is_small) {
+            return BeginChange::Later;
+        }
+        BeginChange::Now(Amendment { job, change: Change::Begin(begin) })
     }
+}
+
+/// How the earliest start of a job changes.
+enum BeginChange {
+    /// It stays.
+    None,
+    /// It changes at the latest when the job is due.
+    Later,
+    /// It changes now.
+    Now(Amendment),
 }
 
 impl<L: Launcher, J: Journal> ExpectedEnds for Engine<L, J> {

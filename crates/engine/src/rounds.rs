@@ -150,6 +150,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for queue in self.system.queues_mut() {
             for job in queue.ledger_mut().take_touched() {
                 let Some(number) = self.jobs.number(job) else { continue };
+                self.dependencies.note_change(number);
                 // A job that was requeued in this round has another handle now.
                 match self.jobs.handle(number) {
                     Some(other) if other != job => continue,

@@ -6,6 +6,7 @@ mod support;
 
 mod life;
 
+mod chains;
 mod clock;
 
 mod reboots;
