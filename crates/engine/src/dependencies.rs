@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use miserly_core::Time;
+use miserly_core::{Fault, Time};
 
 use crate::limits::lines::Lines;
 use crate::limits::places::{Distribution, PlaceRequest, Places, Sums};
@@ -22,12 +22,16 @@ pub(crate) struct DependencyTracker {
     jobs: BTreeMap<i64, Dependencies>,
     /// The tracked jobs that wait for a job, by that job.
     dependents: BTreeMap<i64, BTreeSet<i64>>,
-    /// The latest ends of these jobs at the last look, as far as they were known.
-    ends: BTreeMap<i64, Option<Time>>,
+    /// The latest ends of these jobs at the last look; [`Time::MAX`] if unknown.
+    ends: BTreeMap<i64, Time>,
     /// Those of these jobs whose plans have changed since then.
     changed: BTreeSet<i64>,
     /// The tracked jobs that have to be looked at, whatever those ends are.
     unseen: BTreeSet<i64>,
+    /// Whether earliest starts do not agree with ends yet.
+    unsettled: bool,
+    /// The fault because of which those ends moved.
+    fault: Option<Fault>,
     /// The number of jobs that the tracked jobs of each user wait for, counted for each of them.
     waits: BTreeMap<u32, usize>,
     /// The limits of users.
@@ -198,8 +202,24 @@ impl DependencyTracker {
         std::mem::take(&mut self.unseen)
     }
 
-    /// Sets the latest end of a job that others wait for. Returns the one before, if the job is no new one.
-    pub(crate) fn set_end(&mut self, job: i64, end: Option<Time>) -> Option<Option<Time>> {
+    /// Notes that earliest starts do not agree with ends yet, which moved because of a fault.
+    pub(crate) fn set_unsettled(&mut self, fault: Option<Fault>) {
+        (self.unsettled, self.fault) = (true, fault);
+    }
+
+    /// Notes that they agree. Returns the fault.
+    pub(crate) fn set_settled(&mut self) -> Option<Fault> {
+        self.unsettled = false;
+        self.fault.take()
+    }
+
+    /// Returns whether earliest starts do not agree with ends yet.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Sets the latest end of a job that others wait for; [`Time::MAX`] if unknown. Returns the one of the last look.
+    pub(crate) fn set_end(&mut self, job: i64, end: Time) -> Option<Time> {
         self.dependents.contains_key(&job).then(|| self.ends.insert(job, end)).flatten()
     }
 

@@ -205,7 +205,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Some(Time::ZERO);
         }
         // Until the journal takes the facts, nothing else is played.
-        self.retry.at().or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
+        let open = self.dependencies.is_unsettled().then_some(self.values.last_instant);
+        let due = || self.next_due().into_iter().chain(self.next_pruning()).chain(open).min();
+        self.retry.at().or_else(due)
     }
 
     /// Returns the instant of the next event that no input announces.

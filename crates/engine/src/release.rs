@@ -9,17 +9,21 @@ use crate::late_start::LONGEST_DELAY;
 use crate::rounds::limit_end;
 use crate::{Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, Setup};
 
+/// The most steps of one look at dependencies. Requests are handled before the next steps.
+const STEPS: usize = 32;
+
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adjusts the earliest starts of dependent jobs until they agree with the expected ends of the jobs that they wait for.
     ///
     /// Promises that break have the cause of `fault`, if those ends moved because of one.
     ///
-    /// A chain of n jobs takes n steps. The first step looks at the ends of all jobs that others wait for, the next ones only at
+    /// A chain of n jobs takes n steps, some of them in this batch and the others in the next ones. Until then the plans of the
+    /// jobs behind are those of before. No job starts before the jobs that it waits for have ended. The first step looks at the ends of all jobs that others wait for, the next ones only at
     /// those that have moved.
     pub(crate) fn settle_dependencies(&mut self, now: Now, fault: Option<Fault>) -> Result<(), EngineError> {
+        let fault = fault.or(self.dependencies.set_settled());
         let mut required: BTreeSet<i64> = self.dependencies.required().collect();
-        // Each step releases a job or adjusts its start, so there are at most as many steps as tracked jobs.
-        for _ in 0..=self.dependencies.count() {
+        for _ in 0..STEPS {
             let at = self.fresh(now)?;
             let mut round = Round::default();
             self.resolve_dependencies(now, at, &mut round)?;
@@ -32,6 +36,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
             required = self.dependencies.take_changed();
         }
+        self.dependencies.set_unsettled(fault);
         Ok(())
     }
 
@@ -55,23 +60,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn behind_moved_ends(&mut self, required: BTreeSet<i64>, at: Time) -> BTreeSet<i64> {
         let mut behind = self.dependencies.take_unseen();
         for number in required {
-            let end = self.latest_end(number, at);
+            let end = self.latest_end(number, at).unwrap_or(Time::MAX);
             let before = self.dependencies.set_end(number, end);
             if before != Some(end) {
                 let jobs = self.dependencies.dependents(number);
-                behind.extend(jobs.filter(|job| self.may_move(*job, before.flatten(), end)));
+                behind.extend(jobs.filter(|job| self.may_move(*job, before, end)));
             }
         }
         behind
     }
 
     /// Returns whether another end of a job that this one waits for may change its earliest start, which is the latest of all ends.
-    fn may_move(&self, number: i64, before: Option<Time>, end: Option<Time>) -> bool {
+    fn may_move(&self, number: i64, before: Option<Time>, end: Time) -> bool {
         let begin = self.entry(number).and_then(|entry| entry.request.constraints.begin);
-        match (begin, before, end) {
-            (Some(begin), Some(before), Some(end)) => before >= begin || end > begin,
-            _ => true,
-        }
+        begin.zip(before).is_none_or(|(begin, before)| before >= begin || end > begin)
     }
 
     /// Adds to the round the earliest starts that change with the ends of these jobs, and the jobs that can be planned now.
