@@ -25,6 +25,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use miserly_api::model::Status;
 
 use crate::support::{Daemon, Draws, now, rounds};
 
@@ -71,14 +72,32 @@ impl Campaign {
                 self.finish();
             }
             if round % 100 == 99 {
-                let seconds = began.elapsed().as_secs();
-                // Not a macro, whose output a test keeps to itself.
-                let line = format!("campaign {}: {} of {rounds} rounds, {seconds} s\n", self.seed, round + 1);
-                let _ = std::io::stderr().write_all(line.as_bytes());
+                self.say(&format!("{} of {rounds} rounds, {} s", round + 1, began.elapsed().as_secs()));
             }
         }
         self.finish();
+        self.summarise();
         check_all(&mut self.daemon, &self.clocks, &self.told);
+    }
+
+    /// Prints the judgements of promises and what became of forecasts.
+    fn summarise(&self) {
+        let Status { promises, kept, late, lost, withdrawn, open, forecasts, .. } =
+            self.daemon.client().status().expect("a status");
+        let is_kill = |fault: &Fault| {
+            matches!(fault, Fault::KillDaemon | Fault::KillShim | Fault::KillBoth | Fault::ReplaceShim)
+        };
+        let kills = self.faults.iter().filter(|(_, fault)| is_kill(fault)).count();
+        self.say(&format!(
+            "{kills} kills among {} faults: {promises} promises given = {kept} kept + {late} late + {lost} lost \
+             + {withdrawn} withdrawn + {open} open; {forecasts:?}",
+            self.faults.len()
+        ));
+    }
+
+    /// Prints a line. Not with a macro, whose output a test keeps to itself.
+    fn say(&self, text: &str) {
+        let _ = std::io::stderr().write_all(format!("campaign {}: {text}\n", self.seed).as_bytes());
     }
 
     /// Plays a round: a thread submits and changes jobs, and meanwhile the fault happens.
