@@ -77,8 +77,10 @@ pub(crate) enum HookEvent {
     Started,
     /// Its promised start is another one
     Moved,
-    /// Its promise is at risk, or was not kept
-    Broken,
+    /// Its plan is behind its promise
+    AtRisk,
+    /// Its promise was not kept: it started late, or ended without a start
+    Missed,
     /// It reaches its time limit within --near-end
     NearEnd,
     /// It has ended in any way

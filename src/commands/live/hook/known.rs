@@ -36,7 +36,9 @@ struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     promised: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    broken: bool,
+    at_risk: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    missed: bool,
     /// Whether its end is near, and this was an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     near: bool,
@@ -50,7 +52,8 @@ impl Job {
             started: view.phase.started().is_some(),
             attempts: view.attempts,
             promised: promise.and_then(|promise| promise.now).map(|window| window.start),
-            broken: promise.is_some_and(|promise| promise.at_risk.is_some()) || is_unkept(view),
+            at_risk: promise.is_some_and(|promise| promise.at_risk.is_some()),
+            missed: is_missed(view),
             near: false,
         }
     }
@@ -110,7 +113,7 @@ impl Known {
 }
 
 /// Returns whether the last promise to a job was late or lost.
-fn is_unkept(view: &JobView) -> bool {
+fn is_missed(view: &JobView) -> bool {
     view.judged.last().is_some_and(|judged| matches!(judged.judgement, Judgement::Late | Judgement::Lost))
 }
 
@@ -129,8 +132,11 @@ fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
     if before.is_some_and(moved) && !after.started {
         events.push(HookEvent::Moved);
     }
-    if after.broken && before.is_none_or(|before| !before.broken) {
-        events.push(HookEvent::Broken);
+    if after.at_risk && before.is_none_or(|before| !before.at_risk) {
+        events.push(HookEvent::AtRisk);
+    }
+    if after.missed && before.is_none_or(|before| !before.missed) {
+        events.push(HookEvent::Missed);
     }
     if view.phase.ended().is_some() {
         // A promise that ends with its job did not move.
@@ -221,5 +227,29 @@ mod tests {
         assert_eq!(names(&happened), [(1, HookEvent::NearEnd)]);
         known.change(2, vec![running(1)]);
         assert_eq!(known.near_end(at(60), before, [&job].into_iter()), []);
+    }
+
+    #[test]
+    fn a_promise_at_risk_and_a_missed_one_are_one_event_each() {
+        use HookEvent::{AtRisk, Missed, Moved, Started};
+        let away = miserly_api::model::PromiseChangeReason::Away;
+        let behind = |mut view: JobView| {
+            let promise = view.promise.as_mut().unwrap();
+            promise.at_risk = Some(miserly_api::model::AtRisk { by: Some(5.0), why: away.clone() });
+            view
+        };
+        let mut late = running(1);
+        late.judged = vec![miserly_api::model::JudgedPromise {
+            promised: at(5),
+            judgement: Judgement::Late,
+            by: Some(5.0),
+            why: Some(away.clone()),
+        }];
+        let mut known = Known::default();
+        known.change(1, vec![queued(1, 10)]);
+        assert_eq!(names(&known.change(2, vec![behind(queued(1, 20))])), [(1, Moved), (1, AtRisk)]);
+        assert_eq!(names(&known.change(3, vec![behind(queued(1, 20))])), []);
+        assert_eq!(names(&known.change(4, vec![late.clone()])), [(1, Started), (1, Missed)]);
+        assert_eq!(names(&known.change(5, vec![late])), []);
     }
 }

@@ -12,8 +12,14 @@ use crate::args::{HookArgs, HookEvent};
 use crate::commands::live::text::{local, outcome};
 
 /// The events on which a mail can be sent.
-pub(super) const EVENTS: [HookEvent; 5] =
-    [HookEvent::Started, HookEvent::Ended, HookEvent::Failed, HookEvent::Moved, HookEvent::Broken];
+pub(super) const EVENTS: [HookEvent; 6] = [
+    HookEvent::Started,
+    HookEvent::Ended,
+    HookEvent::Failed,
+    HookEvent::Moved,
+    HookEvent::AtRisk,
+    HookEvent::Missed,
+];
 
 /// Returns whether a job asks for a mail on an event. The end of a failed job is one mail.
 pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
@@ -23,7 +29,7 @@ pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
         HookEvent::Started => wants(MailEvent::Begin),
         HookEvent::Ended => wants(MailEvent::End),
         HookEvent::Failed => wants(MailEvent::Fail) && !wants(MailEvent::End),
-        HookEvent::Moved | HookEvent::Broken => wants(MailEvent::Moved),
+        HookEvent::Moved | HookEvent::AtRisk | HookEvent::Missed => wants(MailEvent::Moved),
         HookEvent::Submitted | HookEvent::NearEnd => false,
     }
 }
@@ -72,7 +78,9 @@ fn letter(to: &str, event: HookEvent, job: &JobView) -> String {
     let happened = match event {
         HookEvent::Started => "has started".to_owned(),
         HookEvent::Moved => "has another promised start".to_owned(),
-        HookEvent::Broken => "starts later than promised".to_owned(),
+        HookEvent::AtRisk => "is likely to start later than promised".to_owned(),
+        HookEvent::Missed if job.phase.started().is_some() => "has started later than promised".to_owned(),
+        HookEvent::Missed => "has not started as promised".to_owned(),
         _ => format!("has ended: {}", outcome(job)),
     };
     let name = plain(&job.name);

@@ -121,15 +121,17 @@ impl Hook<'_> {
             }
             _ => vec![],
         };
-        let broken = |number| {
-            let breaks = |other: &Happened| other.event == HookEvent::Broken && other.job.number == number;
-            changed.iter().any(breaks)
+        let is_behind = |number| {
+            let behind = |other: &Happened| {
+                matches!(other.event, HookEvent::AtRisk | HookEvent::Missed) && other.job.number == number
+            };
+            changed.iter().any(behind)
         };
         let wanted: Vec<&Happened> =
             changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)).collect();
         for happened in wanted {
-            // A broken promise has moved, too, and is one mail.
-            if self.args.mail && happened.event == HookEvent::Moved && broken(happened.job.number) {
+            // The plan of such a job has moved, too, and this is one mail.
+            if self.args.mail && happened.event == HookEvent::Moved && is_behind(happened.job.number) {
                 continue;
             }
             if self.args.mail {
