@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{Exit, JobView, KilledBy, LostBy, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, SOON, cpus, has_two_cpus, processes, queue, sh, until};
+use crate::support::{Daemon, SOON, has_two_cpus, processes, queue, sh, until, without_queues};
 
 /// The most that two readings of clocks differ.
 const APART: SignedDuration = SignedDuration::from_secs(2);
@@ -32,12 +33,17 @@ fn boot(daemon: &Daemon, name: &str, ahead: u32) {
 impl Jobs {
     /// Returns two jobs that run. The restartable one ends by itself when it runs again.
     fn run(configuration: &str, ahead: u32) -> Jobs {
+        Jobs::run_for(configuration, ahead, 2000.0)
+    }
+
+    /// The same, with a time limit in seconds.
+    fn run_for(configuration: &str, ahead: u32, time: f64) -> Jobs {
         let mut daemon = Daemon::asleep_with_faults(configuration);
         boot(&daemon, "one", ahead);
         daemon.start();
         let submitted = Timestamp::now();
         let job = |script: &str, restartable| {
-            daemon.submit(&Submission { restartable, no_opportunistic: true, ..sh(script, 2000.0) })
+            daemon.submit(&Submission { restartable, no_opportunistic: true, ..sh(script, time) })
         };
         let flags = ["first", "second"].map(|name| daemon.path(name));
         let [first, second] = flags.each_ref().map(|flag| flag.display());
@@ -121,10 +127,33 @@ fn a_restartable_job_runs_again_after_a_reboot_under_every_policy() {
     }
     let immediate = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
     let policies = ["conservative", "easy", "ss", immediate, "gang"].map(queue);
-    let without = format!("cleanup-time = 1\n[pool]\ncpus = {}\n", cpus().len());
     thread::scope(|scope| {
-        for configuration in policies.into_iter().chain([without]) {
+        for configuration in policies.into_iter().chain([without_queues()]) {
             scope.spawn(move || check_shutdown(&configuration, [720, 0], true));
+        }
+    });
+}
+
+/// The state of the former boot has a window that is over, and its job has no attempt any more.
+#[test]
+fn a_job_whose_window_is_over_at_the_next_boot_runs_again() {
+    if !has_two_cpus() {
+        return;
+    }
+    let limit = 8;
+    let policies = ["miser", "conservative", "easy", "gang"].map(queue);
+    thread::scope(|scope| {
+        for configuration in policies.into_iter().chain([without_queues()]) {
+            scope.spawn(move || {
+                let mut jobs = Jobs::run_for(&configuration, 720, f64::from(limit));
+                jobs.end_all(Signal::TERM, true);
+                let down = Timestamp::now();
+                thread::sleep(Duration::from_secs(u64::from(limit) + 2));
+                let [_, again] = jobs.reboot(0);
+                check_again(&again, down);
+                let log = jobs.daemon.log();
+                assert!(!log.contains("set aside") && !log.contains("is stopped"), "{configuration}: {log}");
+            });
         }
     });
 }

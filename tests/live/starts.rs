@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use miserly_api::model::{Exit, Phase, Retry, Submission};
 
-use crate::support::{Daemon, SOON, kill_all, miserly, queue, sh, until};
+use crate::support::{Daemon, SOON, kill_all, miserly, queue, sh, until, without_queues};
 
 /// The policies whose daemons run a job again.
 const POLICIES: [&str; 6] = ["miser", "conservative", "easy", "ss(sf=2)", "immediate", "gang"];
@@ -35,9 +35,10 @@ fn runs(daemon: &Daemon) -> usize {
 
 #[test]
 fn a_job_that_is_to_run_again_runs_again_although_its_window_is_over() {
-    for (nth, policy) in POLICIES.into_iter().enumerate() {
+    let configurations = POLICIES.map(queue).into_iter().chain([without_queues()]);
+    for (nth, policy) in configurations.enumerate() {
         let how = [Away::Stopped, Away::Killed, Away::Requeued][nth % 3];
-        let mut daemon = Daemon::of_policy(policy);
+        let mut daemon = Daemon::new(&policy);
         let number = daemon.submit(&again(&daemon));
         let other = daemon.submit(&Submission { no_opportunistic: true, ..sh("exit 7", 2.0) });
         until("the job runs", SOON, || (runs(&daemon) == 1).then_some(()));

@@ -262,7 +262,12 @@ pub(crate) fn queue(policy: &str) -> String {
     format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
-/// The same, where promises have no slack: each is the planned start.
+/// Returns a configuration without queues, as a daemon without a configuration has it, with all processors.
+pub(crate) fn without_queues() -> String {
+    format!("cleanup-time = 1\n[pool]\ncpus = {}\n", cpus().len())
+}
+
+/// The same as [`queue`], where promises have no slack: each is the planned start.
 pub(crate) fn exact_queue(policy: &str) -> String {
     queue(policy) + "promise-slack = 0\n"
 }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use crowd::Crowd;
-pub(crate) use daemon::{Daemon, cpus, exact_queue, has_two_cpus, miserly, queue};
+pub(crate) use daemon::{Daemon, cpus, exact_queue, has_two_cpus, miserly, queue, without_queues};
 pub(crate) use jobs::{is_over, kept_but_for_stalls, sh};
 pub(crate) use journal::Promises;
 pub(crate) use miserly_test_support::Draws;
