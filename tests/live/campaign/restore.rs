@@ -44,7 +44,7 @@ fn round_with(campaign: &mut Campaign, left: Left) {
     check_restored(campaign, left, &known, &since, &began);
 }
 
-/// Goes on with the newest backup, as docs/daemon.md says.
+/// Goes on with the newest backup, as docs/how-to/backups.md says.
 #[track_caller]
 fn restore(daemon: &mut Daemon, left: Left) {
     daemon.kill();

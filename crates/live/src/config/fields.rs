@@ -81,7 +81,7 @@ const DAEMON: [Field; 26] = [
     field(
         "user",
         "name of a user",
-        "Runs each job as the user who submitted it ([daemon.md](../daemon.md#jobs-of-other-users)). \
+        "Runs each job as the user who submitted it ([Users](../daemon/users.md#jobs-of-other-users)). \
          The daemon is started by root, and becomes this user. The user has a group of the same name without other members.",
         Described("none: all jobs run as the user who started the daemon"),
     ),
@@ -110,7 +110,7 @@ const DAEMON: [Field; 26] = [
     field(
         "cgroup",
         "`\"systemd\"` or absolute path",
-        "The place in which each job gets a control group ([daemon.md](../daemon.md#control-groups)): \
+        "The place in which each job gets a control group ([Control groups](../daemon/enforcement.md#control-groups)): \
          a scope that the daemon asks systemd for, as root, or a folder of cgroup v2. \
          The folder is created if its parent exists.",
         Described("none: jobs have no control groups"),
@@ -119,7 +119,8 @@ const DAEMON: [Field; 26] = [
         "confine",
         "true or false",
         "Whether other programs are kept off the processors of jobs in their windows \
-         ([daemon.md](../daemon.md#confinement)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
+         ([Confinement](../daemon/enforcement.md#confinement)). \
+         It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
         Described("true with `cgroup = \"systemd\"`, else false"),
     ),
     field(
@@ -164,7 +165,7 @@ const DAEMON: [Field; 26] = [
         "whole-cores",
         "true or false",
         "Whether jobs get whole cores: requests for processors are rounded up, and no two jobs in their windows share a core \
-         ([daemon.md](../daemon.md#which-processors)).",
+         ([Which processors](../daemon/queues.md#which-processors)).",
         Is("false"),
     ),
     field(
@@ -172,14 +173,14 @@ const DAEMON: [Field; 26] = [
         "memory",
         "The memory of the machine that is not for jobs. The pool has at most the rest, without huge pages. \
          Opportunistic jobs are parked while less is available \
-         ([daemon.md](../daemon.md#memory-of-opportunistic-jobs)).",
+         ([Memory of opportunistic jobs](../daemon/queues.md#memory-of-opportunistic-jobs)).",
         Described("a tenth of the machine's"),
     ),
     field(
         "keep-history",
         "time",
         "The time for which finished jobs and the journal are remembered \
-         ([daemon.md](../daemon.md#what-is-remembered)).",
+         ([What is remembered](../daemon/operate.md#what-is-remembered)).",
         Described("for ever"),
     ),
     field(
@@ -194,7 +195,7 @@ const DAEMON: [Field; 26] = [
         "operators",
         "table",
         "The lists `users` and `groups`: those who may see and change all jobs, use every queue and drain the daemon, \
-         as root and the daemon's user may ([daemon.md](../daemon.md#rights)).",
+         as root and the daemon's user may ([Rights](../daemon/users.md#rights)).",
         Described("none"),
     ),
     field("user-limits", "table", "The limits of each user, below.", Described("none")),
@@ -233,7 +234,7 @@ const LIMIT: [Field; 12] = [
         "together",
         "true or false",
         "Whether the limits are for all of these users together, in place of each of them \
-         ([daemon.md](../daemon.md#limits-of-users)).",
+         ([Limits of users](../daemon/users.md#limits-of-users)).",
         Is("false"),
     ),
     JOBS,
@@ -292,7 +293,7 @@ const POOL: [Field; 4] = [
     field(
         "gpus",
         "whole number",
-        "The GPUs, with the indexes from 0 on ([daemon.md](../daemon.md#gpus)).",
+        "The GPUs, with the indexes from 0 on ([GPUs](../daemon/queues.md#gpus)).",
         Is("0"),
     ),
     field("calendar", "list of rules", "Other amounts at certain hours.", Described("no rule")),
@@ -368,7 +369,8 @@ const QUEUE: [Field; 21] = [
         "strict",
         "true or false",
         "Whether a job in its window has its processors for itself also while they are idle \
-         ([daemon.md](../daemon.md#strict-queues)). It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
+         ([Strict queues](../daemon/enforcement.md#strict-queues)). \
+         It needs `cgroup = \"systemd\"`, and a processor outside the pool.",
         Is("false"),
     ),
     field(
@@ -394,7 +396,7 @@ const QUEUE: [Field; 21] = [
         "prolog",
         "list of words",
         "A program that runs before the command of each job, by its absolute path, and its arguments \
-         ([daemon.md](../daemon.md#prolog-and-epilog)). With `user` it runs as root.",
+         ([Prolog and epilog](../daemon/queues.md#prolog-and-epilog)). With `user` it runs as root.",
         Described("none"),
     ),
     field(
