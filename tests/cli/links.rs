@@ -9,7 +9,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use crate::support::of_project;
 
 /// The documents outside docs.
-const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+const DOCUMENTS: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ".ci/testing.md"];
 
 /// The links and the anchors of a document.
 #[derive(Debug, Default)]

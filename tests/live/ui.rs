@@ -546,7 +546,7 @@ fn visit(browser: &mut Browser, link: &str) -> [u64; 2] {
 /// The reach of a page: prints the times of the first paint, of an event until it is shown, and of frames with a million jobs.
 /// Run it in release with `MISERLY_UI_LOG`, a log that `miserly workload generate` made.
 #[test]
-#[ignore = "a measurement; docs/testing.md has its command"]
+#[ignore = "a measurement; .ci/testing.md has its command"]
 fn measured_times_of_the_page() {
     let Some(mut browser) = Browser::start() else { return };
     let daemon = Daemon::of_policy("conservative");

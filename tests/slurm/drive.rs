@@ -819,7 +819,7 @@ fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String
     (cluster.submit(&[&cpus, &limit], &script), fails)
 }
 
-/// By hand, as in docs/testing.md: random jobs while users, nodes, the controller and the driver do as they like.
+/// By hand, as in .ci/testing.md: random jobs while users, nodes, the controller and the driver do as they like.
 #[test]
 #[ignore = "takes half an hour"]
 #[expect(clippy::too_many_lines, reason = "one story")]
@@ -958,7 +958,7 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
     assert_eq!(without_cause, 0, "late without a cause: {late:#?}\n{}", driver.log());
 }
 
-/// By hand, as in docs/testing.md: the waits of the same jobs under Slurm's own scheduler and under driven policies.
+/// By hand, as in .ci/testing.md: the waits of the same jobs under Slurm's own scheduler and under driven policies.
 #[test]
 #[ignore = "takes half an hour"]
 fn the_same_jobs_under_slurm_and_under_policies() {
