@@ -140,7 +140,7 @@ fn a_job_whose_window_is_over_at_the_next_boot_runs_again() {
     if !has_two_cpus() {
         return;
     }
-    let limit = 8;
+    let limit: u8 = 8;
     let policies = ["miser", "conservative", "easy", "gang"].map(queue);
     thread::scope(|scope| {
         for configuration in policies.into_iter().chain([without_queues()]) {
