@@ -107,8 +107,9 @@ impl Check<'_> {
     fn may_fail(&self, why: Failure, message: &str) -> bool {
         let ran = self.runs.last().is_some_and(|run| run.attempt == self.job.attempts);
         let disk = message.contains("os error 5");
-        // Also of a run that was lost, and left too little time for another one.
-        let has_ended = self.runs.last().is_some_and(|run| run.ended.is_some());
+        // Also of a run that was lost, and left too little time for another one. A restartable job may have written its last line
+        // when its shim was killed.
+        let has_ended = self.runs.last().is_some_and(|run| run.ended.is_some()) && !self.job.restartable;
         let deadline =
             why == Failure::Refused && self.told.deadlines.contains_key(&self.job.number) && !has_ended;
         // A shim was killed, or the program that would have become the command.

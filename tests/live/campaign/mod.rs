@@ -119,8 +119,8 @@ impl Campaign {
 
     /// Waits for the end of all jobs, also of those that stayed held.
     #[track_caller]
-    fn finish(&self) {
-        self.daemon.release_held();
+    fn finish(&mut self) {
+        self.told.cancelled.extend(self.daemon.release_held());
         self.daemon.wait_for_all();
     }
 }

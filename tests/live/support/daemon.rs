@@ -209,12 +209,16 @@ impl Daemon {
     }
 
     /// Releases the jobs that are held since their daemon died before their release. It may die here, too.
-    pub(crate) fn release_held(&self) {
-        for job in self.client().jobs(&Filter::default()).unwrap_or_default() {
-            if job.phase == Phase::Held {
-                let _ = self.client().release(job.number);
-            }
+    ///
+    /// Cancels and returns those that cannot be released: they have no window before their deadlines.
+    pub(crate) fn release_held(&self) -> Vec<i64> {
+        let mut jobs = self.client().jobs(&Filter::default()).unwrap_or_default();
+        jobs.retain(|job| job.phase == Phase::Held && self.client().release(job.number).is_err());
+        let left: Vec<i64> = jobs.iter().map(|job| job.number).collect();
+        for job in &left {
+            let _ = self.client().cancel(*job, false);
         }
+        left
     }
 
     /// Waits until all jobs have ended.
