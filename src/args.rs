@@ -4,14 +4,20 @@
 // links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+#[cfg(feature = "client")]
+mod cluster;
+
+#[cfg(feature = "daemon")]
 mod daemon;
 
 mod experiment;
 
+#[cfg(feature = "daemon")]
 mod export;
 
 mod import;
 
+#[cfg(feature = "daemon")]
 mod live;
 
 mod question;
@@ -22,12 +28,18 @@ mod run;
 
 mod simulate;
 
+#[cfg(feature = "slurm")]
 mod slurm;
 
+#[cfg(feature = "client")]
+mod socket;
+
+#[cfg(feature = "page")]
 mod source;
 
 mod tables;
 
+#[cfg(feature = "page")]
 mod ui;
 
 mod values;
@@ -38,33 +50,72 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::colour::ColourArg;
 
+#[cfg(feature = "daemon")]
 pub(crate) use self::daemon::{
-    BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShadowCommand, ShadowReportArgs, ShimArgs,
+    BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShadowCommand, ShadowReportArgs,
 };
-pub(crate) use self::experiment::{
-    ExperimentArgs, ExperimentCommand, On, OnArgs, ReportArgs, RunExperimentArgs,
-};
+#[cfg(feature = "slurm")]
+pub(crate) use self::experiment::OnArgs;
+pub(crate) use self::experiment::{ExperimentArgs, ExperimentCommand, On, ReportArgs, RunExperimentArgs};
+#[cfg(feature = "daemon")]
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+#[cfg(feature = "daemon")]
 pub(crate) use self::live::{
-    AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonArgs, DrainArgs, EventsArgs,
+    AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
     ExtendArgs, HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
     RemoveArgs, ReservationArgs, ReservationCommand, RunJobArgs, ShowArgs, SignalArgs, SortKey, StateFilter,
-    SubmitArgs, TakeBackArgs, TopArgs, UsageArgs, UsageBy,
+    SubmitArgs, TakeBackArgs, UsageArgs, UsageBy,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
-pub(crate) use self::reproduce::{KernelArgs, KernelName, ReproduceArgs};
+pub(crate) use self::reproduce::ReproduceArgs;
+#[cfg(feature = "measured")]
+pub(crate) use self::reproduce::{KernelArgs, KernelName};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::simulate::{CompareArgs, ExplainArgs, MatrixArgs, PoliciesArgs, SimulateArgs};
+#[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
     FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
     SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
+#[cfg(feature = "client")]
+pub(crate) use self::socket::DaemonArgs;
+#[cfg(feature = "page")]
 pub(crate) use self::source::SourceArgs;
 pub(crate) use self::tables::ReportFileArgs;
-pub(crate) use self::ui::UiArgs;
+#[cfg(feature = "page")]
+pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
+
+impl Command {
+    /// Returns whether it handles signals itself.
+    pub(crate) fn handles_signals(&self) -> bool {
+        match self {
+            #[cfg(feature = "daemon")]
+            Command::OfDaemon(command) => command.handles_signals(),
+            // A driver ends after its step.
+            #[cfg(feature = "slurm")]
+            Command::Slurm(args) => matches!(args.command, SlurmCommand::Drive(_)),
+            // It is a job, which a signal ends.
+            #[cfg(feature = "measured")]
+            Command::Kernel(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether it is a request to a daemon with JSON output.
+    pub(crate) fn asks_daemon_for_json(&self) -> bool {
+        match self {
+            Command::WaitOf(args) => args.json && args.daemon.is_some(),
+            #[cfg(feature = "daemon")]
+            Command::OfDaemon(command) => command.asks_for_json(),
+            #[cfg(feature = "page")]
+            Command::Top(args) => args.json,
+            _ => false,
+        }
+    }
+}
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
@@ -111,110 +162,25 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Writes the page of an experiment's results
     Report(ReportArgs),
-    /// Schedules jobs on this machine; each accepted job gets a promised start and end
-    Daemon(ServeArgs),
-    /// Tells what another policy would have done on the daemon's queues
-    Shadow(ShadowArgs),
-    /// Reads a Slurm cluster, forecasts its starts, and schedules it by a policy
-    Slurm(SlurmClusterArgs),
-    /// Replays the daemon's journal in the simulator and compares every decision
-    Replay(ReplayArgs),
-    /// Supervises one attempt of a job; started by the daemon
-    #[command(hide = true)]
-    Shim(ShimArgs),
-    /// Runs a program that miserly reproduce miser-1999 measures
-    #[command(hide = true)]
-    Kernel(KernelArgs),
-    /// Submits a job or an array to the daemon and prints the promise
-    Submit(Box<SubmitArgs>),
-    /// Runs a job with this command's input and output, or on this terminal, and exits with its exit code
-    Run(Box<RunJobArgs>),
-    /// Opens a shell in a window of its own, on this terminal
-    Alloc(Box<AllocArgs>),
-    /// Attaches to the terminal or the input of a job that runs
-    ///
-    /// A client that is attached is replaced. Enter ~ . detaches from a terminal, also Enter ~ d, since ssh takes the former.
-    Attach(AttachArgs),
-    /// Lists jobs with their promises
-    Queue(QueueArgs),
+    /// A command of the daemon
+    #[cfg(feature = "daemon")]
+    #[command(flatten)]
+    OfDaemon(DaemonCommand),
     /// Shows pools, a chart and jobs on the terminal, until a key ends it
     ///
     /// The key ? lists the keys. Requests such as cancel tell their effect first, and wait for a confirmation.
+    #[cfg(feature = "page")]
     Top(Box<TopArgs>),
     /// Serves a live page: past, present and promised future in one picture
+    #[cfg(feature = "page")]
     Ui(Box<UiArgs>),
-    /// Shows jobs: their states, their promises, and why they wait
-    Show(ShowArgs),
-    /// Prints the output of jobs
-    Logs(LogsArgs),
-    /// Waits until jobs have ended and exits with their exit code
-    Wait(JobsArgs),
-    /// Ends running jobs and withdraws waiting ones
-    Cancel(CancelArgs),
-    /// Holds waiting jobs; they lose their windows
-    Hold(TakeBackArgs),
-    /// Releases held jobs; they get new windows
-    Release(ReleaseArgs),
-    /// Ends running jobs and queues them again
-    Requeue(TakeBackArgs),
-    /// Extends the windows of jobs, unless that breaks a promise
-    Extend(ExtendArgs),
-    /// Sends a signal to running jobs
-    Signal(SignalArgs),
-    /// Stops running jobs in their windows, which go on; resume lets them continue
-    Pause(JobsArgs),
-    /// Lets paused jobs continue
-    Resume(JobsArgs),
-    /// Changes waiting jobs: time, processors, memory, queue, name, bounds, place; unless that breaks a promise
-    ///
-    /// On a terminal it shows the new promise and asks first. A job that requests no more than before keeps its place in the
-    /// queue. Any other counts as submitted now.
-    Modify(Box<ModifyArgs>),
-    /// Draws the free resources of each pool over time
-    Pools(AskArgs),
-    /// Reserves resources for users or groups at some times
-    Reservation(ReservationArgs),
-    /// Shows the limits of your jobs, and their use
-    Limits(AskArgs),
-    /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month
-    Usage(UsageArgs),
-
-    /// Shows the state of the daemon
-    Status(AskArgs),
-    /// Prints the unfinished jobs, and then each change of a job, as lines of JSON
-    ///
-    /// It runs until the daemon ends.
-    Events(EventsArgs),
-
-    /// Runs a program at each event of jobs: a mail at the end, a message when a promise moves
-    ///
-    /// It runs until it is interrupted, beside the daemon, which never waits for it. A failure of the program is reported. After a
-    /// break of the connection it goes on where it was.
-    Hook(HookArgs),
-
-    /// Prints the metrics of the daemon for Prometheus
-    ///
-    /// They name queues, and no users and no jobs.
-    Metrics(DaemonArgs),
-    /// Stops the daemon from accepting jobs; it keeps its promises
-    Drain(DrainArgs),
-
-    /// Ends the daemon; its jobs continue
-    ///
-    /// The command returns when the daemon has ended. Only the daemon's user and root can end it.
-    Stop(DaemonArgs),
-
-    /// Lets the daemon read its configuration again
-    ///
-    /// The log of the daemon has the outcome. Only the daemon's user and root can do this.
-    Reload(DaemonArgs),
-    /// Writes the history of the daemon's jobs as a log or a table
-    Export(ExportArgs),
-
-    /// Writes a checked copy of the daemon's state, also while the daemon runs
-    ///
-    /// It prints the path of the copy. `miserly daemon --restore FILE` restores it.
-    Backup(BackupArgs),
+    /// Reads a Slurm cluster, forecasts its starts, and schedules it by a policy
+    #[cfg(feature = "slurm")]
+    Slurm(SlurmClusterArgs),
+    /// Runs a program that miserly reproduce miser-1999 measures
+    #[cfg(feature = "measured")]
+    #[command(hide = true)]
+    Kernel(KernelArgs),
     /// Prints the completion script of a shell
     Completions(CompletionsArgs),
     /// Prints the manual page of the program or of a command

@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
+use crate::features::{self, Feature};
 
 /// Commands of Slurm, PBS and pueue, and those of this program in their place.
 const COMMANDS: &[(&[&str], &str)] = &[
@@ -49,7 +50,7 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
 pub(crate) fn with_hints(error: clap::Error) -> clap::Error {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    with_option(with_command(with_nested_commands(without_hidden_commands(error))), &words)
+    with_option(with_feature(with_command(with_nested_commands(without_hidden_commands(error)))), &words)
 }
 
 /// Removes the hidden commands from the suggestions of an error in the command line.
@@ -90,6 +91,17 @@ fn with_command(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Says how to get a command that this build leaves out.
+fn with_feature(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(how) = features::of_command(name).and_then(Feature::how_to_get)
+    {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![how.into()]));
+    }
+    error
+}
+
 /// Names the option to write in place of one of Slurm.
 fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
@@ -101,7 +113,7 @@ fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
     let of_other =
         || OPTIONS.iter().find(|(command, others, _)| types(command) && others.contains(&option.as_str()));
     let tip = if ["submit", "run", "alloc"].into_iter().any(types) {
-        miserly_api::submit::hint(&option).map(|own| format!("in place of '{option}' of sbatch, write {own}"))
+        of_submission(&option).map(|own| format!("in place of '{option}' of sbatch, write {own}"))
     } else {
         of_other().map(|(_, _, own)| format!("in place of '{option}', write {own}"))
     };
@@ -110,6 +122,18 @@ fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Returns the option of a submission in place of one of sbatch.
+#[cfg(feature = "daemon")]
+fn of_submission(option: &str) -> Option<String> {
+    miserly_api::submit::hint(option)
+}
+
+/// Without the daemon no command takes a submission.
+#[cfg(not(feature = "daemon"))]
+fn of_submission(_: &str) -> Option<String> {
+    None
 }
 
 /// Returns the commands below `command` that have this name, each as typed after the program.

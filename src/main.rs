@@ -13,6 +13,8 @@ mod run_options;
 
 mod failure;
 
+mod features;
+
 mod hints;
 
 mod progress;
@@ -21,31 +23,25 @@ mod warnings;
 
 mod page;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "full"))]
 mod reference;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Cli, Command, SlurmCommand};
+use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
+use crate::commands::success_of;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "daemon")]
     if let Some(folder) = shim_folder() {
         return miserly_launch::shim::run(&folder);
     }
     let cli = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
     cli.color.apply();
-    // The first three commands handle signals themselves. A kernel is a job, which a signal ends.
-    let own = matches!(cli.command, Command::Daemon(_) | Command::Shim(_) | Command::Events(_));
-    // These read signals, and restore the terminal.
-    let own = own || matches!(cli.command, Command::Run(_) | Command::Alloc(_) | Command::Attach(_));
-    // A driver ends after its step.
-    let drives =
-        matches!(&cli.command, Command::Slurm(args) if matches!(args.command, SlurmCommand::Drive(_)));
-    if !own && !drives && !matches!(cli.command, Command::Kernel(_)) {
+    if !cli.command.handles_signals() {
         clean_up_on_interrupt();
     }
     match run(&cli.command) {
@@ -58,10 +54,11 @@ fn main() -> ExitCode {
     }
 }
 
+#[cfg(feature = "daemon")]
 /// Returns the folder of an attempt if this program is called as its shim.
 ///
 /// Before the command line is parsed: the parser takes more than a megabyte, and each running job has a shim.
-fn shim_folder() -> Option<PathBuf> {
+fn shim_folder() -> Option<std::path::PathBuf> {
     let mut arguments = std::env::args_os().skip(1);
     let (command, folder) = (arguments.next()?, arguments.next()?);
     let is_shim =
@@ -81,7 +78,9 @@ fn parsed() -> Result<Cli, clap::Error> {
 fn clean_up_on_interrupt() {
     // Without the handler an interrupt only leaves a temporary file, so its failure is ignored.
     let _ = ctrlc::set_handler(|| {
+        #[cfg(feature = "page")]
         miserly_terminal::leave();
+        #[cfg(feature = "measured")]
         miserly_measured::clean_up();
         miserly_report::remove_unfinished();
         std::process::exit(failure::INTERRUPTED);
@@ -103,50 +102,17 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Experiment(args) => success_of(commands::experiment::run(args)),
         Command::Reproduce(args) => success_of(commands::experiment::reproduce(args)),
         Command::Report(args) => success_of(commands::experiment::report(args)),
-        Command::Daemon(args) => success_of(commands::live::daemon::run(args)),
-        Command::Shadow(args) => success_of(commands::live::shadow(args)),
-        Command::Slurm(args) => success_of(commands::slurm::run(args)),
+        #[cfg(feature = "daemon")]
+        Command::OfDaemon(command) => commands::live::run_command(command),
+        #[cfg(feature = "page")]
+        Command::Top(args) => commands::top::run(args),
+        #[cfg(feature = "page")]
         Command::Ui(args) => commands::ui::run(args),
-        Command::Replay(args) => commands::live::replay::run(args),
-        Command::Submit(args) => commands::live::submit(args),
-        Command::Run(args) => commands::live::run(args),
-        Command::Alloc(args) => commands::live::alloc(args),
-        Command::Attach(args) => commands::live::attach(args),
-        Command::Queue(args) => commands::live::queue(args),
-        Command::Top(args) => commands::live::top(args),
-        Command::Show(args) => commands::live::show(args),
-        Command::Logs(args) => commands::live::logs(args),
-        Command::Wait(args) => commands::live::wait(args),
-        Command::Cancel(args) => commands::live::cancel(args),
-        Command::Hold(args) => commands::live::hold(args),
-        Command::Release(args) => commands::live::release(args),
-        Command::Requeue(args) => commands::live::requeue(args),
-        Command::Extend(args) => commands::live::extend(args),
-        Command::Signal(args) => commands::live::signal(args),
-        Command::Pause(args) => commands::live::pause(args),
-        Command::Resume(args) => commands::live::resume(args),
-        Command::Modify(args) => commands::live::modify(args),
-        Command::Reservation(args) => commands::live::reservation(args),
-        Command::Limits(args) => commands::live::limits(args),
-        Command::Pools(args) => commands::live::pools(args),
-        Command::Status(args) => commands::live::status(args),
-        Command::Usage(args) => commands::live::usage(args),
-        Command::Events(args) => commands::live::events(args),
-        Command::Hook(args) => commands::live::hook(args),
-        Command::Metrics(args) => commands::live::metrics(args),
-        Command::Drain(args) => commands::live::drain(args),
-        Command::Stop(args) => commands::live::stop(args),
-        Command::Reload(args) => commands::live::reload(args),
-        Command::Export(args) => success_of(commands::live::export::run(args)),
-        Command::Backup(args) => success_of(commands::live::backup::run(args)),
+        #[cfg(feature = "slurm")]
+        Command::Slurm(args) => success_of(commands::slurm::run(args)),
         Command::Completions(args) => success_of(commands::shell::completions(args)),
         Command::Man(args) => success_of(commands::shell::man(args)),
+        #[cfg(feature = "measured")]
         Command::Kernel(args) => success_of(commands::measured::kernel(args)),
-        Command::Shim(args) => Ok(miserly_launch::shim::run(&args.dir)),
     }
-}
-
-/// Returns the exit code of a command that has no exit code of its own.
-fn success_of(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
-    result.map(|()| ExitCode::SUCCESS)
 }

@@ -55,3 +55,9 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
     error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
 }
+
+/// Returns an instant in local time, ISO-like, to the second.
+#[cfg(feature = "client")]
+pub(crate) fn local(at: jiff::Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}

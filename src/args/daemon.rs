@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use miserly_policies::PolicySpec;
 
-use super::live::DaemonArgs;
+use super::socket::DaemonArgs;
 use super::values::past;
 
 #[derive(Clone, Debug, Args)]

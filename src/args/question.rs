@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_api::submit::memory;
 use miserly_core::{Procs, Span};
 use miserly_machine_file::HOSTS_MOST;
 use miserly_policies::PolicySpec;
-use miserly_units::{UnitError, parse_duration_from};
+use miserly_units::{UnitError, parse_duration_from, parse_memory as memory};
 use miserly_workload::Factor;
 
 use super::run::RunArgs;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use miserly_api::submit::length_of_time;
 use miserly_import::SlurmOptions;
 use miserly_policies::PolicySpec;
-use miserly_slurm::Slurm;
 
+use super::cluster::ClusterArgs;
 use super::import::{SubmitAtArg, WrittenArgs};
 use super::values::past;
 
@@ -41,20 +41,6 @@ pub(crate) enum SlurmCommand {
     Queue(SlurmQueueArgs),
     /// Hands the nodes of a driver back to Slurm at once
     HandBack(SlurmHandBackArgs),
-}
-
-/// The cluster of a command.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ClusterArgs {
-    /// The configuration of the cluster [default: that of Slurm's commands: SLURM_CONF, or the built-in place]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) slurm_conf: Option<PathBuf>,
-}
-
-impl ClusterArgs {
-    pub(crate) fn slurm(&self) -> Slurm {
-        Slurm { configuration: self.slurm_conf.clone() }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use miserly_policies::PolicySpec;
 
-use super::slurm::ClusterArgs;
+use super::cluster::ClusterArgs;
 use super::{DaemonArgs, RunArgs};
 
 /// A daemon, a simulated run, the state of a daemon, or a Slurm cluster.

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use clap::value_parser;
-use jiff::{Timestamp, Zoned};
-use miserly_api::submit::past_instant;
 use miserly_core::{Procs, Span};
 use miserly_policies::shared::Profile;
 use miserly_units::{UnitError, parse_seconds};
@@ -33,6 +31,7 @@ pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {
 }
 
 /// Parses an instant of the past.
-pub(super) fn past(text: &str) -> Result<Timestamp, String> {
-    past_instant(text, &Zoned::now())
+#[cfg(feature = "daemon")]
+pub(super) fn past(text: &str) -> Result<jiff::Timestamp, String> {
+    miserly_api::submit::past_instant(text, &jiff::Zoned::now())
 }

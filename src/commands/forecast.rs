@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_api::model::JobRef;
 use miserly_core::Time;
 use miserly_forecast::{ClassAudit, Forecasts, JobForecast, Quantile, forecast_log};
 use miserly_report::{
@@ -13,8 +12,7 @@ use miserly_report::{
 };
 use miserly_workload::Estimates;
 
-use crate::args::{DaemonArgs, ForecastArgs};
-use crate::commands::live::forecast as ask_daemon;
+use crate::args::ForecastArgs;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::{check_page, provenance, write_page};
 use crate::progress::Progress;
@@ -56,16 +54,26 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
     print(&forecast_table(&document, &machine, args.table.style()))
 }
 
-/// Asks the daemon for the forecast of a job.
+/// Without the daemon each forecast is one of a log.
+#[cfg(not(feature = "daemon"))]
 fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
-    let job = args.trace.to_str().and_then(|text| text.parse::<JobRef>().ok()).filter(JobRef::is_single);
+    let log = args.trace.display();
+    let daemon = crate::features::DAEMON.absent("a forecast of the daemon");
+    Err(anyhow::anyhow!("{log}: a log needs a policy, such as --policy easy; {daemon}"))
+}
+
+/// Asks the daemon for the forecast of a job.
+#[cfg(feature = "daemon")]
+fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
+    let job = args.trace.to_str().and_then(|text| text.parse::<miserly_api::model::JobRef>().ok());
+    let job = job.filter(miserly_api::model::JobRef::is_single);
     let job = job.with_context(|| {
         format!(
             "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs a job, such as 12 or 1_60",
             args.trace.display()
         )
     })?;
-    ask_daemon(&DaemonArgs { socket: args.socket.clone() }, &job, args.json)
+    crate::commands::live::forecast(&crate::args::DaemonArgs { socket: args.socket.clone() }, &job, args.json)
 }
 
 /// Returns the audit of each size class, then that of all jobs.

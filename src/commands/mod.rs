@@ -24,12 +24,30 @@ pub(crate) mod shell;
 
 pub(crate) mod experiment;
 
+#[cfg(feature = "measured")]
 pub(crate) mod measured;
 
+#[cfg(feature = "daemon")]
 pub(crate) mod live;
 
+#[cfg(feature = "slurm")]
 pub(crate) mod slurm;
 
+#[cfg(feature = "page")]
 mod source;
 
+#[cfg(feature = "page")]
+pub(crate) mod top;
+
+#[cfg(feature = "page")]
 pub(crate) mod ui;
+
+#[cfg(any(feature = "slurm", all(feature = "daemon", feature = "page")))]
+mod users;
+
+use std::process::ExitCode;
+
+/// Returns the exit code of a command that has no exit code of its own.
+pub(crate) fn success_of(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    result.map(|()| ExitCode::SUCCESS)
+}

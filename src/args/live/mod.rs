@@ -14,9 +14,7 @@ mod submit;
 
 mod usage;
 
-use std::path::PathBuf;
-
-use clap::{Args, value_parser};
+use clap::{Args, Subcommand, value_parser};
 use miserly_api::model::{JobRef, JobSignal, job_refs};
 use miserly_api::submit::{job_signal, length_of_time};
 
@@ -27,14 +25,100 @@ pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, Reserva
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::{SubmitArgs, when};
 pub(crate) use self::usage::{UsageArgs, UsageBy};
-use super::{Command, SourceArgs};
+use super::ExportArgs;
+use super::daemon::{BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShimArgs};
+use super::socket::DaemonArgs;
 
-/// The daemon of a command.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct DaemonArgs {
-    /// The socket of the daemon [default: MISERLY_SOCKET, else $XDG_RUNTIME_DIR/miserly/socket, else /run/miserly/socket]
-    #[arg(long, value_name = "SOCKET")]
-    pub(crate) socket: Option<PathBuf>,
+/// The daemon, and the commands that talk to it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Schedules jobs on this machine; each accepted job gets a promised start and end
+    Daemon(ServeArgs),
+    /// Tells what another policy would have done on the daemon's queues
+    Shadow(ShadowArgs),
+    /// Replays the daemon's journal in the simulator and compares every decision
+    Replay(ReplayArgs),
+    /// Supervises one attempt of a job; started by the daemon
+    #[command(hide = true)]
+    Shim(ShimArgs),
+    /// Submits a job or an array to the daemon and prints the promise
+    Submit(Box<SubmitArgs>),
+    /// Runs a job with this command's input and output, or on this terminal, and exits with its exit code
+    Run(Box<RunJobArgs>),
+    /// Opens a shell in a window of its own, on this terminal
+    Alloc(Box<AllocArgs>),
+    /// Attaches to the terminal or the input of a job that runs
+    ///
+    /// A client that is attached is replaced. Enter ~ . detaches from a terminal, also Enter ~ d, since ssh takes the former.
+    Attach(AttachArgs),
+    /// Lists jobs with their promises
+    Queue(QueueArgs),
+    /// Shows jobs: their states, their promises, and why they wait
+    Show(ShowArgs),
+    /// Prints the output of jobs
+    Logs(LogsArgs),
+    /// Waits until jobs have ended and exits with their exit code
+    Wait(JobsArgs),
+    /// Ends running jobs and withdraws waiting ones
+    Cancel(CancelArgs),
+    /// Holds waiting jobs; they lose their windows
+    Hold(TakeBackArgs),
+    /// Releases held jobs; they get new windows
+    Release(ReleaseArgs),
+    /// Ends running jobs and queues them again
+    Requeue(TakeBackArgs),
+    /// Extends the windows of jobs, unless that breaks a promise
+    Extend(ExtendArgs),
+    /// Sends a signal to running jobs
+    Signal(SignalArgs),
+    /// Stops running jobs in their windows, which go on; resume lets them continue
+    Pause(JobsArgs),
+    /// Lets paused jobs continue
+    Resume(JobsArgs),
+    /// Changes waiting jobs: time, processors, memory, queue, name, bounds, place; unless that breaks a promise
+    ///
+    /// On a terminal it shows the new promise and asks first. A job that requests no more than before keeps its place in the
+    /// queue. Any other counts as submitted now.
+    Modify(Box<ModifyArgs>),
+    /// Draws the free resources of each pool over time
+    Pools(AskArgs),
+    /// Reserves resources for users or groups at some times
+    Reservation(ReservationArgs),
+    /// Shows the limits of your jobs, and their use
+    Limits(AskArgs),
+    /// Sums up what the finished jobs of the daemon had and used, by user, queue, name, day or month
+    Usage(UsageArgs),
+    /// Shows the state of the daemon
+    Status(AskArgs),
+    /// Prints the unfinished jobs, and then each change of a job, as lines of JSON
+    ///
+    /// It runs until the daemon ends.
+    Events(EventsArgs),
+    /// Runs a program at each event of jobs: a mail at the end, a message when a promise moves
+    ///
+    /// It runs until it is interrupted, beside the daemon, which never waits for it. A failure of the program is reported. After a
+    /// break of the connection it goes on where it was.
+    Hook(HookArgs),
+    /// Prints the metrics of the daemon for Prometheus
+    ///
+    /// They name queues, and no users and no jobs.
+    Metrics(DaemonArgs),
+    /// Stops the daemon from accepting jobs; it keeps its promises
+    Drain(DrainArgs),
+    /// Ends the daemon; its jobs continue
+    ///
+    /// The command returns when the daemon has ended. Only the daemon's user and root can end it.
+    Stop(DaemonArgs),
+    /// Lets the daemon read its configuration again
+    ///
+    /// The log of the daemon has the outcome. Only the daemon's user and root can do this.
+    Reload(DaemonArgs),
+    /// Writes the history of the daemon's jobs as a log or a table
+    Export(ExportArgs),
+    /// Writes a checked copy of the daemon's state, also while the daemon runs
+    ///
+    /// It prints the path of the copy. `miserly daemon --restore FILE` restores it.
+    Backup(BackupArgs),
 }
 
 /// Jobs in one argument, with commas between them.
@@ -242,33 +326,6 @@ pub(crate) struct EventsArgs {
 }
 
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
-pub(crate) struct TopArgs {
-    /// Prints one frame as text and ends, as it does where the output is no terminal
-    #[arg(long)]
-    pub(crate) once: bool,
-
-    /// Draws with ASCII characters, as it does in a locale without UTF-8
-    #[arg(long)]
-    pub(crate) ascii: bool,
-
-    /// Prints the state as JSON and ends
-    #[arg(long, conflicts_with_all = ["once", "ascii", "processors"])]
-    pub(crate) json: bool,
-
-    /// Begins with the map of processors, hosts and memory, which the key p shows
-    #[arg(long)]
-    pub(crate) processors: bool,
-
-    /// Begins at an earlier instant, such as 2026-03-01T08:00; of a log without a date, "day 3 08:00"
-    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
-    pub(crate) at: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct DrainArgs {
     /// Accepts jobs again
     #[arg(long)]
@@ -278,31 +335,44 @@ pub(crate) struct DrainArgs {
     pub(crate) ask: AskArgs,
 }
 
-impl Command {
+impl DaemonCommand {
+    /// Returns whether it handles signals itself. Those of sessions read signals, and restore the terminal.
+    pub(crate) fn handles_signals(&self) -> bool {
+        matches!(
+            self,
+            DaemonCommand::Daemon(_)
+                | DaemonCommand::Shim(_)
+                | DaemonCommand::Events(_)
+                | DaemonCommand::Run(_)
+                | DaemonCommand::Alloc(_)
+                | DaemonCommand::Attach(_)
+        )
+    }
+
     /// Returns whether it is a request to the daemon with JSON output.
-    pub(crate) fn asks_daemon_for_json(&self) -> bool {
+    pub(crate) fn asks_for_json(&self) -> bool {
         match self {
-            Command::Submit(args) => args.json,
-            Command::WaitOf(args) => args.json && args.daemon.is_some(),
-            Command::Queue(args) => args.json,
-            Command::Usage(args) => args.json,
-            Command::Show(ShowArgs { jobs, .. }) => jobs.json,
-            Command::Extend(args) => args.json,
-            Command::Modify(args) => args.jobs.json,
-            Command::Wait(args) | Command::Pause(args) | Command::Resume(args) => args.json,
-            Command::Signal(args) => args.jobs.json,
-            Command::Release(args) => args.jobs.json,
-            Command::Hold(args) | Command::Requeue(args) => args.jobs.json,
-            Command::Cancel(args) => args.ask.json,
-            Command::Pools(args) | Command::Limits(args) | Command::Status(args) => args.json,
-            Command::Top(args) => args.json,
-            Command::Drain(args) => args.ask.json,
-            Command::Reservation(args) => match &args.command {
+            DaemonCommand::Submit(args) => args.json,
+            DaemonCommand::Queue(args) => args.json,
+            DaemonCommand::Usage(args) => args.json,
+            DaemonCommand::Show(ShowArgs { jobs, .. }) => jobs.json,
+            DaemonCommand::Extend(args) => args.json,
+            DaemonCommand::Modify(args) => args.jobs.json,
+            DaemonCommand::Wait(args) | DaemonCommand::Pause(args) | DaemonCommand::Resume(args) => args.json,
+            DaemonCommand::Signal(args) => args.jobs.json,
+            DaemonCommand::Release(args) => args.jobs.json,
+            DaemonCommand::Hold(args) | DaemonCommand::Requeue(args) => args.jobs.json,
+            DaemonCommand::Cancel(args) => args.ask.json,
+            DaemonCommand::Pools(args) | DaemonCommand::Limits(args) | DaemonCommand::Status(args) => {
+                args.json
+            }
+            DaemonCommand::Drain(args) => args.ask.json,
+            DaemonCommand::Reservation(args) => match &args.command {
                 ReservationCommand::Add(args) => args.ask.json,
                 ReservationCommand::List(args) => args.json,
                 ReservationCommand::Remove(args) => args.ask.json,
             },
-            Command::Events(args) => args.ask.json,
+            DaemonCommand::Events(args) => args.ask.json,
             _ => false,
         }
     }

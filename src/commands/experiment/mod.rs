@@ -1,6 +1,7 @@
 //! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and their
 //! results.
 
+#[cfg(feature = "slurm")]
 mod cluster;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,6 @@ use miserly_experiments::{Session, page, run_part, write_page};
 use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
 use miserly_sim::Observer;
 
-use self::cluster::Place;
-use super::measured;
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
@@ -49,16 +48,29 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
         note!("{name}: {made} runs made, {kept} found and kept");
         return Ok(());
     }
-    let place = Place {
-        file: &args.file,
-        folder: &folder,
-        traces: folders.first().filter(|_| folders.len() > 1).map(PathBuf::as_path),
-    };
+    let traces = folders.first().filter(|_| folders.len() > 1).map(PathBuf::as_path);
     conduct(experiment, &folders, &folder, &command, |session| match args.on.on {
-        Some(On::Slurm) => cluster::conduct(session, &args.on, &place),
+        Some(On::Slurm) => on_cluster(session, args, &folder, traces),
         None => Ok(()),
     })?;
     shown(&folder, &page(&folder)?, args.json)
+}
+
+/// Makes the open runs of a session on a cluster.
+#[cfg(feature = "slurm")]
+fn on_cluster(
+    session: &Session,
+    args: &RunExperimentArgs,
+    folder: &Path,
+    traces: Option<&Path>,
+) -> anyhow::Result<()> {
+    cluster::conduct(session, &args.on, &cluster::Place { file: &args.file, folder, traces })
+}
+
+/// This build knows no clusters.
+#[cfg(not(feature = "slurm"))]
+fn on_cluster(_: &Session, _: &RunExperimentArgs, _: &Path, _: Option<&Path>) -> anyhow::Result<()> {
+    Err(crate::features::SLURM.absent("--on slurm"))
 }
 
 /// Returns the default folder of results: `slowdown-results` for `slowdown.toml`.
@@ -111,18 +123,24 @@ pub(super) fn print_page(page: &Page, json: bool) -> anyhow::Result<()> {
     if json { print_json(page) } else { print(&markdown(page)) }
 }
 
+/// The paper whose runs are real processes.
+const MEASURED: &str = "miser-1999";
+
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let Some(name) = &args.paper else { return list(args.json) };
     if is_measured(name) {
-        return measured::reproduce(args);
+        #[cfg(feature = "measured")]
+        return super::measured::reproduce(args);
+        #[cfg(not(feature = "measured"))]
+        return Err(crate::features::MEASURED.absent(MEASURED));
     }
     let Some(paper) = found(name) else {
-        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([miserly_measured::NAME]).collect();
+        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([MEASURED]).collect();
         bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
     let name = paper.name;
     if let Some(option) = args.measured.first() {
-        bail!("{option} is an option of {} only; {name} is simulated", miserly_measured::NAME);
+        bail!("{option} is an option of {MEASURED} only; {name} is simulated");
     }
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
     let folders = logs(args.traces.as_deref());
@@ -192,7 +210,7 @@ pub(super) fn summary(page: &Page) -> String {
 /// Returns whether a name is that of the paper that is measured, or the start of it and of no other.
 fn is_measured(name: &str) -> bool {
     let is_other = PAPERS.iter().any(|paper| paper.name.starts_with(name));
-    miserly_measured::NAME.starts_with(name) && !is_other
+    MEASURED.starts_with(name) && !is_other
 }
 
 /// Returns the paper of that name, or the only one with a name that begins so.
@@ -224,8 +242,11 @@ fn list(json: bool) -> anyhow::Result<()> {
         let parts: Vec<&str> = paper.experiments.iter().map(|(part, _)| *part).collect();
         (paper.name, paper.title, parts)
     });
-    let measured = (miserly_measured::NAME, miserly_measured::TITLE, miserly_measured::PARTS.to_vec());
-    let papers = simulated.chain([measured]);
+    #[cfg(feature = "measured")]
+    let measured = Some((MEASURED, miserly_measured::TITLE, miserly_measured::PARTS.to_vec()));
+    #[cfg(not(feature = "measured"))]
+    let measured = None;
+    let papers = simulated.chain(measured);
     if json {
         let document =
             |(name, title, parts)| serde_json::json!({ "name": name, "title": title, "parts": parts });

@@ -31,8 +31,6 @@ mod shadow;
 
 mod queue;
 
-mod top;
-
 mod show;
 
 mod logs;
@@ -77,6 +75,7 @@ mod signals;
 pub(crate) mod replay;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use miserly_api::client::{Client, DaemonSocket, find, named_socket};
@@ -98,18 +97,62 @@ pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
 pub(crate) use self::reservation::run as reservation;
 pub(crate) use self::session::{alloc, attach, run};
-pub(crate) use self::shadow::{run as shadow, shown as shadow_text};
+pub(crate) use self::shadow::run as shadow;
+#[cfg(feature = "slurm")]
+pub(crate) use self::shadow::shown as shadow_text;
 pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
-pub(crate) use self::text::{counted, local, matches_pattern, table};
-pub(crate) use self::top::run as top;
+pub(crate) use self::text::local;
+#[cfg(feature = "slurm")]
+pub(crate) use self::text::{counted, matches_pattern, table};
 pub(crate) use self::usage::run as usage;
 pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
-use crate::args::DaemonArgs;
+use crate::args::{DaemonArgs, DaemonCommand};
+use crate::commands::success_of;
 use crate::output::{print, print_json};
+
+/// Runs a command and returns its exit code, unless it fails.
+pub(crate) fn run_command(command: &DaemonCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        DaemonCommand::Daemon(args) => success_of(daemon::run(args)),
+        DaemonCommand::Shadow(args) => success_of(shadow(args)),
+        DaemonCommand::Replay(args) => replay::run(args),
+        DaemonCommand::Submit(args) => submit(args),
+        DaemonCommand::Run(args) => run(args),
+        DaemonCommand::Alloc(args) => alloc(args),
+        DaemonCommand::Attach(args) => attach(args),
+        DaemonCommand::Queue(args) => queue(args),
+        DaemonCommand::Show(args) => show(args),
+        DaemonCommand::Logs(args) => logs(args),
+        DaemonCommand::Wait(args) => wait(args),
+        DaemonCommand::Cancel(args) => cancel(args),
+        DaemonCommand::Hold(args) => hold(args),
+        DaemonCommand::Release(args) => release(args),
+        DaemonCommand::Requeue(args) => requeue(args),
+        DaemonCommand::Extend(args) => extend(args),
+        DaemonCommand::Signal(args) => signal(args),
+        DaemonCommand::Pause(args) => pause(args),
+        DaemonCommand::Resume(args) => resume(args),
+        DaemonCommand::Modify(args) => modify(args),
+        DaemonCommand::Reservation(args) => reservation(args),
+        DaemonCommand::Limits(args) => limits(args),
+        DaemonCommand::Pools(args) => pools(args),
+        DaemonCommand::Status(args) => status(args),
+        DaemonCommand::Usage(args) => usage(args),
+        DaemonCommand::Events(args) => events(args),
+        DaemonCommand::Hook(args) => hook(args),
+        DaemonCommand::Metrics(args) => metrics(args),
+        DaemonCommand::Drain(args) => drain(args),
+        DaemonCommand::Stop(args) => stop(args),
+        DaemonCommand::Reload(args) => reload(args),
+        DaemonCommand::Export(args) => success_of(export::run(args)),
+        DaemonCommand::Backup(args) => success_of(backup::run(args)),
+        DaemonCommand::Shim(args) => Ok(miserly_launch::shim::run(&args.dir)),
+    }
+}
 
 /// The exit code of a command that could not be carried out. Also that of `wait` if the outcome of
 /// a job is unknown.

@@ -152,13 +152,15 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, Command, DaemonCommand};
 
     #[track_caller]
     fn times_of(line: &str) -> Vec<String> {
         let cli =
             Cli::parse_from(format!("miserly reservation add course -c 2 --users ada {line}").split(' '));
-        let Command::Reservation(args) = cli.command else { panic!("another command") };
+        let Command::OfDaemon(DaemonCommand::Reservation(args)) = cli.command else {
+            panic!("another command")
+        };
         let ReservationCommand::Add(args) = args.command else { panic!("another command") };
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         let shown = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%a %d %H:%M").to_string();

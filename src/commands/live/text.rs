@@ -9,10 +9,7 @@ use miserly_api::model::{Exit, JobRef, JobView, Phase, number_ranges};
 use miserly_view::{Clock, word};
 pub(crate) use miserly_view::{counted, plain};
 
-/// Returns an instant in local time, ISO-like, to the second.
-pub(crate) fn local(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
+pub(crate) use crate::output::local;
 
 /// How instants are printed.
 #[derive(Clone, Copy)]

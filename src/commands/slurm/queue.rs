@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::instant;
 use crate::args::SlurmQueueArgs;
 use crate::commands::live::{counted, matches_pattern, table};
-use crate::commands::source::Users;
+use crate::commands::users::Users;
 use crate::output::{print, print_json};
 
 pub(super) fn queue(args: &SlurmQueueArgs) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use miserly_live::history::{FinishedJob, JobOutcome, finished_jobs, procs};
 use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain, word_of_exit, word_of_kill};
 
-use super::users::Users;
+use crate::commands::users::Users;
 
 /// Returns the finished jobs in the state of a daemon, which need not run.
 pub(super) fn stored(folder: &Path) -> anyhow::Result<Facts> {

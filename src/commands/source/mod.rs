@@ -1,16 +1,17 @@
 //! The sources of the facts that a page and a terminal show: a daemon, a simulated run, the state of a daemon, a Slurm cluster.
 
+#[cfg(feature = "daemon")]
 mod journal;
 
+#[cfg(feature = "slurm")]
 mod numbers;
 
 mod run;
 
+#[cfg(feature = "slurm")]
 mod slurm;
 
-mod users;
-
-pub(super) use self::users::Users;
+use std::path::Path;
 
 use anyhow::ensure;
 use miserly_api::client::{DaemonSocket, find};
@@ -39,8 +40,32 @@ pub(crate) fn daemon(args: &SourceArgs) -> anyhow::Result<Option<DaemonSocket>> 
 /// Returns the facts of a source that is no daemon.
 pub(crate) fn board(args: &SourceArgs) -> anyhow::Result<Board> {
     match (&args.journal, &args.run_log) {
-        (Some(state), _) => Ok(Board::new(journal::stored(state)?)),
+        (Some(state), _) => of_state(state),
         (None, Some(log)) => Ok(Board::new(run::simulated(log, &args.policy, &args.run)?)),
-        (None, None) => slurm::follow(args.cluster.slurm()),
+        (None, None) => of_cluster(args),
     }
+}
+
+/// Returns the finished jobs in the state of a daemon.
+#[cfg(feature = "daemon")]
+fn of_state(state: &Path) -> anyhow::Result<Board> {
+    Ok(Board::new(journal::stored(state)?))
+}
+
+/// This build has no daemon.
+#[cfg(not(feature = "daemon"))]
+fn of_state(_: &Path) -> anyhow::Result<Board> {
+    Err(crate::features::DAEMON.absent("--journal"))
+}
+
+/// Returns the jobs of a Slurm cluster.
+#[cfg(feature = "slurm")]
+fn of_cluster(args: &SourceArgs) -> anyhow::Result<Board> {
+    slurm::follow(args.cluster.slurm())
+}
+
+/// This build knows no clusters.
+#[cfg(not(feature = "slurm"))]
+fn of_cluster(_: &SourceArgs) -> anyhow::Result<Board> {
+    Err(crate::features::SLURM.absent("--slurm"))
 }

@@ -10,7 +10,7 @@ use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Node, Partition, Poller,
 use miserly_view::{Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, counted, plain};
 
 use super::numbers::Numbers;
-use super::users::Users;
+use crate::commands::users::Users;
 
 /// The most ended jobs that are remembered.
 const ENDED_MOST: usize = 10_000;

@@ -28,6 +28,7 @@ pub(super) struct Known {
 }
 
 /// The known facts of a job.
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
@@ -235,7 +236,7 @@ mod tests {
         let away = miserly_api::model::PromiseChangeReason::Away;
         let behind = |mut view: JobView| {
             let promise = view.promise.as_mut().unwrap();
-            promise.at_risk = Some(miserly_api::model::AtRisk { by: Some(5.0), why: away.clone() });
+            promise.at_risk = Some(miserly_api::model::AtRisk { by: Some(5.0), why: away });
             view
         };
         let mut late = running(1);
@@ -243,7 +244,7 @@ mod tests {
             promised: at(5),
             judgement: Judgement::Late,
             by: Some(5.0),
-            why: Some(away.clone()),
+            why: Some(away),
         }];
         let mut known = Known::default();
         known.change(1, vec![queued(1, 10)]);

@@ -14,31 +14,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use miserly_api::client::Client;
 use miserly_api::model::JobView;
-use miserly_slurm::Slurm;
 
 use self::columns::{key, shown};
 pub(super) use self::filter::{Wanted, jobs};
 use super::text::{Instants, local};
 use super::{client, print_answer};
 use crate::args::{QueueArgs, SortKey};
-use crate::commands::slurm::{ClusterFilter, cluster_queue, cluster_queue_text};
 use crate::output::print;
 
 pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
     let watched = args.watch.map(Duration::from_secs);
     if args.slurm {
-        let wanted = ClusterFilter {
-            mine: args.mine,
-            user: args.user.as_deref(),
-            partition: args.queue.as_deref(),
-            name: args.name.as_deref(),
-        };
-        let slurm = Slurm::default();
-        match watched {
-            Some(period) => watch(period, || cluster_queue_text(&slurm, &wanted))?,
-            None => cluster_queue(&slurm, &wanted, args.json)?,
-        }
-        return Ok(ExitCode::SUCCESS);
+        return of_cluster(args, watched);
     }
     let client = client(&args.daemon)?;
     let wanted = Wanted::of(args);
@@ -49,6 +36,31 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
     let found = listed(&client, args, &wanted)?;
     print_answer(args.json, &found, || text(args, &found))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the jobs of a Slurm cluster.
+#[cfg(feature = "slurm")]
+fn of_cluster(args: &QueueArgs, watched: Option<Duration>) -> anyhow::Result<ExitCode> {
+    use crate::commands::slurm::{ClusterFilter, cluster_queue, cluster_queue_text};
+
+    let wanted = ClusterFilter {
+        mine: args.mine,
+        user: args.user.as_deref(),
+        partition: args.queue.as_deref(),
+        name: args.name.as_deref(),
+    };
+    let slurm = miserly_slurm::Slurm::default();
+    match watched {
+        Some(period) => watch(period, || cluster_queue_text(&slurm, &wanted))?,
+        None => cluster_queue(&slurm, &wanted, args.json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This build knows no clusters.
+#[cfg(not(feature = "slurm"))]
+fn of_cluster(_: &QueueArgs, _: Option<Duration>) -> anyhow::Result<ExitCode> {
+    Err(crate::features::SLURM.absent("--slurm"))
 }
 
 /// Prints the jobs until it is interrupted. On a terminal, each list replaces the last one without a blank screen between them.

@@ -7,11 +7,11 @@ use nix::unistd::{Uid, User};
 
 /// The names of users, each looked up once.
 #[derive(Debug, Default)]
-pub(in crate::commands) struct Users(BTreeMap<u32, String>);
+pub(crate) struct Users(BTreeMap<u32, String>);
 
 impl Users {
     /// Returns the name of a user, or the number if the system has none.
-    pub(in crate::commands) fn name(&mut self, uid: u32) -> String {
+    pub(crate) fn name(&mut self, uid: u32) -> String {
         self.0.entry(uid).or_insert_with(|| look_up(uid)).clone()
     }
 }
