@@ -178,10 +178,10 @@ impl Load {
                 let _ = client.hold(number, false).and_then(|_| client.release(number));
             }
             6 => {
-                // Promises move earlier.
+                // A plan may move, and come back. The promise stays.
                 for job in client.jobs(&Filter::default())? {
-                    if let Some(window) = job.promise.and_then(|promise| promise.now) {
-                        told.promised(job.number, clocks.told(window.start));
+                    if let Some(promise) = job.promise {
+                        told.promised(job.number, clocks.told(promise.promised.start));
                     }
                 }
             }
