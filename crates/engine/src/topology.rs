@@ -1,4 +1,6 @@
 //! The cores and memory nodes of the machine, and the choice of processors by them.
+//!
+//! The ledger counts processors only: whole cores are a rounded request.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

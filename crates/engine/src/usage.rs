@@ -1,4 +1,6 @@
 //! The resources that the attempts of a job used.
+//!
+//! A shim writes them into `end.json`, and the launcher reports them before the end.
 
 use miserly_api::model;
 use serde::{Deserialize, Serialize};

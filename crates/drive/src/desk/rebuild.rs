@@ -1,4 +1,7 @@
 //! The ledger, made again from the state of Slurm.
+//!
+//! That is necessary when nodes change, and when a job has other nodes or processors than the policy gave it: Slurm spreads
+//! a job over the processors of its nodes that are free at its start. A placed job without room waits again.
 
 use std::collections::BTreeMap;
 

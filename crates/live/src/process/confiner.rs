@@ -1,7 +1,8 @@
 //! The thread that keeps other programs off the processors of jobs in their windows.
 //!
 //! A job starts without waiting for it: systemd needs some milliseconds for a change. Changes that come
-//! meanwhile are made together.
+//! meanwhile are made together. The windows come from the actions of the engine, and nothing is changed
+//! before those of all living attempts are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,4 +1,6 @@
 //! What the launcher does with rights: in this process, or through the executor.
+//!
+//! The rest of the daemon connects to shims and reads records, and needs no rights.
 
 use std::io;
 use std::path::Path;

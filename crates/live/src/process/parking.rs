@@ -1,4 +1,6 @@
 //! The two reasons for which an opportunistic job is stopped: no resources are idle, or memory is short.
+//!
+//! The engine does not know of the second one, so no decision and no replay depends on it. A window ends both.
 
 use miserly_launch::{BootTime, ShimCommand};
 

@@ -1,4 +1,6 @@
 //! Connections that leave the server: their clients attach to jobs.
+//!
+//! The daemon checks a client and passes the client's own connection to the relay of the job.
 
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,7 @@
 //! Gang scheduling: jobs alternate on processors, all processors of a job at once (Feitelson 1996).
+//!
+//! A packing chooses the place of a job; unification and alternative scheduling do not depend on it. In virtual time
+//! slots do not rotate: a job progresses at its pace ([`Pace`](miserly_core::Pace)).
 
 mod packing;
 

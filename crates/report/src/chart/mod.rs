@@ -3,6 +3,9 @@
 //! The drawing for a page and for a file is the same. It needs no script and no font of its own,
 //! and follows the light or dark theme of the reader's system. Dashes and marks distinguish series
 //! without colour.
+//!
+//! These charts do not use the crate `view`. They show a simulated schedule to the tick, on the processors that the policy
+//! chose, with slots and swaps. `view` has milliseconds, rows that are places, and levels of detail.
 
 mod data;
 
