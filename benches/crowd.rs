@@ -1,6 +1,6 @@
 //! The cost of requests to the daemon with thousands of waiting jobs behind one running job.
 //!
-//! `cargo bench -p miserly --bench crowd -- --jobs 10000 --policy miser` measures a submission, the list of jobs, the
+//! `cargo bench --features full -p miserly --bench crowd -- --jobs 10000 --policy miser` measures a submission, the list of jobs, the
 //! view of one job, and a restart on that state. Without `--policy` it measures `miser`, `easy` and `conservative`.
 //!
 //! `--flood` measures requests of one user beside two users that flood the daemon, 200 clients in all. It needs root.

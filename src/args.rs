@@ -119,7 +119,7 @@ impl Command {
 
 /// A scheduler for parallel batch jobs: simulates job logs under many policies, and runs jobs on this machine
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, propagate_version = true, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// When to use colours; auto: on a terminal, unless NO_COLOR or CLICOLOR=0 is set
     #[arg(
@@ -185,6 +185,19 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Prints the manual page of the program or of a command
     Man(ManArgs),
+    /// Prints the help of the program or of a command
+    Help(HelpArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// Lists all commands
+    #[arg(long, conflicts_with = "commands")]
+    pub(crate) all: bool,
+
+    /// The command, such as simulate or workload generate [default: the program]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -12,9 +12,9 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["srun"], "run, or run --pty for a terminal"),
     (&["salloc"], "alloc"),
     (&["sattach"], "attach"),
-    (&["squeue", "qstat", "bjobs"], "queue"),
+    (&["squeue", "qstat", "bjobs", "list", "ls", "jobs", "ps"], "queue"),
     (&["sinfo", "pbsnodes", "bhosts"], "status and pools"),
-    (&["scancel", "qdel", "bkill", "kill", "remove"], "cancel"),
+    (&["scancel", "qdel", "bkill", "kill", "remove", "delete", "rm"], "cancel"),
     (&["sacct", "bacct"], "queue --all, show JOB, and usage"),
     (&["seff", "sstat"], "show JOB"),
     (&["sreport"], "usage"),
@@ -50,7 +50,8 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
 pub(crate) fn with_hints(error: clap::Error) -> clap::Error {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    with_option(with_feature(with_command(with_nested_commands(without_hidden_commands(error)))), &words)
+    let error = with_feature(with_command(with_nested_commands(without_hidden_commands(error))));
+    of_jobs(with_option(error, &words), &words)
 }
 
 /// Removes the hidden commands from the suggestions of an error in the command line.
@@ -119,6 +120,19 @@ fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
     };
     if let Some(tip) = tip {
         error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Names the command for a job of the daemon where the one of a log has got no log.
+fn of_jobs(mut error: clap::Error, words: &[String]) -> clap::Error {
+    let is_number = |word: &String| word.parse::<u64>().is_ok();
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && words.first().is_some_and(|word| word == "explain")
+        && words.get(1).is_some_and(is_number)
+    {
+        let tip = "a job of the daemon is explained by show".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

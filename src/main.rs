@@ -15,6 +15,8 @@ mod failure;
 
 mod features;
 
+mod help;
+
 mod hints;
 
 mod progress;
@@ -28,7 +30,7 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
 use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
@@ -69,7 +71,7 @@ fn shim_folder() -> Option<std::path::PathBuf> {
 /// Parses the command line. Its errors and its help have colours as `--color` has it.
 fn parsed() -> Result<Cli, clap::Error> {
     let colour = ColourArg::on_command_line(std::env::args_os().skip(1));
-    let mut command = Cli::command().color(colour.of_clap());
+    let mut command = help::command_line().color(colour.of_clap());
     Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
         .map_err(|error| error.format(&mut command))
 }
@@ -110,6 +112,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Ui(args) => commands::ui::run(args),
         #[cfg(feature = "slurm")]
         Command::Slurm(args) => success_of(commands::slurm::run(args)),
+        Command::Help(args) => success_of(help::run(args)),
         Command::Completions(args) => success_of(commands::shell::completions(args)),
         Command::Man(args) => success_of(commands::shell::man(args)),
         #[cfg(feature = "measured")]

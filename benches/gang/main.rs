@@ -1,7 +1,7 @@
 //! Gang scheduling against time-sharing by the kernel: three jobs of two processes on two processors. The processes
 //! of a job wait for each other at a barrier all the time.
 //!
-//! `cargo bench -p miserly --bench gang -- --seconds 60` runs one job alone, the three jobs without control, and the
+//! `cargo bench --features full -p miserly --bench gang -- --seconds 60` runs one job alone, the three jobs without control, and the
 //! three jobs in time slices under the daemon. It prints for each job the number of barriers and the share of the time
 //! in which it ran, and the duration of a context switch, all as recorded by the processes.
 

@@ -33,7 +33,7 @@ fn check(page: &str, text: &str) {
     assert!(
         present == text,
         "docs/reference/{page} is stale from line {line} on; renew it: \
-         TRYCMD=overwrite cargo test -p miserly --bin miserly reference"
+         TRYCMD=overwrite cargo test --features full -p miserly --bin miserly reference"
     );
 }
 

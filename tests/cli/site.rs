@@ -73,7 +73,10 @@ fn check(page: &str) {
     if std::env::var_os("TRYCMD").is_some_and(|mode| mode == "overwrite") {
         fs::write(&path, renewed).expect("a page that can be written");
     } else {
-        assert_eq!(text, renewed, "{page}: TRYCMD=overwrite cargo test -p miserly --test cli site");
+        assert_eq!(
+            text, renewed,
+            "{page}: TRYCMD=overwrite cargo test --features full -p miserly --test cli site"
+        );
     }
 }
 

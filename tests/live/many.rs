@@ -3,7 +3,7 @@
 //! `MISERLY_JOBS` is the number of jobs (default: 200). The test prints its figures:
 //!
 //! ```sh
-//! MISERLY_JOBS=2000 cargo test --workspace --test live -- --nocapture many
+//! MISERLY_JOBS=2000 cargo test --workspace --features full --test live -- --nocapture many
 //! ```
 
 use std::fmt;

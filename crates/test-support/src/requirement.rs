@@ -79,6 +79,15 @@ impl Requirement {
         }
     }
 
+    /// Returns whether the switch is 0: the tests are left out although the machine has what they need. Reports the skip.
+    pub fn is_left_out(self) -> bool {
+        let left_out = env::var_os(self.switch()).is_some_and(|value| value == "0");
+        if left_out {
+            report("is left out", self.switch());
+        }
+        left_out
+    }
+
     /// Returns whether the test can run. If not, reports the skip on standard error.
     ///
     /// `missing` completes the report: "needs two processors".

@@ -11,7 +11,7 @@ use miserly_launch::ProgramKind;
 use tokio::sync::watch;
 
 const LARGE_SHIMS: &str = "the shim of each job is the program miserly, which takes more memory; put miserly-shim of the same build \
-     beside it (`cargo build --release` and `cargo install` make both) and start the daemon again";
+     beside it (`cargo build --release --features full` makes both) and start the daemon again";
 
 const UNCONFINED: &str = "other programs may run on the processors of jobs";
 
