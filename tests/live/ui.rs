@@ -110,9 +110,12 @@ fn a_link_works_once_and_only_its_key_opens_the_rest() {
         "/api/state",
         "/api/events",
         "/api/moment?at=0",
+        "/api/lists?count=1",
         "/api/jobs/1",
         "/api/jobs/1/effect",
         "/api/jobs/1/log",
+        "/api/arrays/1",
+        "/api/arrays/1/effect",
     ] {
         assert_eq!(ui.get(path, "").0, 401, "{path} without a key");
         assert_eq!(ui.get(path, &bearer("wrong")).0, 401, "{path} with a wrong key");
@@ -230,9 +233,9 @@ fn a_stored_state_has_its_finished_jobs() {
     daemon.wait(job);
     daemon.stop();
     let state = daemon.state().display().to_string();
-    let [state, _] = state_of(&["--journal", &state], "/api/state");
-    assert_eq!(state["moment"]["ended"][0]["name"], "stored");
-    assert_eq!(state["moment"]["ended"][0]["word"], "done");
+    let [_, lists] = state_of(&["--journal", &state], "/api/lists?count=5");
+    assert_eq!(lists["ended"]["rows"][0]["name"], "stored");
+    assert_eq!(lists["ended"]["rows"][0]["word"], "done");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::client::{Client, ClientError, DaemonSocket};
-use miserly_api::model::{Filter, JobChange, Quote, Submission};
+use miserly_api::model::{
+    ChangeRequest, ChangedJobs, Filter, JobChange, JobView, Quote, Selection, StateName, Submission,
+};
 use miserly_view::{Clock, MOVES_NAMED, counted, moved_promises};
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +19,7 @@ use crate::answer::Refusal;
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Action {
     /// Ends a running job, or withdraws a waiting one.
-    Cancel {
-        /// All unfinished jobs of its array.
-        #[serde(default)]
-        array: bool,
-    },
+    Cancel,
     /// Holds a waiting job.
     Hold,
     /// Releases a held job.
@@ -36,7 +34,7 @@ pub(crate) enum Action {
 impl From<Action> for JobChange {
     fn from(action: Action) -> JobChange {
         match action {
-            Action::Cancel { .. } => JobChange::Cancel,
+            Action::Cancel => JobChange::Cancel,
             Action::Hold => JobChange::Hold,
             Action::Release => JobChange::Release,
             Action::Extend { by } => JobChange::Extend(by),
@@ -79,37 +77,74 @@ async fn ask<T: Send + 'static>(
     tokio::task::spawn_blocking(task).await.map_err(failed)?
 }
 
+impl Action {
+    /// Returns the jobs of an array to which it applies.
+    fn jobs_of(self, array: i64) -> Selection {
+        let states = match self {
+            Action::Cancel => vec![],
+            Action::Hold => vec![StateName::Waiting],
+            Action::Release => vec![StateName::Held],
+            Action::Extend { .. } => vec![StateName::Running],
+        };
+        Selection { states, ..Selection::of_array(array) }
+    }
+}
+
 /// Changes a job.
 pub(crate) async fn change(socket: DaemonSocket, job: i64, action: Action) -> Result<(), Refusal> {
-    ask(socket, move |client| match action {
-        Action::Cancel { array: true } => {
-            let array = array_of(client, job)?;
-            client.cancel(array, true)?;
-            Ok(())
-        }
-        action => Ok(client.change(job, &action.into())?),
-    })
-    .await
+    ask(socket, move |client| Ok(client.change(job, &action.into())?)).await
 }
 
-/// Returns the number of the array of a job.
-fn array_of(client: &Client, job: i64) -> Result<i64, Refusal> {
-    let none = || Refusal::new(StatusCode::CONFLICT, "the job is in no array");
-    client.job(job)?.array.ok_or_else(none)
+/// Changes the jobs of an array by one request. Returns what became of them, in words.
+pub(crate) async fn change_array(
+    socket: DaemonSocket,
+    array: i64,
+    action: Action,
+) -> Result<Vec<String>, Refusal> {
+    let request =
+        ChangeRequest { change: action.into(), select: action.jobs_of(array), move_promises: false };
+    ask(socket, move |client| Ok(outcome(&client.change_jobs(&request)?))).await
 }
 
-/// Returns the promises that a change of a job would move, in words. Of an array it is the number of jobs that change.
+fn outcome(changed: &ChangedJobs) -> Vec<String> {
+    let refused = changed.refused.iter().map(|refused| {
+        let jobs: Vec<String> = refused.jobs.iter().map(ToString::to_string).collect();
+        format!("refused for {}: {}", jobs.join(", "), refused.problem.message)
+    });
+    let done = format!("{} changed", counted(changed.jobs.len() as u64, "job"));
+    std::iter::once(done).chain(refused).collect()
+}
+
+/// Returns the promises that a change of a job would move, in words.
 pub(crate) async fn preview(socket: DaemonSocket, job: i64, action: Action) -> Result<Vec<String>, Refusal> {
     ask(socket, move |client| {
-        if action == (Action::Cancel { array: true }) {
-            let array = Some(array_of(client, job)?);
-            let jobs = client.all_jobs(&Filter { array, ..Filter::default() })?;
-            return Ok(vec![format!("{} end or are withdrawn", counted(jobs.len() as u64, "job"))]);
-        }
         let moves = client.preview(job, &action.into())?;
         let (clock, now) = (Clock::Wall(TimeZone::system()), Timestamp::now());
         let text = |at: Timestamp| clock.latest(at.as_millisecond(), now.as_millisecond());
         Ok(moved_promises(&moves, now, MOVES_NAMED, text))
+    })
+    .await
+}
+
+/// Returns how many jobs of an array would change, in words.
+pub(crate) async fn preview_array(
+    socket: DaemonSocket,
+    array: i64,
+    action: Action,
+) -> Result<Vec<String>, Refusal> {
+    ask(socket, move |client| {
+        let states = action.jobs_of(array).states;
+        let jobs = client.all_jobs(&Filter { array: Some(array), ..Filter::default() })?;
+        let admitted =
+            |job: &&JobView| states.is_empty() || states.iter().any(|state| state.admits(&job.phase));
+        let count = jobs.iter().filter(admitted).count() as u64;
+        let what = match action {
+            Action::Cancel => "would end or be withdrawn",
+            Action::Hold => "would be held",
+            Action::Release => "would be released",
+            Action::Extend { .. } => "would run longer",
+        };
+        Ok(vec![format!("{} {what}", counted(count, "job"))])
     })
     .await
 }

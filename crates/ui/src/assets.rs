@@ -12,7 +12,9 @@ use sha2::{Digest, Sha256};
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
 pub(crate) const SCRIPT: &str = include_str!("assets/page.js");
 pub(crate) const CHART: &str = include_str!("assets/chart.js");
+pub(crate) const LIST: &str = include_str!("assets/list.js");
 pub(crate) const MAP: &str = include_str!("assets/map.js");
+pub(crate) const STATE: &str = include_str!("assets/state.js");
 pub(crate) const TABLES: &str = include_str!("assets/tables.js");
 
 /// The policy of all answers: a page has scripts of this server only, and no style but [`STYLE`].
@@ -33,6 +35,14 @@ pub(crate) async fn chart() -> Response {
     javascript(CHART)
 }
 
+pub(crate) async fn list() -> Response {
+    javascript(LIST)
+}
+
+pub(crate) async fn state() -> Response {
+    javascript(STATE)
+}
+
 pub(crate) async fn map() -> Response {
     javascript(MAP)
 }
@@ -51,7 +61,8 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
-        let size: usize = [STYLE, SCRIPT, CHART, MAP, TABLES].iter().map(|text| text.len()).sum();
+        let size: usize =
+            [STYLE, SCRIPT, CHART, LIST, MAP, STATE, TABLES].iter().map(|text| text.len()).sum();
         assert!(size < 100_000, "{size} bytes before any compression");
     }
 
@@ -62,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_page_uses_nothing_of_other_sites() {
-        for text in [STYLE, SCRIPT, CHART, MAP, TABLES] {
+        for text in [STYLE, SCRIPT, CHART, LIST, MAP, STATE, TABLES] {
             let text = text.replace("http://www.w3.org/2000/svg", "");
             assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("innerHTML"));
         }

@@ -14,7 +14,13 @@ mod guard;
 
 mod key;
 
+mod lists;
+
 mod live;
+
+mod packed;
+
+mod patch;
 
 mod page;
 

@@ -1,28 +1,31 @@
 //! The page, as the server draws it first.
 
 use maud::{DOCTYPE, Markup, html};
-use miserly_view::{Line, PoolNow};
+use miserly_view::{ListPart, PoolNow};
 
 use crate::assets;
-use crate::live::{PageState, Shown};
+use crate::lists::ListsQuestion;
+use crate::live::Shown;
 
 /// The most rows of a table in the first drawing: those that fit on a screen. The script draws the rest.
 const ROWS_FIRST: usize = 10;
 
 /// Returns the page: with its content and its key, or empty for a visit that has a key already.
 pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
-    let state = shown.map(|shown| &shown.state);
-    let title = state.map_or("Miserly", |state| &state.moment.title);
+    let moment = shown.map(|shown| &shown.state.moment.moment);
+    let lists = shown.map(|shown| shown.listing.part(&ListsQuestion::first(ROWS_FIRST)));
+    let lists = lists.as_ref();
+    let title = moment.map_or("Miserly", |moment| &moment.title);
     let body = html! {
         header {
             h1 id="title" { (title) }
-            p id="now" { @if let Some(state) = state { (state.moment.text) } }
+            p id="now" { @if let Some(moment) = moment { (moment.text) } }
             p id="account" {}
             details id="missed" hidden { summary {} ul {} }
         }
         p id="problem" role="status" hidden {}
         main {
-            section id="pools" aria-label="Pools" { @if let Some(state) = state { @for pool in &state.moment.pools { (pool_bar(pool)) } } }
+            section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             section aria-labelledby="chart-title" {
                 h2 id="chart-title" { "Past, now and promised" }
                 div id="tools" {
@@ -60,14 +63,13 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
                 div id="filters" {
-                    label { "Find " input type="search" id="find" placeholder="number, name, user" aria-describedby="find-note"; }
+                    label { "Find " input type="search" id="find" placeholder="number, name, user"; }
                     label { input type="checkbox" id="own"; " mine only" }
-                    span id="find-note" class="muted" {}
                 }
                 p id="no-match" role="status" {}
-                (jobs_table("waiting", "Waiting, in the order of their starts", state.map(|state| &*state.moment.waiting)))
-                (jobs_table("running", "Running", state.map(|state| &*state.moment.running)))
-                (jobs_table("ended", "Ended last", state.map(|state| &*state.moment.ended)))
+                (jobs_table("waiting", "Waiting, in the order of their starts", lists.map(|lists| &lists.waiting)))
+                (jobs_table("running", "Running", lists.map(|lists| &lists.running)))
+                (jobs_table("ended", "Ended last", lists.map(|lists| &lists.ended)))
             }
             section id="changes-section" aria-labelledby="changes-title" {
                 h2 id="changes-title" { "Changes" }
@@ -76,7 +78,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
         }
         noscript { p { "The chart, and the updates of this page, need scripts." } }
     };
-    document(title, key, state, &body)
+    document(title, key, shown, &body)
 }
 
 /// The box of the chosen job. The script fills it: only its sentence is read aloud when it changes.
@@ -140,7 +142,7 @@ pub(crate) fn used_link() -> String {
     document("Miserly", None, None, &body)
 }
 
-fn document(title: &str, key: Option<&str>, state: Option<&PageState>, body: &Markup) -> String {
+fn document(title: &str, key: Option<&str>, shown: Option<&Shown>, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -153,13 +155,14 @@ fn document(title: &str, key: Option<&str>, state: Option<&PageState>, body: &Ma
                 link rel="icon" href="data:,";
                 style { (maud::PreEscaped(assets::STYLE)) }
                 link rel="modulepreload" href="/chart.js";
+                link rel="modulepreload" href="/list.js";
                 link rel="modulepreload" href="/tables.js";
                 script type="module" src="/page.js" {}
             }
             body {
                 (body)
-                @if let Some(state) = state {
-                    script type="application/json" id="state" { (json(state)) }
+                @if let Some(shown) = shown {
+                    script type="application/json" id="state" { (json(shown)) }
                 }
             }
         }
@@ -168,8 +171,8 @@ fn document(title: &str, key: Option<&str>, state: Option<&PageState>, body: &Ma
 }
 
 /// Returns the state as JSON that cannot end its element.
-fn json(state: &PageState) -> maud::PreEscaped<String> {
-    maud::PreEscaped(serde_json::to_string(state).unwrap_or_default().replace('<', "\\u003c"))
+fn json(shown: &Shown) -> maud::PreEscaped<String> {
+    maud::PreEscaped(shown.json().replace('<', "\\u003c"))
 }
 
 fn pool_bar(pool: &PoolNow) -> Markup {
@@ -181,10 +184,11 @@ fn pool_bar(pool: &PoolNow) -> Markup {
     }
 }
 
-fn jobs_table(id: &str, title: &str, lines: Option<&[Line]>) -> Markup {
-    let one_pool = lines.unwrap_or_default().iter().all(|line| line.pool_name.is_none());
+fn jobs_table(id: &str, title: &str, list: Option<&ListPart>) -> Markup {
+    let rows = list.map(|list| &*list.rows).unwrap_or_default();
+    let one_pool = rows.iter().all(|row| row.pool_name.is_none());
     html! {
-        div class="scroll" {
+        div class="scroll" tabindex="-1" {
             table id=(id) class=[one_pool.then_some("one-pool")] {
                 caption { (title) }
                 thead { tr {
@@ -192,11 +196,11 @@ fn jobs_table(id: &str, title: &str, lines: Option<&[Line]>) -> Markup {
                     th scope="col" { "State" } th scope="col" { "Start" } th scope="col" { "Likely" } th scope="col" { "End" } th scope="col" { "In words" }
                 } }
                 tbody {
-                    @for line in lines.unwrap_or_default().iter().take(ROWS_FIRST) {
+                    @for row in rows {
                         tr {
-                            th scope="row" { (line.job.label) } td { (line.job.name) } td { (line.job.user) } td { (line.pool_name.as_deref().unwrap_or_default()) }
-                            td class="number" { (line.job.procs) } td { (line.job.word) } td { (line.start_text) }
-                            td { @if let Some([median, _]) = &line.likely_text { (median) } } td { (line.end_text) } td class="sentence" { (line.sentence) }
+                            th scope="row" { (row.label) } td { (row.name) } td { (row.user) } td { (row.pool_name.as_deref().unwrap_or_default()) }
+                            td class="number" { (row.procs) } td { (row.word) } td { (row.start_text) }
+                            td { (row.likely_text) } td { (row.end_text) } td class="sentence" { (row.sentence) }
                         }
                     }
                 }

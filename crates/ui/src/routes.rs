@@ -4,27 +4,30 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures_util::stream::{Stream, unfold};
+use futures_util::StreamExt;
+use futures_util::stream::{once, unfold};
 use miserly_api::client::DaemonSocket;
-use miserly_view::{Moment, TileRequest};
-use serde::Deserialize;
-use tokio::time::{Instant, sleep_until};
+use miserly_view::TileRequest;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use crate::actions::{self, Action, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
-use crate::live::{self, Live};
+use crate::lists::{Listing, ListsQuestion};
+use crate::live::{Live, PageMoment};
+use crate::packed::{Packed, response, stream_head, takes_gzip};
 use crate::{assets, page};
 
-/// The shortest time between two events of a stream.
-const EVENTS_EVERY: Duration = Duration::from_millis(100);
+/// The time after which a stream without events has a comment, as a sign of life.
+const SILENCE_MOST: Duration = Duration::from_secs(15);
 
 /// The state that all requests share.
 #[derive(Clone)]
@@ -61,18 +64,23 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/state", get(state))
         .route("/api/events", get(events))
         .route("/api/moment", get(moment))
+        .route("/api/lists", get(lists))
         .route("/api/tile", get(tile))
         .route("/api/quote", post(quote))
         .route("/metrics", get(metrics))
         .route("/api/jobs/{job}", post(change))
         .route("/api/jobs/{job}/effect", post(effect))
         .route("/api/jobs/{job}/log", get(log))
+        .route("/api/arrays/{array}", post(change_array))
+        .route("/api/arrays/{array}/effect", post(effect_on_array))
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
     Router::new()
         .route("/", get(index))
         .route("/page.js", get(assets::script))
         .route("/chart.js", get(assets::chart))
+        .route("/list.js", get(assets::list))
         .route("/map.js", get(assets::map))
+        .route("/state.js", get(assets::state))
         .route("/tables.js", get(assets::tables))
         .merge(with_key)
         .fallback(nothing)
@@ -104,7 +112,7 @@ async fn index(
     State(site): State<Site>,
     method: Method,
     Query(visit): Query<Visit>,
-    headers: axum::http::HeaderMap,
+    headers: HeaderMap,
 ) -> Response {
     let html = |body: String| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], body);
     let Some(token) = visit.token else {
@@ -127,26 +135,32 @@ async fn index(
     }
 }
 
-async fn state(State(site): State<Site>) -> Response {
-    Json(&site.live.latest().await.state).into_response()
+async fn state(State(site): State<Site>, headers: HeaderMap) -> Response {
+    Packed::new(site.live.latest().await.json()).answer(&headers)
 }
 
-/// A stream of states: the present one, and a new one after each change. Changes in a row are merged.
-async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+/// A stream of states: the present one, and the difference to it after each change. Changes in a row are merged.
+async fn events(State(site): State<Site>, headers: HeaderMap) -> Response {
+    let compressed = takes_gzip(&headers);
     let live = Arc::clone(&site.live);
-    let mut posted = live.subscribe();
-    posted.mark_changed();
-    let stream = unfold((live, posted, Instant::now()), |(live, mut posted, soonest)| async move {
-        posted.changed().await.ok()?;
-        sleep_until(soonest).await;
-        // A change meanwhile is in this event too.
-        posted.mark_unchanged();
-        let latest = live.latest().await;
-        let id = latest.state.version.to_string();
-        let event = Event::default().event("state").id(id).json_data(&latest.state).unwrap_or_default();
-        Some((Ok(event), (live, posted, Instant::now() + EVENTS_EVERY)))
+    let posted = live.subscribe();
+    let parts = unfold((live, posted, None), move |(live, mut posted, have)| async move {
+        loop {
+            let shown = live.after(have).await;
+            if have != Some(shown.version) {
+                let part = shown.event_after(have).part(compressed);
+                return Some((part, (live, posted, Some(shown.version))));
+            }
+            let Ok(changed) = timeout(SILENCE_MOST, posted.changed()).await else {
+                let comment = Packed::new(":\n\n".to_owned()).part(compressed);
+                return Some((comment, (live, posted, have)));
+            };
+            changed.ok()?;
+        }
     });
-    Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+    let head = if compressed { stream_head() } else { Bytes::new() };
+    let stream = once(async { head }).chain(parts).map(Ok::<_, Infallible>);
+    response(Body::from_stream(stream), "text/event-stream", compressed)
 }
 
 #[derive(Deserialize)]
@@ -155,18 +169,44 @@ struct At {
 }
 
 /// The state at an earlier instant.
-async fn moment(State(site): State<Site>, Query(At { at }): Query<At>) -> Result<Json<Moment>, Refusal> {
+async fn moment(
+    State(site): State<Site>,
+    Query(At { at }): Query<At>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || live::moment(&shown.facts.at(at.min(shown.facts.now)));
-    blocking(made).await.map(Json)
+    let made = move || PageMoment::of(&site.live.past(&shown, at).facts);
+    Ok(packed(&blocking(made).await?).answer(&headers))
 }
 
-async fn tile(State(site): State<Site>, Query(request): Query<TileRequest>) -> Result<Response, Refusal> {
+/// A part of the lists, at the present or at an earlier instant.
+async fn lists(
+    State(site): State<Site>,
+    Query(question): Query<ListsQuestion>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || shown.bars.tile(&request).map(|tile| serde_json::to_vec(&tile).unwrap_or_default());
+    let made = move || {
+        let listing: Arc<Listing> =
+            question.at.map_or_else(|| Arc::clone(&shown.listing), |at| site.live.past(&shown, at));
+        listing.answer(&question)
+    };
+    Ok(blocking(made).await?.answer(&headers))
+}
+
+async fn tile(
+    State(site): State<Site>,
+    Query(request): Query<TileRequest>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let shown = site.live.latest().await;
+    let made = move || shown.bars.tile(&request).map(|tile| packed(&tile));
     let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the chart");
-    let body = blocking(made).await?.ok_or_else(wrong)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(blocking(made).await?.ok_or_else(wrong)?.answer(&headers))
+}
+
+fn packed(answer: &impl Serialize) -> Packed {
+    Packed::new(serde_json::to_string(answer).unwrap_or_default())
 }
 
 /// Runs a computation beside the server's threads.
@@ -203,4 +243,20 @@ async fn effect(
     Json(action): Json<Action>,
 ) -> Result<Response, Refusal> {
     Ok(Json(actions::preview(site.changing_daemon()?, job, action).await?).into_response())
+}
+
+async fn change_array(
+    State(site): State<Site>,
+    Path(array): Path<i64>,
+    Json(action): Json<Action>,
+) -> Result<Response, Refusal> {
+    Ok(Json(actions::change_array(site.changing_daemon()?, array, action).await?).into_response())
+}
+
+async fn effect_on_array(
+    State(site): State<Site>,
+    Path(array): Path<i64>,
+    Json(action): Json<Action>,
+) -> Result<Response, Refusal> {
+    Ok(Json(actions::preview_array(site.changing_daemon()?, array, action).await?).into_response())
 }

@@ -12,6 +12,9 @@ use crate::{Facts, Job, State};
 /// The shortest move of a promise that is listed: a minute, milliseconds.
 const MOVED_LEAST: i64 = 60_000;
 
+/// The most jobs of an array that have a line each.
+const OF_ARRAY_MOST: usize = 5;
+
 /// A change of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
@@ -25,16 +28,32 @@ pub struct Change {
     pub sentence: String,
 }
 
-/// Returns the changes between two facts about the same machine, by job. O(n log n) for n jobs.
+/// Returns the changes between two facts about the same machine, by job. Of many jobs of an array the first has a line. O(n log n)
+/// for n jobs.
 pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
     let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, &**job)).collect();
-    let change = |job: &Arc<Job>| {
+    let change = |job: &'_ Arc<Job>| {
         let words = in_words(after, known.get(&job.number).copied(), job)?;
         let sentence = format!("job {} ({}, {}) {words}", job.label, job.name, job.user);
         let text = after.clock.exact(after.now);
-        Some(Change { at: after.now, text, job: job.number, sentence })
+        Some((job.array.map(|(array, _)| array), Change { at: after.now, text, job: job.number, sentence }))
     };
-    after.jobs.iter().filter_map(change).collect()
+    let all: Vec<(Option<i64>, Change)> = after.jobs.iter().filter_map(change).collect();
+    let mut of_arrays: BTreeMap<i64, usize> = BTreeMap::new();
+    for array in all.iter().filter_map(|(array, _)| *array) {
+        *of_arrays.entry(array).or_default() += 1;
+    }
+    let united = |(array, change): (Option<i64>, Change)| {
+        let Some(count) = array.and_then(|array| of_arrays.get_mut(&array)) else { return Some(change) };
+        let more = std::mem::take(count).checked_sub(1)?;
+        if more < OF_ARRAY_MOST {
+            *count = more;
+            return Some(change);
+        }
+        let sentence = format!("{}, and {more} more jobs of its array changed", change.sentence);
+        Some(Change { sentence, ..change })
+    };
+    all.into_iter().filter_map(united).collect()
 }
 
 /// Returns the change of a job in words, if it is worth a line.
@@ -131,5 +150,15 @@ mod tests {
             ]
         );
         assert_eq!(changes(&after, &after), []);
+    }
+    #[test]
+    fn many_jobs_of_an_array_are_one_change() {
+        let member =
+            |index: u32, state| Job { array: Some((10, index)), ..job(10 + i64::from(index), state, 0) };
+        let of = |count, state| facts((0..count).map(|index| member(index, state)).collect());
+        let lines = |count| changes(&of(count, State::Waiting), &of(count, State::Held)).len();
+        assert_eq!((lines(5), lines(6), lines(400)), (5, 1, 1));
+        let found = changes(&of(6, State::Waiting), &of(6, State::Held));
+        assert_eq!(found[0].sentence, "job 10 (sort, ann) was held, and 5 more jobs of its array changed");
     }
 }

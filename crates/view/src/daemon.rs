@@ -81,6 +81,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
     Job {
         number: job.number,
         label: job.label(),
+        array: job.array.zip(job.index),
         name: plain(&job.name),
         user: plain(&job.user),
         uid: Some(job.uid),

@@ -94,6 +94,9 @@ pub struct Job {
     pub number: i64,
     /// The number, with the index in an array.
     pub label: String,
+    /// The number of its array, and its index there.
+    #[serde(skip)]
+    pub array: Option<(i64, u32)>,
     /// The name, without control characters.
     pub name: String,
     /// The name of the user, without control characters.
@@ -166,6 +169,11 @@ impl Facts {
     pub fn range(&self) -> (i64, i64) {
         let first = self.jobs.iter().map(|job| job.submitted).min().unwrap_or(self.now);
         (first.min(self.now), self.now)
+    }
+
+    /// Returns whether a job is of the user for whom this is shown.
+    pub fn is_own(&self, job: &Job) -> bool {
+        self.uid.is_some() && job.uid == self.uid
     }
 
     /// Parses an instant as [`Clock::parse`], of the time in which the machine can be shown.

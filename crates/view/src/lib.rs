@@ -28,6 +28,10 @@ mod instant;
 
 mod lanes;
 
+mod list_row;
+
+mod lists;
+
 mod moment;
 
 mod moves;
@@ -50,6 +54,8 @@ pub use daemon::{DaemonFacts, job_of, word, word_of_exit, word_of_kill};
 pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
+pub use list_row::{ArrayCounts, Row};
+pub use lists::{ListPart, Lists, ListsPart, ListsRequest};
 pub use moment::{Line, Moment, PoolNow};
 pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;

@@ -9,7 +9,7 @@ use crate::holes::{Hole, holes};
 use crate::hosts::{HostNow, Placed};
 use crate::use_of_pool::use_of_pool;
 use crate::words::{Sentences, window};
-use crate::{Account, Facts, Job, PoolFacts, State};
+use crate::{Account, Facts, Job, Lists, PoolFacts, State};
 
 /// The quarters of an hour of a day.
 const QUARTERS: usize = 96;
@@ -128,27 +128,25 @@ pub struct Line {
 impl Moment {
     /// Returns the state of a machine at the instant of these facts. O(n log n) for n jobs.
     pub fn of(facts: &Facts) -> Moment {
-        Moment::listing(facts, LISTED_MOST)
-    }
-
-    /// Returns the state with this many waiting jobs of other users at most, and as many running ones.
-    pub fn listing(facts: &Facts, most: usize) -> Moment {
+        let [waiting, running, ended] = Lists::of(facts).jobs(facts);
         let sentences = Sentences::new(facts);
-        let placed = Placed::new(facts);
-        let jobs = |of: &dyn Fn(State) -> bool| -> Vec<&Job> {
-            facts.jobs.iter().map(|job| &**job).filter(|job| of(job.state)).collect()
-        };
-        let (mut waiting, mut running, mut ended) =
-            (jobs(&State::is_before_start), jobs(&State::holds), jobs(&|state| state == State::Ended));
-        let start = |job: &Job| window(job).or(job.likely.map(|[median, ..]| median)).unwrap_or(i64::MAX);
-        waiting.sort_by_key(|job| (job.state == State::Held, start(job), job.number));
-        running.sort_by_key(|job| (job.end.unwrap_or(i64::MAX), job.number));
-        ended.sort_by_key(|job| std::cmp::Reverse((job.end, job.number)));
         let lines = |jobs: &[&Job], others: usize, all: usize| -> Vec<Line> {
-            let own = |job: &Job| facts.uid.is_some() && job.uid == facts.uid;
-            let listed = (0..).zip(jobs).filter(|(place, job)| *place < others || own(job)).take(all);
+            let listed =
+                (0..).zip(jobs).filter(|(place, job)| *place < others || facts.is_own(job)).take(all);
             listed.map(|(_, job)| line(facts, &sentences, job)).collect()
         };
+        Moment {
+            waiting: lines(&waiting, LISTED_MOST, 2 * LISTED_MOST),
+            running: lines(&running, LISTED_MOST, 2 * LISTED_MOST),
+            ended: lines(&ended, ENDED_MOST, 2 * ENDED_MOST),
+            ..Moment::without_jobs(facts)
+        }
+    }
+
+    /// Returns the state without its jobs, which [`Lists`] has.
+    pub fn without_jobs(facts: &Facts) -> Moment {
+        let placed = Placed::new(facts);
+        let count = |of: &dyn Fn(State) -> bool| facts.jobs.iter().filter(|job| of(job.state)).count();
         Moment {
             now: facts.now,
             text: facts.clock.exact(facts.now),
@@ -160,11 +158,11 @@ impl Moment {
                 .zip(&facts.pools)
                 .map(|(place, pool)| pool_now(facts, &placed, place, pool))
                 .collect(),
-            waiting: lines(&waiting, most, 2 * LISTED_MOST),
-            running: lines(&running, most, 2 * LISTED_MOST),
-            ended: lines(&ended, ENDED_MOST, 2 * ENDED_MOST),
-            waiting_count: waiting.len(),
-            running_count: running.len(),
+            waiting: vec![],
+            running: vec![],
+            ended: vec![],
+            waiting_count: count(&State::is_before_start),
+            running_count: count(&State::holds),
             account: facts.account.clone(),
             slack: slack(&facts.jobs),
         }
@@ -217,7 +215,7 @@ fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
     used.into_iter().map(percent).collect()
 }
 
-fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
+pub(crate) fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
     let text = |at: i64| facts.clock.instant(at, facts.now);
     let latest = |at: i64| facts.clock.latest(at, facts.now);
     let by = |at: i64| format!("by {}", latest(at));
@@ -234,7 +232,7 @@ fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
         (_, None) => window(job).map_or_else(|| "-".to_owned(), |start| by(start.saturating_add(job.limit))),
     };
     Line {
-        own: facts.uid.is_some() && job.uid == facts.uid,
+        own: facts.is_own(job),
         pool_name: facts.pools.get(job.pool).filter(|_| facts.pools.len() > 1).map(|pool| pool.name.clone()),
         start_text,
         likely_text: job.likely.map(|[median, _, last]| [text(median), latest(last)]),

@@ -49,6 +49,7 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         label: job
             .array
             .map_or_else(|| job.number.to_string(), |array| format!("{}[{}]", array.first, array.index)),
+        array: job.array.map(|array| (array.first, array.index)),
         name: plain(&job.name),
         user,
         uid: Some(job.uid),

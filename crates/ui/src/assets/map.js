@@ -1,6 +1,7 @@
 // The map: which jobs hold which processors of which host. Cells are for the eye and the mouse, the buttons below them for all.
 
-import { counted, element, isByKey, memory } from './tables.js';
+import { isByKey } from './list.js';
+import { counted, element, memory } from './tables.js';
 
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
@@ -12,8 +13,8 @@ const LISTED_MOST = 6;
 const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
 /** Shows the map. It is made anew only if it has changed, and the focus stays on the same job of the same host. */
-export function processors(into, moment, line, chosen, choose) {
-  const named = job => { const found = line(job); return found ? ` ${found.name} (${found.user})` : ''; };
+export function processors(into, moment, chosen, choose) {
+  const named = job => { const [name, user] = moment.names[job] ?? []; return name === undefined ? '' : ` ${name} (${user})`; };
   const key = JSON.stringify(moment.pools.map(pool => [pool.name, pool.host_count, pool.hosts.map(host => [host, jobs(host).map(({ job }) => named(job))])]));
   if (into.dataset.key !== key) {
     const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;

@@ -1,8 +1,10 @@
-// The page: takes states from the server, and shows them. A new state replaces the old one as a whole.
+// The page: takes states from the server, and shows them. It asks for the rows of the lists that it shows.
 
 import { Chart, KIND, RUN_NUMBERS } from './chart.js';
+import { List, WINDOW } from './list.js';
 import { processors } from './map.js';
-import { account, arrange, changes, counted, element, jobs, memory, missed, pools, span, write } from './tables.js';
+import { patched } from './state.js';
+import { account, arrange, changes, counted, element, memory, missed, pools, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
 const stored = { get: () => sessionStorage.getItem('key'), set: key => sessionStorage.setItem('key', key) };
@@ -20,14 +22,20 @@ const SILENCE_MOST = 45e3;
 const ANSWER_MOST = 5e3;
 // A longer time without a tick, and the computer slept.
 const SLEEP_LEAST = 10e3;
-// The most jobs that have ended and are listed.
-const ENDED_MOST = 50;
+// The pause before a question is asked again that had no answer.
+const LATER = 1000;
+// The page asks for jobs in minutes, so a shorter room is none.
+const MINUTE = 60e3;
 // After this time an answer on a start is asked for again.
 const ANSWER_STAYS = 60e3;
 // A larger difference between the clock of the page and a new state: the clock of the server was set.
 const CLOCK_MOST = 120e3;
 
-let state = null, moment = null, chosen = null, instant = null;
+let state = null, moment = null, instant = null;
+// The number of the chosen job, or of the chosen array if it is a whole one, and what is known of it.
+let chosen = null, whole = false, known = null;
+// The arrays whose jobs are listed below them.
+const open = new Set();
 // The bar on which the chosen job was clicked, and the element that had the focus then.
 let clicked = null, opener = null;
 
@@ -69,8 +77,6 @@ function tick() {
   write($('now'), follows() ? live : moment.text + (instant === null ? '' : ' (in the past)'));
 }
 
-/** Whether a daemon answers questions. */
-const asks = () => state.daemon;
 
 function show() {
   if (!state) return;
@@ -85,8 +91,8 @@ function show() {
   map();
   changes($('changes'), state.changes);
   $('changes-section').hidden = !state.moment.live;
-  $('holes-section').hidden = !asks();
-  if (asks()) holes();
+  $('holes-section').hidden = !state.daemon;
+  if (state.daemon) holes();
   chart.chosen = chosen;
   chart.update(state, instant);
   tick();
@@ -95,28 +101,62 @@ function show() {
   problem('state', state.problem);
 }
 
-const map = () => processors($('map'), moment, line, chosen, choose);
+const map = () => processors($('map'), moment, chosen, choose);
 
-function lists() {
-  const find = $('find').value.trim().toLowerCase(), own = $('own').checked;
-  const shown = line => (!own || line.own) && (!find || [line.label, String(line.number), line.name, line.user, line.pool_name ?? ''].some(text => text.toLowerCase().includes(find)));
-  const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
-  let cut = moment.ended.length >= ENDED_MOST, rows = 0;
-  for (const [name, words, all] of [['waiting', 'Waiting, in the order of their starts', moment.waiting_count],
-    ['running', 'Running', moment.running_count], ['ended', 'Ended last', null]]) {
-    rows += jobs($(name), moment[name], shown, chosen, choose);
-    const listed = moment[name].length, part = all !== null && listed < all;
-    cut ||= part;
-    write($(name).caption, words + (part ? ` (${listed} of ${all})` : all === null ? '' : ` (${all})`));
-  }
-  write($('find-note'), cut ? 'searches the listed jobs only' : '');
-  write($('no-match'), rows || !(find || own) ? '' : cut ? 'No listed job matches.' : 'No job matches.');
-  // A job that went to another list keeps the focus.
-  if (held && !document.activeElement.closest('tr[data-job]')) focusRow(held);
+const listed = Object.entries({ waiting: 'Waiting, in the order of their starts', running: 'Running', ended: 'Ended last' }).map(([name, words]) =>
+  [name, new List($(name), words, { ask: () => lists(), choose: (number, byKey, array = false) => choose(number, byKey, null, array), toggle })]);
+
+function toggle(array) {
+  if (!open.delete(array)) open.add(array);
+  lists();
 }
 
-const rowOf = number => document.querySelector(`tr[data-job="${number}"] button`);
-const focusRow = number => rowOf(number)?.focus({ preventScroll: true });
+/** Asks for the rows that are shown. There is one question at a time, and the next one has all that was wanted meanwhile. */
+let asking = false, wants = false;
+async function lists() {
+  if (!state) return;
+  wants = true;
+  if (asking) return;
+  asking = true;
+  try {
+    while (wants) {
+      wants = false;
+      const about = `${chosen} ${whole}`, signal = AbortSignal.timeout(2 * ANSWER_MOST);
+      const found = await (await ask(`/api/lists?${shownRows()}`, { signal })).json();
+      arrived(found, about === `${chosen} ${whole}`);
+    }
+  } catch (error) {
+    problem('lists', `the jobs cannot be read: ${error.message}`);
+    setTimeout(lists, LATER);
+  } finally {
+    asking = false;
+  }
+}
+
+/** Returns the question for the rows that are shown. */
+function shownRows() {
+  const from = listed.map(([name, list]) => [name, list.from]);
+  const asked = { ...Object.fromEntries(from), count: WINDOW, find: $('find').value.trim(), own: $('own').checked, open: [...open].sort((one, other) => one - other).join() };
+  if (instant !== null) asked.at = instant;
+  if (chosen !== null) Object.assign(asked, { chosen, whole });
+  return new URLSearchParams(asked);
+}
+
+/** Shows rows of the server, and what is known of the chosen job if they are the answer for it. */
+function arrived(found, isOfChosen) {
+  problem('lists', null);
+  const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
+  for (const [name, list] of listed) list.draw({ chosen, whole, open }, found[name]);
+  const rows = listed.some(([name]) => found[name].total), filtered = $('find').value.trim() || $('own').checked;
+  write($('no-match'), rows || !filtered ? '' : 'No job matches.');
+  // A job that went to another list keeps the focus.
+  if (held && !document.activeElement.closest('tr[data-job]')) rowOf(+held)?.focus({ preventScroll: true });
+  if (!isOfChosen) return;
+  known = found.chosen;
+  describe();
+}
+
+const rowOf = (number, array) => listed.map(([, list]) => list.button(number, array)).find(button => button);
 
 /** Tells or ends a problem of one kind: of the connection, of the state, of the past. */
 const problems = new Map();
@@ -128,18 +168,18 @@ function problem(kind, text) {
   write($('problem'), problems.size ? `Not up to date: ${[...problems.values()].join('; ')}` : '');
 }
 
-const line = number => ['waiting', 'running', 'ended'].flatMap(list => moment[list]).find(line => line.number === number);
-
-/** Shows a job below the chart, or none. A job that a key chose gets the focus. */
-function choose(number, byKey = false, bar = null) {
+/** Shows a job below the chart, or none; or an array. A job that a key chose gets the focus. */
+function choose(number, byKey = false, bar = null, array = false) {
   if (number !== null && !$('detail').contains(document.activeElement)) opener = document.activeElement;
-  [chosen, clicked] = [number, bar];
+  [chosen, whole, clicked] = [number, array, bar];
+  known = number === null ? null : listed.map(([, list]) => list.find(number, array)).find(row => row) ?? null;
   if (number !== null) forgetError();
-  chart.chosen = number;
+  chart.chosen = array ? null : number;
   chart.draw();
-  lists();
+  for (const [, list] of listed) list.draw({ chosen, whole, open });
   map();
   describe();
+  lists();
   if (number === null) return;
   // A box that is higher than the window is shown from its top. Without motion, for all.
   for (const id of ['detail', 'detail-title']) $(id).scrollIntoView({ block: 'nearest', behavior: 'instant' });
@@ -148,12 +188,12 @@ function choose(number, byKey = false, bar = null) {
 
 /** Ends the view of a job. The focus goes back to where the job was chosen, unless it is elsewhere by now. */
 function close() {
-  const number = chosen, focus = document.activeElement;
+  const [number, array, focus] = [chosen, whole, document.activeElement];
   const elsewhere = focus !== document.body && focus !== opener && !$('detail').contains(focus);
   choose(null);
   if (elsewhere) return;
   const place = opener?.dataset.place, same = [...$('map').querySelectorAll('button')].find(button => button.dataset.place === place);
-  const into = opener?.isConnected && opener !== document.body ? opener : same ?? rowOf(number) ?? $('chart');
+  const into = opener?.isConnected && opener !== document.body ? opener : same ?? rowOf(number, array) ?? $('chart');
   into.focus({ preventScroll: true });
   into.scrollIntoView({ block: 'nearest', behavior: 'instant' });
 }
@@ -163,13 +203,13 @@ function describe() {
   const box = $('detail');
   box.hidden = chosen === null;
   if (chosen === null) return;
-  if (box.dataset.job !== String(chosen)) $('result').replaceChildren();
-  box.dataset.job = chosen;
-  const found = line(chosen);
+  const name = whole ? `array ${chosen}` : String(chosen), found = known;
+  if (box.dataset.job !== name) $('result').replaceChildren();
+  box.dataset.job = name;
   if (!found) clicked = chart.bar(chosen, clicked?.group) ?? clicked;
-  write($('detail-title'), found ? `Job ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
+  write($('detail-title'), found ? `${whole ? 'Array' : 'Job'} ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
   write($('sentence'), found ? `${found.sentence}.` : clicked ? `${sentence(clicked)}.` : 'It is in none of the lists below.');
-  write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most` +
+  write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most${whole ? ' for each job' : ''}` +
     (found.memory ? `, ${memory(found.memory)} of memory` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
   tools(found);
 }
@@ -178,33 +218,33 @@ function describe() {
 const dated = at => at < 2534e11 ? `${chart.label(at, 864e5)} ${chart.label(at, 60e3).split(' ').at(-1)}` : 'the year 10000 or later';
 
 /** Returns the end of the minute of a limit: an earlier one would not be true. */
-const whole = at => 60e3 * Math.ceil(at / 60e3);
+const minute = at => 60e3 * Math.ceil(at / 60e3);
 
 /** Tells the processors of a bar. */
 const width = ({ least, most }) => least === most ? counted(most, 'processor') : `${least} to ${most} processors`;
 
 /** Tells the times of a bar. */
 function sentence({ kind, from, to, likely }) {
-  const start = dated(from), end = dated(to), latest = dated(whole(to));
+  const start = dated(from), end = dated(to), latest = dated(minute(to));
   switch (kind) {
     case KIND.ran: return `ran from ${start} to ${end} (${span(to - from)})`;
     case KIND.running: return `runs since ${start}, until ${latest} at most`;
-    case KIND.promised: return `starts by ${dated(whole(from))}, ends by ${latest}`;
+    case KIND.promised: return `starts by ${dated(minute(from))}, ends by ${latest}`;
     case KIND.planned: return `planned start ${start}, no promise; would end by ${latest}`;
-    case KIND.likely: return `likely start ${start}${likely ? `, with 95 % by ${dated(whole(likely[1]))}` : ''}`;
+    case KIND.likely: return `likely start ${start}${likely ? `, with 95 % by ${dated(minute(likely[1]))}` : ''}`;
     default: return `on idle processors from ${start} to ${end}`;
   }
 }
 
 /** Makes the buttons of the chosen job anew if its state or the rights have changed. */
 function tools(found) {
-  const into = $('detail-tools'), number = chosen, own = instant === null && found?.own === true && asks();
-  const key = JSON.stringify([number, own, state.actions, found?.state]), same = into.dataset.job === String(number);
+  const into = $('detail-tools'), number = chosen, own = instant === null && found?.own === true && state.daemon;
+  const key = JSON.stringify([number, whole, own, state.actions, whole ? able(found?.array) : found?.state]), same = into.dataset.job === `${whole} ${number}`;
   if (into.dataset.key === key) return;
-  Object.assign(into.dataset, { key, job: number });
+  Object.assign(into.dataset, { key, job: `${whole} ${number}` });
   const held = into.contains(document.activeElement) ? document.activeElement.textContent : null;
-  const made = own && state.actions ? changesOf(found) : [];
-  if (own) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
+  const made = own && state.actions ? whole ? changesOfArray(found) : changesOf(found) : [];
+  if (own && !whole) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
   made.push(element('button', { type: 'button', onclick: close }, 'Close'));
   into.replaceChildren(...made);
   if (held !== null) (made.find(button => button.textContent === held) ?? made.at(-1)).focus({ preventScroll: true });
@@ -228,30 +268,44 @@ function forgetError() {
 }
 
 /** Returns the buttons that change a job. What a change does is told from the state at the click. */
-function changesOf({ number, label, state: now }) {
+function changesOf({ number, label, state: now, of_array: array }) {
   const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
-  const button = (text, effect, body) => element('button', { type: 'button', onclick: event => askBefore(number, effect(), body, event.currentTarget) }, text);
-  const cancel = button('Cancel', () => `Job ${label} is withdrawn.`, { do: 'cancel' });
-  const array = /^(\d+)\[/.exec(label)?.[1];
-  const all = array ? [button('Cancel the array', () => `All unfinished jobs of array ${array} are cancelled.`, { do: 'cancel', array: true })] : [];
-  if (now === 'held') return [button('Release', () => `Job ${label} gets a new window.`, { do: 'release' }), cancel, ...all];
+  const path = `jobs/${number}`;
+  const cancel = asks('Cancel', () => `Job ${label} is withdrawn.`, path, { do: 'cancel' });
+  const all = array == null ? [] : [cancelOf(array)];
+  if (now === 'held') return [asks('Release', () => `Job ${label} gets a new window.`, path, { do: 'release' }), cancel, ...all];
   if (now === 'ended') return [];
-  if (now !== 'running' && now !== 'suspended') return [button('Hold', () => `Job ${label} is held.`, { do: 'hold' }), cancel, ...all];
-  return [button('Cancel', () => `Job ${label} ends now, and ${freed(line(number)?.procs ?? 0)}.`, { do: 'cancel' }), ...all,
-    button('Extend by 30 min', () => `Job ${label} may run 30 min longer.`, { do: 'extend', by: 1800 })];
+  if (now !== 'running' && now !== 'suspended') return [asks('Hold', () => `Job ${label} is held.`, path, { do: 'hold' }), cancel, ...all];
+  return [asks('Cancel', () => `Job ${label} ends now, and ${freed(known?.procs ?? 0)}.`, path, { do: 'cancel' }), ...all,
+    asks('Extend by 30 min', () => `Job ${label} may run 30 min longer.`, path, { do: 'extend', by: 1800 })];
+}
+
+/** Returns a button of a change that tells its effect first. */
+const asks = (text, effect, path, body) => element('button', { type: 'button', onclick: event => askBefore(path, effect(), body, event.currentTarget) }, text);
+
+const cancelOf = array => asks('Cancel the array', () => `All unfinished jobs of array ${array} are cancelled.`, `arrays/${array}`, { do: 'cancel' });
+
+/** Returns which changes an array admits. */
+const able = array => array && [array.waiting > 0, array.held > 0, array.waiting + array.held + array.running > 0];
+
+function changesOfArray({ number, array }) {
+  const [hold, release, cancel] = able(array), path = `arrays/${number}`;
+  return [hold && asks('Hold', () => `The waiting jobs of array ${number} are held.`, path, { do: 'hold' }),
+    release && asks('Release', () => `The held jobs of array ${number} get new windows.`, path, { do: 'release' }),
+    cancel && cancelOf(number)].filter(Boolean);
 }
 
 /** Tells the effect of a change before it is made: what it does to the job, and which promises it moves. */
-async function askBefore(number, effect, body, button) {
+async function askBefore(path, effect, body, button) {
   const result = $('result'), key = () => $('detail-tools').dataset.key, before = key();
   tell('The daemon is asked which promises move.', 'muted');
-  const asked = result.firstElementChild;
+  const [asked, number, array] = [result.firstElementChild, chosen, whole];
   const request = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(10e3) };
-  const [moves, kind] = await ask(`/api/jobs/${number}/effect`, request).then(answer => answer.json())
+  const [moves, kind] = await ask(`/api/${path}/effect`, request).then(answer => answer.json())
     .then(lines => [lines.join('\n'), null], error => [error.message, 'bad']);
-  if (chosen !== number || asked !== result.firstElementChild) return;
+  if (chosen !== number || whole !== array || asked !== result.firstElementChild) return;
   if (key() !== before) return tell('The job has changed, so nothing was done.', 'bad');
-  const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect moves', onclick: () => change(number, body) }, 'Do it');
+  const yes = element('button', { type: 'button', id: 'confirm', 'aria-describedby': 'effect moves', onclick: () => change(path, body) }, 'Do it');
   const no = element('button', { type: 'button', onclick: () => { result.replaceChildren(); button.focus(); } }, 'No');
   const told = [element('p', { id: 'effect' }, effect), element('p', { id: 'moves', class: kind }, moves)];
   // Who has gone on to something else keeps the focus there.
@@ -260,11 +314,13 @@ async function askBefore(number, effect, body, button) {
   if (waits) yes.focus();
 }
 
-async function change(number, body) {
+async function change(path, body) {
+  const [number, array] = [chosen, whole];
   tell('The daemon is asked.', 'muted');
-  const [text, kind] = await ask(`/api/jobs/${number}`, { method: 'POST', body: JSON.stringify(body) })
-    .then(() => ['Done.', 'good'], error => [error.message, 'bad']);
-  if (chosen === number) tell(text, kind);
+  const [text, kind] = await ask(`/api/${path}`, { method: 'POST', body: JSON.stringify(body) })
+    .then(answer => answer.status === 204 ? [] : answer.json())
+    .then(lines => [['Done.', ...lines].join(' '), 'good'], error => [error.message, 'bad']);
+  if (chosen === number && whole === array) tell(text, kind);
 }
 
 async function output(number) {
@@ -287,9 +343,10 @@ async function output(number) {
 
 /** Shows what starts now: a click fills the form, and shows the promise as an outline in the chart. */
 function holes() {
-  const found = moment.pools.flatMap(pool => pool.holes.map(hole => ({ ...hole, queue: pool.name }))), list = $('holes');
+  const lasts = hole => hole.until === null || hole.until - clock() >= MINUTE, list = $('holes');
+  const found = moment.pools.flatMap(pool => pool.holes.filter(lasts).map(hole => ({ ...hole, queue: pool.name })));
   const made = new Map([...list.children].map(button => [button.dataset.key, button]));
-  const time = hole => hole.until === null ? 'any time' : `at most ${span(Math.max(hole.until - moment.now, 0))}`;
+  const time = hole => hole.until === null ? 'any time' : `at most ${span(hole.until - clock())}`;
   arrange(list, found.map(hole => {
     const key = `${hole.procs} ${hole.queue}`;
     const button = made.get(key) ?? element('button', { type: 'button', 'data-key': key, onclick: event => fill(event.currentTarget.hole) });
@@ -312,8 +369,11 @@ function queues(select, names) {
 }
 
 function fill(hole) {
+  const minutes = hole.until === null ? 60 : Math.floor((hole.until - clock()) / MINUTE);
+  // It has become too short since it was offered.
+  if (minutes < 1) return holes();
   $('ask-procs').value = hole.procs;
-  $('ask-minutes').value = hole.until === null ? 60 : Math.max(1, Math.floor((hole.until - clock()) / 60e3));
+  $('ask-minutes').value = minutes;
   $('ask-queue').value = hole.queue;
   quote();
 }
@@ -357,7 +417,7 @@ async function quote() {
     if (turn !== question) return;
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
     const when = start === null ? 'no start would be promised' : start <= clock() + 2000 ? 'starts at once'
-      : window ? `would be promised a start by ${chart.label(whole(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
+      : window ? `would be promised a start by ${chart.label(minute(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
     const told = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
     // The same text again would be read again, and would end a selection.
     if ($('quoted').textContent !== told + command) $('quoted').replaceChildren(told, element('code', {}, command));
@@ -465,8 +525,7 @@ async function listen(heard) {
       problem('connection', null);
       const events = (rest + value).split('\n\n');
       rest = events.pop();
-      const last = events.flatMap(event => event.split('\n')).findLast(text => text.startsWith('data:'));
-      if (last) take(JSON.parse(last.slice(5)));
+      for (const event of events) receive(event);
     }
   } catch (error) {
     throw stop.signal.aborted ? stop.signal.reason : error;
@@ -477,6 +536,17 @@ async function listen(heard) {
   }
 }
 
+/** Takes an event: a state, or the difference to the last one. */
+function receive(event) {
+  const fields = Object.fromEntries(event.split('\n').map(text => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1).trim()]));
+  if (!fields.data) return;
+  const data = JSON.parse(fields.data);
+  if (fields.event === 'state') return take(data);
+  // The next connection begins with a whole state.
+  if (data.from !== state?.version) throw new Error('a change was missed');
+  take(patched(state, data.patch));
+}
+
 function take(next) {
   state = next;
   if (instant === null) moment = next.moment;
@@ -484,6 +554,8 @@ function take(next) {
   if (told > ahead || told < ahead - CLOCK_MOST) ahead = told;
   show();
   globalThis.shownVersion = next.version;
+  // For tests of the differences.
+  globalThis.shownState = next;
 }
 
 // Time goes by between two states, too.
@@ -502,7 +574,7 @@ $('slider').addEventListener('input', () => state && move());
 $('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
 // A field that is empty while it is typed is no mistake yet.
 $('ask').addEventListener('input', () => { if (!wrong(false)) forget(); });
-for (const id of ['find', 'own']) $(id).addEventListener('input', () => state && lists());
+for (const id of ['find', 'own']) $(id).addEventListener('input', () => { for (const [, list] of listed) list.top(); lists(); });
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && chosen !== null) close();
   const types = /INPUT|SELECT/.test(document.activeElement.tagName) && document.activeElement !== $('slider');

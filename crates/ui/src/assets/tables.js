@@ -87,42 +87,10 @@ function day(used) {
       svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })));
 }
 
-/** Shows a list of jobs, and returns the number of its rows. Rows of the same jobs are kept, so that the focus stays. */
-export function jobs(table, lines, shown, chosen, choose) {
-  const body = table.tBodies[0], kept = new Map([...body.rows].filter(row => row.dataset.job).map(row => [row.dataset.job, row]));
-  const rows = lines.filter(shown).map(line => {
-    const text = [line.name, line.user, line.pool_name, line.procs, line.word, line.start_text, likely(line), line.end_text, line.sentence];
-    const key = String(line.number);
-    let row = kept.get(key);
-    if (!row) {
-      const button = element('button', { type: 'button', onclick: event => choose(line.number, isByKey(event)) }, line.label);
-      row = element('tr', { 'data-job': key }, element('th', { scope: 'row' }, button),
-        ...text.map((_, place) => element('td', { class: place === 3 ? 'number' : place === 8 ? 'sentence' : null })));
-    }
-    row.className = line.own ? 'own' : '';
-    // Among all buttons of the page, a number says little.
-    row.querySelector('button').ariaLabel = `${line.label} ${line.name}`;
-    // The empty value, which a toggle would set, means false.
-    if (line.number === chosen) row.setAttribute('aria-current', 'true');
-    else row.removeAttribute('aria-current');
-    text.forEach((value, place) => write(row.cells[place + 1], String(value ?? '')));
-    return row;
-  });
-  arrange(body, rows);
-  table.classList.toggle('one-pool', lines.every(line => line.pool_name == null));
-  table.hidden = !rows.length;
-  return rows.length;
-}
-
-/** Returns whether a click is that of a key. */
-export const isByKey = event => event.detail === 0;
-
-const likely = line => line.likely_text ? `${line.likely_text[0]} to ${line.likely_text[1]}` : '-';
-
 /** Shows the last changes. */
 export function changes(list, found) {
-  list.replaceChildren(...found.slice(0, 20).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
-  if (!found.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
+  list.replaceChildren(...Object.keys(found).sort((one, other) => other - one).map(number => found[number]).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
+  if (!list.children.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
 }
 
 /** Tells the median time before the first promise. */

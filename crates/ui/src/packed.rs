@@ -1,0 +1,115 @@
+//! Text that many requests share, plain and compressed.
+
+use std::sync::OnceLock;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use flate2::{Compress, Compression, Crc, FlushCompress};
+
+/// The header of a gzip stream: deflate, without name and time.
+const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+
+/// The last block of a deflate stream, empty.
+const LAST: [u8; 2] = [3, 0];
+
+/// A text, compressed at the first request for that.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    plain: Bytes,
+    deflated: OnceLock<Bytes>,
+}
+
+impl Packed {
+    pub(crate) fn new(text: String) -> Packed {
+        Packed { plain: text.into(), deflated: OnceLock::new() }
+    }
+
+    /// Returns the text as blocks of a deflate stream. They refer to nothing before them and are complete, so they can follow any others.
+    fn deflated(&self) -> Bytes {
+        self.deflated.get_or_init(|| deflate(&self.plain).into()).clone()
+    }
+
+    /// Returns the text as a part of a stream.
+    pub(crate) fn part(&self, compressed: bool) -> Bytes {
+        if compressed { self.deflated() } else { self.plain.clone() }
+    }
+
+    /// Returns the text as the answer to a request with these headers.
+    pub(crate) fn answer(&self, headers: &HeaderMap) -> Response {
+        let compressed = takes_gzip(headers);
+        let body = if compressed { self.gzip().into() } else { Body::from(self.plain.clone()) };
+        response(body, "application/json", compressed)
+    }
+
+    fn gzip(&self) -> Vec<u8> {
+        let mut sum = Crc::new();
+        sum.update(&self.plain);
+        let ends = [sum.sum().to_le_bytes(), sum.amount().to_le_bytes()];
+        [&HEAD[..], &self.deflated(), &LAST, ends.as_flattened()].concat()
+    }
+}
+
+/// Returns the begin of a stream.
+pub(crate) const fn stream_head() -> Bytes {
+    Bytes::from_static(&HEAD)
+}
+
+/// Returns an answer.
+pub(crate) fn response(body: Body, kind: &'static str, compressed: bool) -> Response {
+    let mut response =
+        ([(header::CONTENT_TYPE, kind), (header::VARY, "accept-encoding")], body).into_response();
+    if compressed {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Returns whether a reader takes gzip.
+pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let listed = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    listed.is_some_and(|listed| listed.split(',').any(|one| one.trim() == "gzip"))
+}
+
+fn deflate(text: &[u8]) -> Vec<u8> {
+    let mut stream = Compress::new(Compression::new(4), false);
+    let mut out = Vec::with_capacity(text.len() / 4 + 64);
+    loop {
+        let read = usize::try_from(stream.total_in()).unwrap_or(text.len());
+        // Memory never fails it, and any input is valid.
+        let _ = stream.compress_vec(&text[read..], &mut out, FlushCompress::Sync);
+        if stream.total_in() == text.len() as u64 && out.len() < out.capacity() {
+            return out;
+        }
+        out.reserve(out.capacity() + 64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_gzip_file() {
+        for length in [0, 1, 100, 300_000_u64] {
+            let text: String = (0..length).map(|place| (place * place).to_string()).collect();
+            let mut read = String::new();
+            GzDecoder::new(&*Packed::new(text.clone()).gzip()).read_to_string(&mut read).unwrap();
+            assert_eq!(read, text);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_stream_can_be_read_as_they_come() {
+        let parts = ["first ", "second ", "first "].map(|text| Packed::new(text.to_owned()));
+        let bytes: Vec<u8> =
+            HEAD.iter().copied().chain(parts.iter().flat_map(|part| part.part(true))).collect();
+        let mut read = [0; 19];
+        GzDecoder::new(&*bytes).read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"first second first ");
+    }
+}
