@@ -87,3 +87,4 @@ mod laptop;
 mod read_aloud;
 
 mod ui;
+mod ui_lists;
