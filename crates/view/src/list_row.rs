@@ -182,12 +182,14 @@ fn label(array: i64, members: &[&Job]) -> String {
     format!("{array}[{}]", shown.join(","))
 }
 
-/// Returns the states of jobs, each with its number of jobs.
+/// Returns the states of jobs, each with its number of jobs, the largest first.
 fn words(members: &[&Job]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for job in members {
         *counts.entry(&job.word).or_default() += 1;
     }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let parts: Vec<String> = counts.into_iter().map(|(word, count)| format!("{count} {word}")).collect();
     parts.join("; ")
 }

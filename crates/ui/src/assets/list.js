@@ -74,7 +74,8 @@ export class List {
     const button = element('button', { type: 'button', onclick: act }, label);
     const more = array ? element('button', { type: 'button', class: 'more', onclick: event => this.choose(number, isByKey(event), true) }, 'Details') : null;
     const cells = Array.from({ length: 9 }, (_, place) => element('td', { class: place === 3 ? 'number' : place === 8 ? 'sentence' : null }));
-    cells[8].append(element('span'));
+    // In a long list they are cut after two lines.
+    for (const cell of cells.slice(4)) cell.append(element('span'));
     return element('tr', array ? { 'data-array': number } : { 'data-job': number }, element('th', { scope: 'row' }, button, more), ...cells);
   }
 
@@ -93,11 +94,13 @@ export class List {
     // The empty value, which a toggle would set, means false.
     if (current) drawn.setAttribute('aria-current', 'true');
     else drawn.removeAttribute('aria-current');
-    const text = [row.name, row.user, row.pool_name, row.procs, row.word, row.start_text, row.likely_text, row.end_text];
-    text.forEach((value, at) => write(drawn.cells[at + 1], String(value ?? '')));
-    write(drawn.cells[9].firstChild, row.sentence);
-    // What may be cut.
-    for (const cell of [1, 9]) drawn.cells[cell].title = many ? drawn.cells[cell].textContent : '';
+    const text = [row.name, row.user, row.pool_name, row.procs, row.word, row.start_text, row.likely_text, row.end_text, row.sentence];
+    text.forEach((value, at) => {
+      const cell = drawn.cells[at + 1];
+      write(cell.firstElementChild ?? cell, String(value ?? ''));
+      // What may be cut.
+      cell.title = many && at !== 3 ? cell.textContent : '';
+    });
   }
 
   height() { return ROW_REM * parseFloat(getComputedStyle(document.documentElement).fontSize); }

@@ -87,7 +87,8 @@ function show() {
   account($('account'), state.moment);
   missed($('missed'), state.moment.account.missed);
   pools($('pools'), moment);
-  lists();
+  // The rows of an earlier instant stay as they are.
+  if (instant === null || rowsOf !== instant) lists();
   map();
   changes($('changes'), state.changes);
   $('changes-section').hidden = !state.moment.live;
@@ -113,6 +114,8 @@ function toggle(array) {
 
 /** Asks for the rows that are shown. There is one question at a time, and the next one has all that was wanted meanwhile. */
 let asking = false, wants = false;
+// The instant of the rows that are shown.
+let rowsOf = null;
 async function lists() {
   if (!state) return;
   wants = true;
@@ -121,8 +124,10 @@ async function lists() {
   try {
     while (wants) {
       wants = false;
-      const about = `${chosen} ${whole}`, signal = AbortSignal.timeout(2 * ANSWER_MOST);
+      const about = `${chosen} ${whole}`, at = instant, signal = AbortSignal.timeout(2 * ANSWER_MOST);
       const found = await (await ask(`/api/lists?${shownRows()}`, { signal })).json();
+      if (at !== instant) continue;
+      rowsOf = at;
       arrived(found, about === `${chosen} ${whole}`);
     }
   } catch (error) {
