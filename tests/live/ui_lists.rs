@@ -18,18 +18,18 @@ fn waiting(name: &str, cpus: u64) -> Submission {
     Submission { name: Some(name.to_owned()), cpus, no_opportunistic: true, ..sh("sleep 600", 900.0) }
 }
 
-/// A daemon whose processors are held, with the number of its processors.
-fn held() -> (Daemon, u64) {
+/// A daemon whose processors are held, with their number and the job that holds them.
+fn held() -> (Daemon, u64, i64) {
     let daemon = Daemon::of_policy("conservative");
     let cpus = daemon.client().status().expect("a status").cpus;
-    daemon.submit(&waiting("holder", cpus));
-    (daemon, cpus)
+    let holder = daemon.submit(&waiting("holder", cpus));
+    (daemon, cpus, holder)
 }
 
 #[test]
 fn an_array_is_one_row_with_its_jobs_below_it() {
     let Some(mut browser) = Browser::start() else { return };
-    let (daemon, cpus) = held();
+    let (daemon, cpus, _) = held();
     let indexes = Array { first: 0, last: 299, step: 1, more: vec![], limit: None };
     let array = daemon.submit(&Submission { array: Some(indexes), ..waiting("many", cpus) });
     let mut ui = Ui::of(&daemon, &[]);
@@ -82,7 +82,7 @@ fn an_array_is_one_row_with_its_jobs_below_it() {
 #[test]
 fn a_long_list_has_few_rows_on_the_page() {
     let Some(mut browser) = Browser::start() else { return };
-    let (daemon, cpus) = held();
+    let (daemon, cpus, holder) = held();
     let jobs: Vec<i64> =
         (0..120).map(|number| daemon.submit(&waiting(&format!("job-{number}"), cpus))).collect();
     let mut ui = Ui::of(&daemon, &[]);
@@ -107,11 +107,18 @@ fn a_long_list_has_few_rows_on_the_page() {
     browser.wait_until(&format!("document.activeElement.textContent === '{}'", jobs[61]));
     // The state that the differences made is the state of the server.
     daemon.client().cancel(jobs[3], false).expect("it is cancelled");
-    browser.wait_until("document.querySelector('#waiting caption').textContent.endsWith('(119)')");
+    daemon.client().cancel(holder, false).expect("it is cancelled");
+    browser.wait_until("document.querySelector('#waiting caption').textContent.endsWith('(118)')");
+    browser.wait_until("document.querySelectorAll('#ended tbody tr').length === 2");
     let same = "(async () => { for (;;) { const server = await (await fetch('/api/state', { headers: { authorization: `Bearer ${sessionStorage.getItem('key')}` } })).json(); \
                 if (server.version !== shownState.version) { await new Promise(done => setTimeout(done, 100)); continue; } \
                 const sorted = value => value && typeof value === 'object' && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([key, part]) => [key, sorted(part)])) : Array.isArray(value) ? value.map(sorted) : value; \
                 return JSON.stringify(sorted(server)) === JSON.stringify(sorted(shownState)); } })()";
     assert_eq!(browser.evaluate(same), true);
+    // A page that missed a change gets a whole state.
+    browser.evaluate("shownState.version = -1");
+    daemon.client().cancel(jobs[5], false).expect("it is cancelled");
+    browser.wait_until("shownState.version > 0 && document.querySelector('#problem').hidden");
+    browser.wait_until("document.querySelector('#waiting caption').textContent.endsWith('(117)')");
     assert_eq!(browser.console(), Vec::<String>::new());
 }

@@ -345,7 +345,7 @@ mod tests {
             let mut rows = vec![];
             while rows.len() < whole.total {
                 let next = ask(rows.len(), count);
-                prop_assert!(next.rows.len() <= count);
+                prop_assert!(next.rows.len() <= count && next.from + next.rows.len() > rows.len());
                 rows.extend(next.rows.into_iter().skip(rows.len() - next.from));
             }
             prop_assert_eq!(rows, whole.rows);
