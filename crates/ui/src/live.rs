@@ -18,8 +18,11 @@ use crate::patch::diff;
 /// The most changes that are remembered.
 const CHANGES_MOST: u64 = 20;
 
-/// The shortest time between two contents.
+/// The time between two contents, on average.
 const MADE_EVERY: Duration = Duration::from_millis(250);
+
+/// The quiet time after which contents may follow each other at once, until the average is reached.
+const BURST: Duration = Duration::from_secs(1);
 
 /// The most earlier instants that are remembered.
 const PAST_MOST: usize = 4;
@@ -204,12 +207,12 @@ impl Live {
         self.after(None).await
     }
 
-    /// Returns the present content to a reader that has the one of this version. A reader with the one before the last gets the last at
-    /// once, so that it misses none.
+    /// Returns the present content to a reader that has the one of this version. A reader that is behind gets the last one at once, so
+    /// that it misses none.
     pub(crate) async fn after(&self, version: Option<u64>) -> Arc<Shown> {
         let mut last = self.last.lock().await;
-        let is_new = version.is_some_and(|version| version != last.0.version);
-        if self.board.latest().version == last.0.version || (is_new && Instant::now() < last.1) {
+        let is_behind = version.is_some_and(|version| version != last.0.version);
+        if self.board.latest().version == last.0.version || is_behind {
             return Arc::clone(&last.0);
         }
         tokio::time::sleep_until(last.1).await;
@@ -219,7 +222,9 @@ impl Live {
         let made = tokio::task::spawn_blocking(move || before.next(&posted, rights)).await;
         let took = begun.elapsed();
         let shown = made.unwrap_or_else(|_| last.0.failed(version));
-        *last = (Arc::new(shown), Instant::now() + MADE_EVERY.max(4 * took));
+        let now = Instant::now();
+        let quiet = now.checked_sub(BURST).map_or(last.1, |earliest| earliest.max(last.1));
+        *last = (Arc::new(shown), (quiet + MADE_EVERY).max(now + 4 * took));
         Arc::clone(&last.0)
     }
 
@@ -349,7 +354,7 @@ mod tests {
         let second = live.after(Some(first)).await.version;
         board.post(facts(2, &[1]));
         // One reader takes the third content; another one has the first still.
-        assert_eq!(live.after(Some(first)).await.version, second, "too soon for another content");
+        assert_eq!(live.after(Some(first)).await.version, second, "one after the other");
         assert_eq!(live.after(Some(second)).await.version, 2);
     }
 }
