@@ -156,6 +156,7 @@ fn document(title: &str, key: Option<&str>, shown: Option<&Shown>, body: &Markup
                 style { (maud::PreEscaped(assets::STYLE)) }
                 link rel="modulepreload" href="/chart.js";
                 link rel="modulepreload" href="/list.js";
+                link rel="modulepreload" href="/state.js";
                 link rel="modulepreload" href="/tables.js";
                 script type="module" src="/page.js" {}
             }

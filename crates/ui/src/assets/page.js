@@ -3,7 +3,7 @@
 import { Chart, KIND, RUN_NUMBERS } from './chart.js';
 import { List, WINDOW } from './list.js';
 import { processors } from './map.js';
-import { patched } from './state.js';
+import { ANSWER_MOST, follow } from './state.js';
 import { account, arrange, changes, counted, element, memory, missed, pools, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
@@ -16,12 +16,6 @@ if (given) {
   history.replaceState(null, '', '/');
 }
 
-// The server sends a comment each 15 s, so a longer silence is a broken connection.
-const SILENCE_MOST = 45e3;
-// It answers at once. After a sleep a connection that the browser kept may be broken, and nothing tells it.
-const ANSWER_MOST = 5e3;
-// A longer time without a tick, and the computer slept.
-const SLEEP_LEAST = 10e3;
 // The pause before a question is asked again that had no answer.
 const LATER = 1000;
 // The page asks for jobs in minutes, so a shorter room is none.
@@ -491,67 +485,6 @@ function named(at, text) {
   $('slider').setAttribute('aria-valuetext', $('instant').textContent);
 }
 
-/** Follows the states of the server. After a break it goes on by itself. */
-async function follow() {
-  for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
-    try {
-      await listen(() => { pause = 500; });
-      problem('connection', 'the connection was closed; it is tried again');
-    } catch (error) {
-      if (error.status === 401) return problem('connection', error.message);
-      problem('connection', `${error.message}; it is tried again`);
-    }
-    await new Promise(resolve => setTimeout(resolve, pause));
-  }
-}
-
-/** Takes states until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
-async function listen(heard) {
-  const stop = new AbortController(), silent = new Error('the server is silent');
-  let timer = setTimeout(() => stop.abort(silent), ANSWER_MOST), tick = Date.now();
-  // The clock of timers may stand still in a sleep. A page in the background has few ticks.
-  let seen = !document.hidden;
-  const ticks = setInterval(() => {
-    const [before, was] = [tick, seen];
-    [tick, seen] = [Date.now(), !document.hidden];
-    if (was && seen && tick - before > SLEEP_LEAST) stop.abort(new Error('the computer slept'));
-  }, 1000);
-  try {
-    const response = await ask('/api/events', { signal: stop.signal });
-    clearTimeout(timer);
-    timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = ''; ;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
-      heard();
-      problem('connection', null);
-      const events = (rest + value).split('\n\n');
-      rest = events.pop();
-      for (const event of events) receive(event);
-    }
-  } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : error;
-  } finally {
-    clearInterval(ticks);
-    clearTimeout(timer);
-    stop.abort();
-  }
-}
-
-/** Takes an event: a state, or the difference to the last one. */
-function receive(event) {
-  const fields = Object.fromEntries(event.split('\n').map(text => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1).trim()]));
-  if (!fields.data) return;
-  const data = JSON.parse(fields.data);
-  if (fields.event === 'state') return take(data);
-  // The next connection begins with a whole state.
-  if (data.from !== state?.version) throw new Error('a change was missed');
-  take(patched(state, data.patch));
-}
-
 function take(next) {
   state = next;
   if (instant === null) moment = next.moment;
@@ -594,4 +527,4 @@ if (first) {
   if (!document.hidden) await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
   take(JSON.parse(first.textContent));
 } else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed');
-follow();
+follow({ ask, take, problem: text => problem('connection', text) });
