@@ -110,6 +110,10 @@ fn on_page(browser: &mut Browser, question: &Question) -> (usize, Duration) {
         word.split("").filter(|letter| !letter.is_empty()).for_each(|letter| browser.key(letter));
         actions += 2;
     }
+    // The answer comes a moment after the question, and is then on the page, seen or not.
+    browser.wait_until(&format!(
+        "[...document.querySelectorAll('{elements}')].some(found => found.textContent.includes('{part}'))"
+    ));
     while browser.evaluate(&is_seen) != true && actions < ACTIONS_MOST {
         let before = browser.evaluate("scrollY").as_f64().expect("a place");
         browser.wheel(640.0, 20.0, 800.0);
