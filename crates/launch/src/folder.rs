@@ -2,13 +2,23 @@
 //!
 //! | file | written | meaning |
 //! |---|---|---|
-//! | `spec.json` | by the launcher, durable, before the shim exists | specification of the attempt |
+//! | `spec.json` | by the launcher, before the shim exists | specification of the attempt |
 //! | `void` | the specification, renamed under the lock | never ran and never will |
 //! | `lock` | locked by the shim, and by the runner of a prolog or epilog, as long as it lives | one of them exists |
 //! | `shim.json` | by the shim once it is reachable at `ctl` | identity of the shim |
 //! | `relay` | by the program that becomes the command | socket of the relay of an interactive job |
 //! | `started.json` | by the shim, durable, before the prolog and the command may run | one of them may have run |
-//! | `end.json` | by the shim, durable, when no process is left, also of the epilog | how the attempt ended |
+//! | `end.json` | by the shim, when no process is left, also of the epilog | how the attempt ended |
+//!
+//! No other process sees a partial record, whichever process is killed. Flushes matter only when the power fails, and no
+//! process survives that:
+//!
+//! - Nothing is flushed before the start. A folder without a durable start never ran, whatever is left of it.
+//! - The start is flushed with the names of its file and of the folder, so an attempt that may have run is never taken for one
+//!   that has not.
+//! - The content of the end is flushed before its name exists, so the end is complete or missing. A connected daemon commits the
+//!   end at once, and without one its name is flushed, too. If the power fails before either, the attempt is lost by the
+//!   reboot, as if the power had failed before the end.
 //!
 //! A folder belongs to its owner alone, unless the folder above it is open to a group (mode 2750): then that group can read
 //! the records and connect to the socket, and can change nothing. So a daemon without rights follows attempts of root.
@@ -122,6 +132,16 @@ pub(crate) struct Folder {
     group_reads: bool,
 }
 
+/// What is on disk when a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    Nothing,
+    /// The content. The name follows, and never precedes it.
+    Content,
+    /// The content, its name and the name of the folder.
+    Folder,
+}
+
 /// The lock of an attempt. Dropping it and all its descriptors, or the exit of their processes, releases it.
 #[derive(Debug)]
 pub(crate) struct AttemptLock {
@@ -144,12 +164,7 @@ impl Folder {
             .and_then(|()| DirBuilder::new().mode(0o700).create(path));
         let made = made.and_then(|()| open_to_group(path));
         made.map_err(|error| io_error("create", path, error))?;
-        let folder = Folder::open(path)?;
-        if let Some(parent) = folder.path.parent() {
-            let synced = File::open(parent).and_then(|parent| parent.sync_all());
-            synced.map_err(|error| io_error("sync", parent, error))?;
-        }
-        Ok(folder)
+        Folder::open(path)
     }
 
     pub(crate) fn open(path: &Path) -> Result<Folder, RecordError> {
@@ -190,9 +205,9 @@ impl Folder {
         path.try_exists().map_err(|error| io_error("look for", &path, error))
     }
 
-    /// Writes a record atomically and durably.
+    /// Writes a record atomically. It is durable once the start is.
     pub(crate) fn write<T: Serialize>(&self, name: &str, record: &T) -> Result<(), RecordError> {
-        self.write_from(name, &format!("{name}.new"), record)
+        self.write_from(name, &format!("{name}.new"), record, Flush::Nothing)
     }
 
     /// Preallocates the files for the start and the end, so that a full disk does not prevent their recording.
@@ -206,7 +221,7 @@ impl Folder {
         let allocate = || {
             FaultPoint::Room.pass()?;
             let file = private().create_new(true).open(&path)?;
-            match fallocate(&file, FallocateFlags::empty(), 0, RECORD_BYTES) {
+            match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RECORD_BYTES) {
                 // Without preallocation in this file system, it is written like any other record.
                 Err(Errno::OPNOTSUPP) => Ok(()),
                 other => Ok(other?),
@@ -215,18 +230,25 @@ impl Folder {
         allocate().map_err(|error| io_error("make room in", &path, error))
     }
 
-    /// Writes the start into the preallocated file.
+    /// Writes the start durably into the preallocated file.
     pub(crate) fn write_start(&self, started: &StartRecord) -> Result<(), RecordError> {
-        self.write_from(STARTED, START_TEMPORARY, started)
+        self.write_from(STARTED, START_TEMPORARY, started, Flush::Folder)
     }
 
-    /// Writes the end into the preallocated file.
-    pub(crate) fn write_end<T: Serialize>(&self, end: &T) -> Result<(), RecordError> {
-        self.write_from(END, END_TEMPORARY, end)
+    /// Writes the end into the preallocated file. Its name is durable unless a daemon commits the end.
+    pub(crate) fn write_end<T: Serialize>(&self, end: &T, has_daemon: bool) -> Result<(), RecordError> {
+        let flush = if has_daemon { Flush::Content } else { Flush::Folder };
+        self.write_from(END, END_TEMPORARY, end, flush)
     }
 
     /// Writes a record over the content of the file `temporary` and renames it.
-    fn write_from<T: Serialize>(&self, name: &str, temporary: &str, record: &T) -> Result<(), RecordError> {
+    fn write_from<T: Serialize>(
+        &self,
+        name: &str,
+        temporary: &str,
+        record: &T,
+        flush: Flush,
+    ) -> Result<(), RecordError> {
         let (from, to) = (self.file(temporary), self.file(name));
         let write = || {
             self.pass_step(name)?;
@@ -237,10 +259,19 @@ impl Folder {
                 file.set_permissions(Permissions::from_mode(GROUP_RECORD))?;
             }
             file.write_all(&text)?;
-            file.set_len(text.len() as u64)?;
-            file.sync_all()?;
+            let length = text.len() as u64;
+            // An earlier try may have left more.
+            if file.metadata()?.len() > length {
+                file.set_len(length)?;
+            }
+            if flush != Flush::Nothing {
+                file.sync_data()?;
+            }
             fs::rename(&from, &to)?;
-            self.fd.sync_all()?;
+            if flush == Flush::Folder {
+                self.fd.sync_all()?;
+                self.path.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())?;
+            }
             FaultPoint::RecordFlush.pass()
         };
         write().map_err(|error| io_error("write", &to, error))
@@ -423,7 +454,7 @@ mod tests {
             let folder = Folder::create(&home.path().join("1.1")).unwrap();
             folder.preallocate().unwrap();
             folder.write(SPEC, &1).unwrap();
-            folder.write_end(&2).unwrap();
+            folder.write_end(&2, true).unwrap();
             drop(folder.lock().unwrap());
             let _listener = (folder.listen().unwrap(), folder.relay_socket().unwrap());
             assert_eq!(mode(folder.path()), folder_mode);

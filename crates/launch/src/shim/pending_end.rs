@@ -98,7 +98,7 @@ impl Supervisor {
         let recorded = if self.main.is_short {
             folder.void_start(&self.attempt.lock)
         } else {
-            folder.write_end(&pending_end.end)
+            folder.write_end(&pending_end.end, self.daemon.is_some())
         };
         match recorded {
             Ok(()) => true,
