@@ -53,7 +53,7 @@ fn spawn(exe: &Path, folder: &Folder) -> Result<UnixStream, LaunchError> {
         command.arg0("miserly").arg("shim").arg(folder.path()).env_clear();
         fault::pass_on(&mut command);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(folder.log()?);
-        // The first program spawns the shim and exits at once.
+        // The program copies itself and exits at once. The copy is the shim.
         let status = exit_in_time(command.spawn()?)?;
         if status.success() { Ok(ours) } else { Err(io::Error::other(status.to_string())) }
     };

@@ -24,7 +24,7 @@ pub enum LaunchStep {
     WriteSpec,
     /// The launcher spawns the first program.
     Spawn,
-    /// The first program spawns the shim.
+    /// The first program copies itself: the copy is the shim.
     SpawnShim,
     /// The shim claims the attempt.
     Claim,

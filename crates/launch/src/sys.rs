@@ -220,16 +220,29 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Marks all files but the first three as close-on-exec, including those inherited by the daemon.
+/// Copies this process, which has one thread. Returns the number of the copy, and `None` in the copy.
 ///
-/// Has no effect on kernels before 5.11.
-pub(crate) fn close_files_on_exec() {
+/// # Errors
+/// `EAGAIN` or `ENOMEM`: there is no room for another process.
+pub(crate) fn fork() -> io::Result<Option<u32>> {
+    #[allow(unsafe_code, reason = "rustix does not copy processes")]
+    // SAFETY: without another thread no lock is held that the copy lacks the owner of, so the copy may call any function.
+    let pid = unsafe { libc::fork() };
+    checked(pid.into())?;
+    Ok((pid > 0).then_some(pid.unsigned_abs()))
+}
+
+/// Closes all files of a copy of a process but the first three, including those inherited by the daemon. The copy uses no
+/// value that owns one of them.
+///
+/// Has no effect on kernels before 5.9.
+pub(crate) fn close_files() {
     const FIRST: libc::c_long = 3;
     const LAST: libc::c_long = libc::c_uint::MAX as libc::c_long;
     #[allow(unsafe_code, reason = "rustix has no close_range")]
-    // SAFETY: the call closes no file now and accesses no memory.
+    // SAFETY: the call accesses no memory. The owners of the files are values of the other process, and are not dropped here.
     unsafe {
-        libc::syscall(libc::SYS_close_range, FIRST, LAST, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC));
+        libc::syscall(libc::SYS_close_range, FIRST, LAST, 0);
     }
 }
 

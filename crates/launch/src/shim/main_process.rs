@@ -4,14 +4,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Instant;
 
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::queue_programs::QueueProgramRuns;
-use super::{COMMAND, call};
+use super::{copy, exec};
 use crate::connection::Connection;
 use crate::end::{Exit, ProcessUsage, StartFailure};
 use crate::shortage::{LaunchStep, is_shortage};
@@ -86,15 +85,14 @@ pub(super) struct MainProcess {
 }
 
 impl MainProcess {
-    /// Spawns the preparing program.
+    /// Begins the preparing program.
     pub(super) fn start(dir: &Path) -> io::Result<MainProcess> {
         LaunchStep::SpawnCommand.pass(dir)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut command = call(dir, COMMAND);
-        let child = command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).spawn()?;
+        let pid = copy(dir, Some(&OwnedFd::from(theirs)), exec::become_command)?;
         let connection = Some(Connection::new(ours)?);
         Ok(MainProcess {
-            pid: child.id(),
+            pid,
             connection,
             user_part: None,
             is_permitted: false,

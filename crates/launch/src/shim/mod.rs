@@ -1,9 +1,9 @@
 //! The process that supervises a job from its launch to the record of its end.
 //!
-//! Several programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
-//! has no parent that must reap it. The second is the shim. The third prepares itself and becomes
-//! the command. The relay of an interactive job and its parent are called, too. Two programs run the prolog or epilog of the
-//! queue. The last one closes a session of PAM after the end. Between a fork and an exec, therefore, only ordinary programs run.
+//! Several programs are called as `shim DIR`. The first copies itself and exits, so that the shim has no parent that must reap
+//! it. The copy is the shim. A copy of the shim prepares itself and becomes the command. None has another thread, so a copy may
+//! do whatever a new program may, and is ready sooner. The relay of an interactive job and its parent are called. Two programs
+//! run the prolog or epilog of the queue. The last one closes a session of PAM after the end.
 //!
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.
@@ -53,11 +53,14 @@ mod relay;
 use std::env;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use rustix::process::setsid;
+use rustix::stdio::dup2_stdin;
 
 pub use self::program::{hash, identity, main};
 pub use self::stop::STOP_TIMEOUT;
@@ -66,8 +69,6 @@ use crate::{fault, sys};
 
 /// Environment variable that selects one of the programs.
 const STAGE: &str = "MISERLY_SHIM";
-const SUPERVISOR: &str = "supervisor";
-const COMMAND: &str = "command";
 const SESSION: &str = "session";
 const RELAY_PARENT: &str = "relay-parent";
 const RELAY: &str = "relay";
@@ -83,21 +84,22 @@ pub fn run(dir: &Path) -> ExitCode {
     let stage = env::var_os(STAGE);
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {
         None => spawn_shim(dir).map_err(|error| error.to_string()),
-        Some(COMMAND) => exec::become_command(dir),
         Some(RELAY_PARENT) => relay::detach(dir).map_err(|error| error.to_string()),
         Some(RELAY) => relay::run(),
         Some(RUNNER) => program_runner::run(dir).map_err(|error| error.to_string()),
         Some(PROGRAM) => program_runner::become_program(dir).map_err(|error| error.to_string()),
         Some(SESSION) => pam_session::close().map_err(|error| error.to_string()),
-        Some(_) => supervisor::supervise(dir),
+        Some(other) => Err(format!("there is no program {other}")),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log(&format_args!("miserly shim {}: {error}", dir.display()));
-            ExitCode::FAILURE
-        }
+    if succeeds(dir, &done) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Returns whether a program has succeeded. Logs its error.
+fn succeeds(dir: &Path, done: &Result<(), String>) -> bool {
+    if let Err(error) = done {
+        log(&format_args!("miserly shim {}: {error}", dir.display()));
     }
+    done.is_ok()
 }
 
 /// Writes to the log of the folder. A failed write, for example on a full disk, is ignored.
@@ -105,14 +107,34 @@ fn log(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-/// Spawns the shim in a session of its own without waiting for it.
+/// Begins the shim in a session of its own without waiting for it.
 fn spawn_shim(dir: &Path) -> io::Result<()> {
     // Fails for the leader of a process group, such as a program started by a shell. Its child
     // leads none.
     let _ = setsid();
     LaunchStep::SpawnShim.pass(dir)?;
-    sys::close_files_on_exec();
-    call(dir, SUPERVISOR).stdout(Stdio::null()).spawn().map(drop)
+    copy(dir, None, supervisor::supervise).map(drop)
+}
+
+/// Runs a program in a copy of this process, which exits with it. Returns the number of the copy.
+///
+/// The copy has `stdin`, or that of this process, and no file but the first three. It is ready sooner than a new program.
+fn copy(
+    dir: &Path,
+    stdin: Option<&OwnedFd>,
+    program: impl FnOnce(&Path) -> Result<(), String>,
+) -> io::Result<u32> {
+    if let Some(copy) = sys::fork()? {
+        return Ok(copy);
+    }
+    let run = || {
+        stdin.map_or(Ok(()), dup2_stdin).map_err(|error| error.to_string())?;
+        sys::close_files();
+        program(dir)
+    };
+    // Nothing below this call on the stack may run here, not even after a panic: it belongs to the other process.
+    let is_done = catch_unwind(AssertUnwindSafe(|| succeeds(dir, &run()))).unwrap_or(false);
+    std::process::exit(i32::from(!is_done))
 }
 
 /// Returns a call of this program for a stage, valid even after its file was replaced.
