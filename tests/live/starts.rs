@@ -40,7 +40,9 @@ fn a_job_that_is_to_run_again_runs_again_although_its_window_is_over() {
         let how = [Away::Stopped, Away::Killed, Away::Requeued][nth % 3];
         let mut daemon = Daemon::new(&policy);
         let number = daemon.submit(&again(&daemon));
-        let other = daemon.submit(&Submission { no_opportunistic: true, ..sh("exit 7", 2.0) });
+        // It may run beside the job, and be killed with it.
+        let other = Submission { restartable: true, no_opportunistic: true, ..sh("exit 7", 2.0) };
+        let other = daemon.submit(&other);
         until("the job runs", SOON, || (runs(&daemon) == 1).then_some(()));
         match how {
             Away::Stopped => daemon.stop(),
