@@ -3,6 +3,7 @@
 use miserly_live::config::fields::{DefaultValue, Field, TABLES, Table};
 
 use super::markdown::{code, table};
+use super::names::Names;
 
 pub(super) fn page() -> String {
     format!(
@@ -13,6 +14,17 @@ pub(super) fn page() -> String {
          and [units.md](../units.md) defines times and amounts of memory.\n{}",
         TABLES.iter().map(section).collect::<String>()
     )
+}
+
+/// Returns each field with its type and its default.
+pub(super) fn names() -> Names {
+    let mut names = Names::default();
+    for Table { name, title, fields } in &TABLES {
+        let lines =
+            fields.iter().map(row).map(|[field, takes, _, default]| format!("{field} {takes} = {default}"));
+        names.add(if name.is_empty() { title } else { name }, lines);
+    }
+    names
 }
 
 fn section(of: &Table) -> String {

@@ -3,12 +3,18 @@
 use serde_json::Value;
 
 use super::markdown::{anchor, code, escaped, table};
+use super::names::Names;
 
 const RUN: &str = include_str!("../../docs/simulate.schema.json");
 
+/// Returns the schema of a run, and the document of the API.
+fn schemas() -> (Value, Value) {
+    let api = serde_json::from_str(&miserly_live::daemon::openapi());
+    (serde_json::from_str(RUN).expect("a schema"), api.expect("a document"))
+}
+
 pub(super) fn page() -> String {
-    let run: Value = serde_json::from_str(RUN).expect("a schema");
-    let api: Value = serde_json::from_str(&miserly_live::daemon::openapi()).expect("a document");
+    let (run, api) = schemas();
     format!(
         "# JSON documents\n\n\
          `a.b` is the field `b` of the object `a`.\n\
@@ -19,6 +25,40 @@ pub(super) fn page() -> String {
         run_sections(&run),
         api_sections(&api)
     )
+}
+
+/// Returns each document with its fields and their types, and the requests of the API.
+pub(super) fn names() -> Names {
+    let (run, api) = schemas();
+    let mut names = Names::default();
+    names.add("a run", name_lines(&run));
+    for (name, schema) in object(&run["$defs"]) {
+        names.add(&format!("a run: {name}"), name_lines(schema));
+    }
+    let requests = routes(&api).map(|(path, method, operation)| {
+        let parameters = list(&operation["parameters"]).iter().map(|of| text(&of["name"]));
+        let parameters = format!("({})", parameters.collect::<Vec<_>>().join(" "));
+        let [request, _, _, body, response] = route(path, method, operation);
+        let parts = [request, parameters.replace("()", ""), body, format!("-> {response}")];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    });
+    names.add("requests", requests);
+    for (name, schema) in object(&api["components"]["schemas"]) {
+        names.add(name, name_lines(schema));
+    }
+    names
+}
+
+/// Returns the lines of a schema: its fields, its variants, or its type.
+fn name_lines(schema: &Value) -> Vec<String> {
+    let fields = properties(schema).into_iter();
+    let fields = fields.flat_map(|(name, schema, optional)| rows(name, schema, optional));
+    let lines: Vec<String> = fields.map(|[name, kind, _]| format!("{name} {kind}")).collect();
+    match (&lines[..], list(&schema["oneOf"])) {
+        ([], []) => vec![kind(schema)],
+        ([], variants) => variants.iter().map(fields_in_line).collect(),
+        _ => lines,
+    }
 }
 
 /// Returns the document of a run: its fields, those of each object, and the shared schemas.
@@ -42,9 +82,7 @@ fn run_sections(schema: &Value) -> String {
 
 /// Returns the API: its routes, and its schemas.
 fn api_sections(document: &Value) -> String {
-    let operations = object(&document["paths"]).flat_map(|(path, methods)| {
-        object(methods).map(move |(method, operation)| route(path, method, operation))
-    });
+    let operations = routes(document).map(|(path, method, operation)| route(path, method, operation));
     let heads = ["request", "purpose", "parameters", "body", "response"];
     let mut text =
         format!("\n## The API of the daemon\n\n{}\n\n{}", words(&document["info"]), table(heads, operations));
@@ -55,6 +93,12 @@ fn api_sections(document: &Value) -> String {
 }
 
 const FIELDS: [&str; 3] = ["field", "type", "meaning"];
+
+/// Returns each path, method and operation of the API.
+fn routes(document: &Value) -> impl Iterator<Item = (&String, &String, &Value)> {
+    let of_path = |(path, methods)| object(methods).map(move |(method, operation)| (path, method, operation));
+    object(&document["paths"]).flat_map(of_path)
+}
 
 fn route(path: &str, method: &str, operation: &Value) -> [String; 5] {
     let parameter = |of: &Value| format!("`{}`: {}", text(&of["name"]), words(of));

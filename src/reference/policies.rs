@@ -5,6 +5,7 @@ use miserly_policies::shared::{Criterion, Priority};
 use miserly_policies::{DefaultValue, Domain, Param, PolicyDescriptor, Registry};
 
 use super::markdown::{anchor, code, escaped, table};
+use super::names::Names;
 
 pub(super) fn page() -> anyhow::Result<String> {
     let registry = Registry::built_in();
@@ -19,6 +20,40 @@ pub(super) fn page() -> anyhow::Result<String> {
         sections?.concat(),
         orders()
     ))
+}
+
+/// Returns each policy with its parameters, their values and their defaults, and the names of orders.
+pub(super) fn names() -> anyhow::Result<Names> {
+    let registry = Registry::built_in();
+    let mut names = Names::default();
+    for policy in registry.policies() {
+        names.add(policy.name, policy.params(&registry)?.iter().map(name_of_param));
+        let spellings = spellings(policy).into_iter();
+        names.add("other spellings", spellings.map(|[name, written, _]| format!("{name} = {written}")));
+    }
+    let criteria = Criterion::ALL.iter().map(|(_, name, _)| (*name).to_owned());
+    names.add("orders", criteria.chain(PRESETS.iter().map(|of| format!("{} = {}", of.name, of.formula))));
+    names.add("names in formulas", Priority::NAMES.map(|(name, _)| name.to_owned()));
+    Ok(names)
+}
+
+fn name_of_param(param: &Param) -> String {
+    let named = param.domain.values().iter().map(|(name, _)| *name).collect::<Vec<_>>().join("|");
+    let values = match param.domain {
+        Domain::Order => "order".to_owned(),
+        Domain::Choice(_) | Domain::Flag | Domain::Policy(_) => named,
+        Domain::Number => "0..".to_owned(),
+        Domain::NumberOr(least, _) => format!("{least}..|{named}"),
+        Domain::NumbersOr(count, _) => format!("{count} numbers|{named}"),
+        Domain::Integer(least, u64::MAX) => format!("integer {least}.."),
+        Domain::Integer(least, most) => format!("integer {least}..{most}"),
+        Domain::IntegerOr(least, most, _) => format!("integer {least}..{most}|{named}"),
+        Domain::Duration { least, none: false } => format!("duration {least}s.."),
+        Domain::Duration { least, none: true } => format!("duration {least}s..|{named}"),
+        Domain::Shares => format!("shares|{named}"),
+        Domain::RunningLimits => format!("limits|{named}"),
+    };
+    format!("{} {values} = {}", param.name, default(param))
 }
 
 fn summary(policy: &'static PolicyDescriptor) -> [String; 3] {
@@ -66,12 +101,15 @@ fn section(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
 }
 
 fn row(param: &Param) -> [String; 4] {
-    let default = match &param.default {
+    [code(param.name), escaped(param.doc), values(&param.domain), default(param)]
+}
+
+fn default(param: &Param) -> String {
+    match &param.default {
         DefaultValue::Is(value) => code(value),
         DefaultValue::SameAs(other) => format!("the same as `{other}`"),
         DefaultValue::SeedOfRun => "that of the run".to_owned(),
-    };
-    [code(param.name), escaped(param.doc), values(&param.domain), default]
+    }
 }
 
 /// Returns the values of a parameter: in words, or each with its meaning.

@@ -41,7 +41,5 @@ mod live;
 mod colour;
 mod examples;
 mod explain;
-mod links;
-mod site;
 
 mod real;

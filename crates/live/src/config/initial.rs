@@ -74,7 +74,7 @@ pub fn initial(machine: &Machine, facts: &InitialFacts) -> String {
     let mut text = format!(
         "# The configuration of Miserly for this machine: {all} processors, {} of memory, {} GPUs.\n\
          # `miserly daemon --check FILE` checks it, `miserly reload` applies a change. Lines that begin with # are examples.\n\
-         # Every field: docs/reference/configuration.md\n\n",
+         # Every field: docs/daemon.example.toml\n\n",
         amount(rounded(machine.memory)),
         facts.gpus
     );

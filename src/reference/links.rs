@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::support::of_project;
+use super::{generated, of_project};
 
 /// The documents outside docs.
 const DOCUMENTS: [&str; 5] =
@@ -78,7 +78,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(result)
 }
 
-/// Returns the Markdown files of a folder, by their paths in the project.
+/// Returns the written Markdown files of a folder, by their paths in the project.
 fn pages(folder: &str) -> Vec<String> {
     let mut pages = vec![];
     for entry in fs::read_dir(of_project(folder)).expect("a folder") {
@@ -86,7 +86,9 @@ fn pages(folder: &str) -> Vec<String> {
         let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
             pages.extend(self::pages(&path));
-        } else if Path::new(&path).extension().is_some_and(|extension| extension == "md") {
+        } else if Path::new(&path).extension().is_some_and(|extension| extension == "md")
+            && !is_generated(Path::new(&path))
+        {
             pages.push(path);
         }
     }
@@ -94,13 +96,20 @@ fn pages(folder: &str) -> Vec<String> {
     pages
 }
 
+/// Returns the documents in the folder, and the generated pages as they are now.
 fn documents() -> BTreeMap<PathBuf, Document> {
     let paths = DOCUMENTS.iter().map(|&path| path.to_owned()).chain(pages("docs"));
     let read = |path: String| {
         let text = fs::read_to_string(of_project(&path)).expect("a document");
         (PathBuf::from(path), Document::parse(&text))
     };
-    paths.map(read).collect()
+    let generated = generated().into_iter().map(|(path, text)| (PathBuf::from(path), Document::parse(&text)));
+    paths.map(read).chain(generated).collect()
+}
+
+/// Returns whether a page is generated, and so not in the repository.
+fn is_generated(path: &Path) -> bool {
+    path.parent() == Some(Path::new("docs/reference")) && !path.ends_with("README.md")
 }
 
 /// Returns the problem of a link of the document at `path`, if it has one.
@@ -119,7 +128,10 @@ fn problem(documents: &BTreeMap<PathBuf, Document>, path: &Path, link: &str) -> 
     if path.starts_with("docs") && !target.starts_with("docs") {
         return Some("leaves the site: write a path of the project as code".to_owned());
     }
-    if !of_project(&target.to_string_lossy()).exists() {
+    if is_generated(&target) && !is_generated(path) && path != Path::new("docs/SUMMARY.md") {
+        return Some("is not in the repository: name the command, or link to reference/README.md".to_owned());
+    }
+    if !documents.contains_key(&target) && !of_project(&target.to_string_lossy()).exists() {
         return Some(format!("no file {}", target.display()));
     }
     let fragment = fragment?;
@@ -145,8 +157,8 @@ fn every_link_has_a_target() {
 fn every_page_is_in_the_summary() {
     let summary = Document::parse(&fs::read_to_string(of_project("docs/SUMMARY.md")).expect("a summary"));
     let listed: BTreeSet<String> = summary.links.iter().map(|link| format!("docs/{link}")).collect();
-    let pages: BTreeSet<String> =
-        pages("docs").into_iter().filter(|page| page != "docs/SUMMARY.md").collect();
+    let mut pages: BTreeSet<String> = pages("docs").into_iter().chain(generated().into_keys()).collect();
+    pages.remove("docs/SUMMARY.md");
     assert_eq!(listed, pages);
 }
 
@@ -170,5 +182,13 @@ fn a_link_without_a_target_is_a_problem() {
     check("README.md", "docs/units.md#none", Some("no heading #none in docs/units.md"));
     check("docs/units.md", "#none", Some("no heading #none in docs/units.md"));
     check("docs/units.md", "../src", Some("leaves the site: write a path of the project as code"));
+    check("docs/SUMMARY.md", "reference/policies.md#easy", None);
+    check(
+        "docs/reference/json.md",
+        "policies.md#none",
+        Some("no heading #none in docs/reference/policies.md"),
+    );
+    let absent = "is not in the repository: name the command, or link to reference/README.md";
+    check("docs/units.md", "reference/policies.md#easy", Some(absent));
     check("README.md", "../x", Some("leaves the project"));
 }
