@@ -68,13 +68,14 @@ pub(crate) const MEASURED: Feature =
 pub(crate) const ALL: [Feature; 4] = [DAEMON, PAGE, SLURM, MEASURED];
 
 impl Feature {
-    /// Returns how to get this part, if the build has not got it.
+    /// Returns how to get this part beside those that are built, if the build has not got it.
     pub(crate) fn how_to_get(self) -> Option<String> {
-        let name = self.name;
+        let built = ALL.iter().filter(|feature| feature.is_built || feature.name == self.name);
+        let names: Vec<&str> = built.map(|feature| feature.name).collect();
         (!self.is_built).then(|| {
             format!(
-                "this program was built without it; build it with: cargo build --release --features {name} \
-                 (or full, for all parts)"
+                "this program was built without it; build it with: cargo build --release --features {} (or full, for all parts)",
+                names.join(",")
             )
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use miserly_core::{Fault, Time};
+use miserly_core::Time;
 
 use crate::limits::lines::Lines;
 use crate::limits::places::{Distribution, PlaceRequest, Places, Sums};
@@ -30,8 +30,6 @@ pub(crate) struct DependencyTracker {
     unseen: BTreeSet<i64>,
     /// Whether earliest starts do not agree with ends yet.
     unsettled: bool,
-    /// The fault because of which those ends moved.
-    fault: Option<Fault>,
     /// The number of jobs that the tracked jobs of each user wait for, counted for each of them.
     waits: BTreeMap<u32, usize>,
     /// The limits of users.
@@ -202,15 +200,9 @@ impl DependencyTracker {
         std::mem::take(&mut self.unseen)
     }
 
-    /// Notes that earliest starts do not agree with ends yet, which moved because of a fault.
-    pub(crate) fn set_unsettled(&mut self, fault: Option<Fault>) {
-        (self.unsettled, self.fault) = (true, fault);
-    }
-
-    /// Notes that they agree. Returns the fault.
-    pub(crate) fn set_settled(&mut self) -> Option<Fault> {
-        self.unsettled = false;
-        self.fault.take()
+    /// Notes whether earliest starts agree with ends.
+    pub(crate) fn set_settled(&mut self, settled: bool) {
+        self.unsettled = !settled;
     }
 
     /// Returns whether earliest starts do not agree with ends yet.

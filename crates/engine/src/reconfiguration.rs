@@ -56,6 +56,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let before = std::mem::replace(&mut self.setup, Arc::new(setup));
         self.durable_setup.get_or_insert(before);
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, self.jobs.records());
+        // The start of a daemon may have left some steps.
+        self.dependencies.set_settled(false);
         self.batch.has_setup = true;
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.batch.line(&began);

@@ -17,17 +17,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// Promises that break have the cause of `fault`, if those ends moved because of one.
     ///
-    /// A chain of n jobs takes n steps, some of them in this batch and the others in the next ones. Until then the plans of the
-    /// jobs behind are those of before. No job starts before the jobs that it waits for have ended. The first step looks at the ends of all jobs that others wait for, the next ones only at
-    /// those that have moved.
+    /// A chain of n jobs takes n steps. If all its ends move to earlier instants, some of the steps are left to the next batches:
+    /// until then the plans behind are late, and promises made from them hold. The first step looks at the ends of all jobs that
+    /// others wait for, the next ones only at those that have moved.
     pub(crate) fn settle_dependencies(&mut self, now: Now, fault: Option<Fault>) -> Result<(), EngineError> {
-        let fault = fault.or(self.dependencies.set_settled());
+        self.dependencies.set_settled(true);
         let mut required: BTreeSet<i64> = self.dependencies.required().collect();
-        for _ in 0..STEPS {
+        let mut only_earlier = fault.is_none();
+        // Each step releases a job or adjusts its start, so there are at most as many steps as tracked jobs.
+        for step in 0..=self.dependencies.count() {
+            if only_earlier && step == STEPS {
+                self.dependencies.set_settled(false);
+                return Ok(());
+            }
             let at = self.fresh(now)?;
             let mut round = Round::default();
             self.resolve_dependencies(now, at, &mut round)?;
-            self.adjust_begins(required, at, &mut round);
+            only_earlier &= self.adjust_begins(required, at, &mut round);
             self.submit_due(at, &mut round);
             if round.is_empty() {
                 return Ok(());
@@ -36,7 +42,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
             required = self.dependencies.take_changed();
         }
-        self.dependencies.set_unsettled(fault);
         Ok(())
     }
 
@@ -77,7 +82,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Adds to the round the earliest starts that change with the ends of these jobs, and the jobs that can be planned now.
-    fn adjust_begins(&mut self, required: BTreeSet<i64>, at: Time, round: &mut Round) {
+    /// Returns whether all those starts change to earlier instants.
+    fn adjust_begins(&mut self, required: BTreeSet<i64>, at: Time, round: &mut Round) -> bool {
+        let mut only_earlier = true;
         for number in self.behind_moved_ends(required, at) {
             let Some(record) = self.jobs.get(number) else { continue };
             if record.is_in_ledger() {
@@ -85,7 +92,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 match self.begin_change(record, at) {
                     BeginChange::None => {}
                     BeginChange::Later => self.dependencies.look_again(number),
-                    BeginChange::Now(amendment) => round.amended.push(amendment),
+                    BeginChange::Now { amendment, is_earlier } => {
+                        only_earlier &= is_earlier;
+                        round.amended.push(amendment);
+                    }
                 }
                 if !depends {
                     self.dependencies.untrack(number);
@@ -99,13 +109,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         debug_assert!(self.dependencies.count() > 100 || self.has_settled_begins(at, round));
+        only_earlier
     }
 
     /// Returns whether the earliest start of each tracked job agrees with the ends of the jobs that it waits for.
     fn has_settled_begins(&self, at: Time, round: &Round) -> bool {
         let amends = |job| round.amended.iter().any(|amended| Some(amended.job) == job);
         self.dependencies.jobs().filter_map(|number| self.jobs.get(number)).all(|record| {
-            let changes = || matches!(self.begin_change(record, at), BeginChange::Now(_));
+            let changes = || matches!(self.begin_change(record, at), BeginChange::Now { .. });
             !record.is_in_ledger() || !changes() || amends(self.jobs.handle(record.number))
         })
     }
@@ -155,7 +166,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if before.zip(begin).is_some_and(is_small) {
             return BeginChange::Later;
         }
-        BeginChange::Now(Amendment { job, change: Change::Begin(begin) })
+        let is_earlier = begin.is_none_or(|begin| before.is_some_and(|before| begin < before));
+        BeginChange::Now { amendment: Amendment { job, change: Change::Begin(begin) }, is_earlier }
     }
 }
 
@@ -166,7 +178,7 @@ enum BeginChange {
     /// It changes at the latest when the job is due.
     Later,
     /// It changes now.
-    Now(Amendment),
+    Now { amendment: Amendment, is_earlier: bool },
 }
 
 impl<L: Launcher, J: Journal> ExpectedEnds for Engine<L, J> {

@@ -107,7 +107,7 @@ function toggle(array) {
 }
 
 /** Asks for the rows that are shown. There is one question at a time, and the next one has all that was wanted meanwhile. */
-let asking = false, wants = false;
+let asking = false, wants = false, later = null;
 // The instant of the rows that are shown.
 let rowsOf = null;
 async function lists() {
@@ -126,7 +126,9 @@ async function lists() {
     }
   } catch (error) {
     problem('lists', `the jobs cannot be read: ${error.message}`);
-    setTimeout(lists, LATER);
+    clearTimeout(later);
+    // Without the key nothing comes back.
+    if (error.status !== 401) later = setTimeout(lists, LATER);
   } finally {
     asking = false;
   }
@@ -326,7 +328,7 @@ async function output(number) {
   const result = $('result');
   try {
     const tail = await (await ask(`/api/jobs/${number}/log`)).json();
-    if (chosen !== number) return;
+    if (chosen !== number || whole) return;
     const text = element('pre', { tabindex: 0, 'aria-label': 'The end of the output' }, tail.text || '(empty)');
     const again = element('button', { type: 'button', onclick: () => output(number) }, 'Read again');
     const held = result.contains(document.activeElement);
@@ -334,7 +336,7 @@ async function output(number) {
     if (held) again.focus({ preventScroll: true });
     text.scrollTop = text.scrollHeight;
   } catch (error) {
-    if (chosen !== number) return;
+    if (chosen !== number || whole) return;
     tell(error.message, 'bad');
     result.firstElementChild.dataset.of = 'output';
   }

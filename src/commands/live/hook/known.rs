@@ -36,7 +36,8 @@ struct Job {
     attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     promised: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    // Its name in files of earlier versions is that of both events.
+    #[serde(default, alias = "broken", skip_serializing_if = "std::ops::Not::not")]
     at_risk: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     missed: bool,
