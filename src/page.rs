@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Context;
 use miserly_experiments::{Overview, overview};
 use miserly_policies::PolicySpec;
+use miserly_report::AtomicFile;
 use miserly_report::page::{Page, html};
-use miserly_report::{AtomicFile, RunDoc};
-use miserly_run::RunSetup;
+use miserly_run::{RunDoc, RunSetup};
 use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
-use miserly_report::{RunDoc, count};
+use miserly_report::{count, nothing_measured};
+use miserly_run::RunDoc;
 
 use crate::colour::message_head;
 
@@ -53,5 +54,5 @@ fn of_run(run: &RunDoc) -> Vec<String> {
             count(run.settings.procs.into())
         )
     });
-    wide.into_iter().chain(run.nothing_measured()).collect()
+    wide.into_iter().chain(nothing_measured(run)).collect()
 }

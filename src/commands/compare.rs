@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use miserly_policies::PolicySpec;
-use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, verdict};
-use miserly_run::RunSetup;
+use miserly_report::{compare_tables, verdict};
+use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
 use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};

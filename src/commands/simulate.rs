@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use miserly_policies::PolicySpec;
-use miserly_report::{AtomicFile, CsvJobs, RunDoc, SwfJobs, simulate_table};
-use miserly_run::{RunSetup, SetupError};
+use miserly_report::{AtomicFile, CsvJobs, SwfJobs, simulate_table};
+use miserly_run::{RunDoc, RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 

@@ -1,8 +1,8 @@
-//! What ARCHITECTURE.md names is in the repository.
+//! What ARCHITECTURE.md names is in the repository, and the crates depend on each other as it has them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::of_project;
 
@@ -60,4 +60,71 @@ fn names_exist() {
         }
     }
     assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
+}
+
+/// Returns what each package of the workspace depends on: the crates of the workspace without the prefix of their names,
+/// and the others. Build and development dependencies are left out.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let crates = fs::read_dir(of_project("crates")).expect("the folder of the crates");
+    let folders = crates.map(|entry| entry.expect("an entry of the folder").path());
+    let of_folder = |folder: PathBuf| {
+        let text = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let name =
+            text.lines().find_map(|line| line.strip_prefix("name = \"")).expect("the name of the package");
+        (short_name(name.trim_end_matches('"')), listed_dependencies(&text))
+    };
+    folders.chain([of_project(".")]).map(of_folder).collect()
+}
+
+fn short_name(package: &str) -> String {
+    package.strip_prefix("miserly-").unwrap_or(package).to_owned()
+}
+
+/// Returns the packages below `[dependencies]` of a manifest.
+fn listed_dependencies(manifest: &str) -> BTreeSet<String> {
+    let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let name = |line: &str| line.split(['.', ' ', '=']).next().map(short_name);
+    lines.filter(|line| !line.starts_with('#')).filter_map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// Returns the row of each crate in the table of parts, from the top.
+fn rows() -> BTreeMap<String, usize> {
+    let text = fs::read_to_string(of_project("ARCHITECTURE.md")).expect("the document");
+    let rows = text.lines().skip_while(|line| *line != "| layer | crate | purpose |").skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|')).enumerate();
+    let cell = |(row, line): (usize, &str)| Some((row, line.split('|').nth(2)?.to_owned()));
+    let crates = |(row, cell): (usize, String)| {
+        cell.split('`').skip(1).step_by(2).map(|name| (name.to_owned(), row)).collect::<Vec<_>>()
+    };
+    rows.filter_map(cell).flat_map(crates).collect()
+}
+
+#[test]
+fn a_crate_uses_only_crates_in_lower_rows() {
+    let rows = rows();
+    for (name, uses) in dependencies() {
+        let row = rows.get(&name).unwrap_or_else(|| panic!("{name} is in no row of ARCHITECTURE.md"));
+        let wrong: Vec<_> =
+            uses.iter().filter(|used| rows.get(*used).is_some_and(|used| used <= row)).collect();
+        assert!(wrong.is_empty(), "{name} uses crates that are not in rows below its own: {wrong:?}");
+    }
+}
+
+/// What the daemon does not link: tables, pages, and the formats of other schedulers.
+const NOT_IN_DAEMON: [&str; 4] = ["report", "import", "maud", "comfy-table"];
+
+#[test]
+fn the_daemon_links_no_reports() {
+    let dependencies = dependencies();
+    let mut linked = BTreeSet::new();
+    let mut next = vec!["live"];
+    while let Some(name) = next.pop() {
+        if linked.insert(name) {
+            next.extend(dependencies.get(name).into_iter().flatten().map(String::as_str));
+        }
+    }
+    assert!(linked.contains("run") && linked.contains("serde"), "{linked:?}");
+    let wrong: Vec<_> = NOT_IN_DAEMON.into_iter().filter(|name| linked.contains(name)).collect();
+    assert!(wrong.is_empty(), "the daemon links {wrong:?}");
 }

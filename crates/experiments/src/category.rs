@@ -1,7 +1,7 @@
 //! The categories of jobs as a grid: a row for each range of runtimes, a column for each range of widths.
 
-use miserly_report::GroupDoc;
 use miserly_report::chart::{Axis, Body, Chart, Ramp};
+use miserly_run::GroupDoc;
 
 /// The name of the breakdown.
 pub(crate) const CATEGORY: &str = "category";

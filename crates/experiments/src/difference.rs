@@ -5,8 +5,9 @@ use std::io;
 
 use miserly_core::Time;
 use miserly_report::chart::{Body, Chart, GanttJob, GanttKeys, Ramp};
+use miserly_report::count;
 use miserly_report::page::{Block, Emphasis, TableCell, TableData};
-use miserly_report::{GroupDoc, RunDoc, count};
+use miserly_run::{GroupDoc, RunDoc};
 use miserly_sim::{Finished, Observer};
 use miserly_units::{duration_rounded, span_of_seconds};
 

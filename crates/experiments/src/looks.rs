@@ -1,7 +1,8 @@
 //! The looks of the charts on a page of runs: the colours of policies and start reasons, and the bounds of axes.
 
 use miserly_report::chart::{AxisScale, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock};
-use miserly_report::{RunDoc, percent};
+use miserly_report::percent;
+use miserly_run::RunDoc;
 
 use crate::chart_request::{ChartKind, ChartRequest};
 

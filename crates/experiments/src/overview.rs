@@ -6,7 +6,7 @@ use miserly_core::Time;
 use miserly_policies::PolicySpec;
 use miserly_report::chart::Ramp;
 use miserly_report::page::{Block, Page, Section};
-use miserly_report::{GroupDoc, RunDoc, group_blocks, summary_blocks, verdict};
+use miserly_report::{group_blocks, summary_blocks, verdict};
 use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use crate::present::{blocks, chart_id, number_charts};
 use crate::results::{Results, at};
 use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
 use crate::selector::Selector;
-use miserly_run::{RunSetup, SetupError};
+use miserly_run::{GroupDoc, RunDoc, RunSetup, SetupError};
 
 /// How long the window of the Gantt charts is where none is given, seconds.
 const WINDOW: f64 = 86_400.0;

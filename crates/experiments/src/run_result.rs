@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{PeSet, Request, Span, Time};
-use miserly_report::RunDoc;
+use miserly_run::RunDoc;
 use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

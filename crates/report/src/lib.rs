@@ -26,14 +26,9 @@ pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
 pub use numbers::{count, decimals, figure, percent};
 pub use run::{
-    BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, ForecastBoundDoc,
-    ForecastClassDoc, ForecastDoc, ForecastPartDoc, GroupDoc, GuaranteeRatio, GuaranteesDoc, HostsDoc,
-    IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc, NO_RECORDED_WAIT,
-    OpportunisticDoc, PerMeasure, PercentileDoc, PolicyWaitDoc, PoolDoc, PoolsDoc, PromisesDoc,
-    QueueLengthDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
-    StepDoc, SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, WaitOfDoc, WhatIfDoc,
-    WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, compare_tables, differences,
-    forecast_page, forecast_table, group_blocks, simulate_table, summary_blocks, verdict, wait_of_table,
+    ForecastBoundDoc, ForecastClassDoc, ForecastDoc, ForecastPartDoc, PolicyWaitDoc, TableStyle, WaitOfDoc,
+    WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, compare_tables, forecast_page,
+    forecast_table, group_blocks, nothing_measured, simulate_table, summary_blocks, verdict, wait_of_table,
     what_if_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -3,8 +3,8 @@
 
 use miserly_core::{Context, Event, JobId, Ledger, Machine, Policy, Procs, StartReason, Time, Violation};
 use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
-use miserly_report::{RunDoc, TableStyle, compare_tables};
-use miserly_run::{RunOptions, RunSetup, SetupError};
+use miserly_report::{TableStyle, compare_tables};
+use miserly_run::{RunDoc, RunOptions, RunSetup, SetupError};
 use miserly_workload::Trace;
 
 static BY_WIDTH: PolicyDescriptor = PolicyDescriptor::new("by-width", "the narrowest first", |params| {

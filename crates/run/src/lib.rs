@@ -2,7 +2,7 @@
 //!
 //! [`RunSetup`] takes a [`Trace`](miserly_workload::Trace) and [`RunOptions`], and settles the machine.
 //! It makes the [`Simulation`](miserly_sim::Simulation) of a policy and its jobs, or runs it to the
-//! document of the result.
+//! document of the result, [`RunDoc`]. The crate `report` has its tables and pages.
 //!
 //! ```
 //! use miserly_run::{RunOptions, RunSetup};
@@ -42,6 +42,13 @@ mod error;
 
 mod stopwatch;
 
+pub use document::{
+    BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
+    GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
+    NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc,
+    QueueLengthDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
+    StepDoc, SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, differences, is_of_schedule,
+};
 pub use error::SetupError;
 pub use log::Log;
 pub use opportunistic::{OpportunisticMode, OpportunisticOptions};

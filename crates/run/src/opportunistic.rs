@@ -2,8 +2,9 @@
 
 use miserly_core::{OpportunisticConfig, Resources, Span};
 use miserly_policies::PolicySpec;
-use miserly_report::IdleUseDoc;
 use miserly_workload::Interactive;
+
+use crate::document::IdleUseDoc;
 
 /// The default preemption lead time, seconds: the same as the daemon's.
 const LEAD: i64 = 5;

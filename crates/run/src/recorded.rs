@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use miserly_core::{Span, StartReason, Time};
-use miserly_report::{NO_RECORDED_WAIT, RunDoc};
 use miserly_sim::{Finished, Interruptions, Metrics, Observer};
 use miserly_workload::{Job as LoggedJob, LineCounts};
 
+use crate::document::{NO_RECORDED_WAIT, RunDoc};
 use crate::setup::{RunSetup, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
-use miserly_report::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::{ReadError, Record, Status};
 use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
 
+use crate::document::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use crate::error::SetupError;
 use crate::log::Log;
 use crate::names::resolve_names;
@@ -209,7 +209,7 @@ impl RunSetup {
     /// In the recorded schedule each job starts after its recorded wait, and runs as in a simulation.
     /// It is `None` if the log has no positive wait, if the options change the submit times, or if they measure batches
     /// by termination.
-    /// Jobs without a recorded wait are counted as [`NO_RECORDED_WAIT`](miserly_report::NO_RECORDED_WAIT). If there are
+    /// Jobs without a recorded wait are counted as [`NO_RECORDED_WAIT`](crate::NO_RECORDED_WAIT). If there are
     /// any, differences to other schedules have no interval.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Execution of a plan on all cores. Each result is stored when its run is done.
 
 use miserly_core::Span;
-use miserly_report::{AtomicFile, CsvJobs, RunDoc};
+use miserly_report::{AtomicFile, CsvJobs};
 use miserly_sim::{InOrder, MatrixWatch, Observer};
 use rayon::prelude::*;
 
@@ -10,7 +10,7 @@ use super::error::ExperimentError;
 use super::plan::{Plan, PlannedRun};
 use super::store::Store;
 use crate::run_result::{LongestWaits, MatrixRows, RunResult, Window, document, matrix_watch};
-use miserly_run::{RunSetup, SetupError};
+use miserly_run::{RunDoc, RunSetup, SetupError};
 
 /// A receiver of the progress of the runs.
 pub trait Watcher: Sync {

@@ -1,8 +1,8 @@
 //! The grammar of experiment files, unchecked.
 
+use miserly_run::BatchSettings;
 use std::collections::BTreeMap;
 
-use miserly_report::BatchSettings;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 

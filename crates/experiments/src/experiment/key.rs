@@ -1,6 +1,6 @@
 //! The key of a run: everything that determines it.
 
-use miserly_report::SettingsDoc;
+use miserly_run::SettingsDoc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

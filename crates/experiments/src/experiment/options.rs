@@ -8,8 +8,7 @@ use miserly_workload::{ArrivalScaling, JobOptions, MOST_SHAKE, Overrun, ProcsFie
 use super::file::{Options, Record};
 use super::machines::Machines;
 use miserly_machine_file::{MachineSpec, SHARINGS, SPANS, value_of};
-use miserly_report::BatchSettings;
-use miserly_run::RunOptions;
+use miserly_run::{BatchSettings, RunOptions};
 
 impl Options {
     /// Returns these options where they are given, else those of `below`.

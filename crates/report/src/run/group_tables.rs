@@ -1,9 +1,8 @@
 //! Tables of breakdowns.
 
-use super::document::RunDoc;
-use super::groups::GroupDoc;
+use miserly_run::{GroupDoc, MeasureDoc, RunDoc};
+
 use super::layout::{Quantity, TableStyle, TextTable};
-use super::measures::MeasureDoc;
 use super::tables::folded_policy;
 use crate::numbers::{count, percent};
 

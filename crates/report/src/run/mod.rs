@@ -1,16 +1,10 @@
-//! The results of a run: a document for programs and tables for users.
-
-mod details;
+//! The results of runs, forecasts and what-if questions: tables for users, documents for programs.
 
 mod measures;
 
-mod document;
-
 mod machine;
 
-mod groups;
-
-mod slicing;
+mod notes;
 
 mod tables;
 
@@ -28,23 +22,12 @@ mod group_tables;
 
 mod layout;
 
-pub use details::{
-    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, ReservationsDoc, SeriesDoc,
-    UncertaintyDoc, differences,
-};
-pub use document::{
-    IdleUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc,
-    RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
-};
 pub use forecast::{
     ForecastBoundDoc, ForecastClassDoc, ForecastDoc, ForecastPartDoc, forecast_page, forecast_table,
 };
-pub use groups::GroupDoc;
 pub use layout::TableStyle;
-pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
-pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
+pub use notes::nothing_measured;
 pub use on_page::{group_blocks, summary_blocks};
-pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::verdict;
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};

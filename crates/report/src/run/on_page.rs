@@ -1,6 +1,7 @@
 //! The tables of runs and comparisons on a page. The rows are those of the terminal.
 
-use super::document::RunDoc;
+use miserly_run::RunDoc;
+
 use super::group_tables::tables_by;
 use super::layout::{TableStyle, TextTable};
 use super::tables::{BEST, comparison_rows, facts, legend_of, log_entries, measure_table};

@@ -1,15 +1,18 @@
 //! Tables of runs and comparisons.
 
 use miserly_core::Span;
+use miserly_run::{
+    BatchSettings, DifferenceDoc, MeasureDoc, OpportunisticDoc, RunDoc, SettingsDoc, SlicingDoc,
+    SuspensionDoc, is_of_schedule,
+};
 use miserly_units::{duration, duration_rounded, span_of_seconds};
 use miserly_workload::LogDates;
 
-use super::details::DifferenceDoc;
-use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc, is_of_schedule};
 use super::group_tables;
 use super::layout::{Quantity, TableStyle, TextTable, Tone};
-use super::measures::{LABELS, MeasureDoc};
-use super::slicing::{BatchSettings, SlicingDoc};
+use super::machine::machine_summary;
+use super::measures::LABELS;
+use super::notes::notes;
 use crate::numbers::{count, figure, percent};
 
 /// Formats one run as a table, below its settings and above its breakdowns.
@@ -80,8 +83,7 @@ pub(super) fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
         let over = format!("of the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
         facts.push(("slowdown", over));
     }
-    let notes = [outcome.percentile_note(), outcome.uncertainty.note(), outcome.nothing_measured()];
-    facts.extend(notes.into_iter().flatten().map(|note| ("note", note)));
+    facts.extend(notes(outcome).map(|note| ("note", note)));
     facts
 }
 
@@ -355,7 +357,7 @@ pub(super) fn log_entries(outcome: &RunDoc, outcomes: &[&RunDoc]) -> Vec<(&'stat
     let log = format!("{}, {} processors", outcome.trace.name, count(settings.procs.into()));
     let mut entries = vec![("log", log)];
     if !settings.machine.is_plain() {
-        entries.push(("machine", settings.machine.summary()));
+        entries.push(("machine", machine_summary(&settings.machine)));
     }
     let most = outcomes.iter().map(|outcome| outcome.jobs.simulated).max().unwrap_or_default();
     let mut counts = format!("{} read, {} simulated", count(jobs.read), count(most));

@@ -1,10 +1,8 @@
 //! The verdict of a comparison, in words.
 
+use miserly_run::{DifferenceDoc, GroupDoc, RunDoc};
 use miserly_units::{duration_rounded, span_of_seconds};
 
-use super::details::DifferenceDoc;
-use super::document::RunDoc;
-use super::groups::GroupDoc;
 use crate::numbers::count;
 
 /// The position of the wait in `Measures::all`.

@@ -1,11 +1,10 @@
 //! Further parts of a run's document: uncertainty, promises, distributions and series.
 
 use miserly_core::Span;
-use miserly_sim::{BATCH_JOBS_LEAST, BATCHES_LEAST, Batches, Interval, MEASURES, Metrics};
+use miserly_sim::{Batches, Interval, MEASURES, Metrics};
 use serde::Serialize;
 
-use super::document::RunDoc;
-use super::measures::{KEYS, NAMES, PerMeasure};
+use super::measures::PerMeasure;
 
 /// The uncertainty of the means by the method of batch means.
 ///
@@ -28,29 +27,6 @@ pub struct UncertaintyDoc {
     ///
     /// Null with fewer than 10 batches or without variance.
     pub autocorrelation: PerMeasure<Option<f64>>,
-}
-
-/// The difference of two policies' means of one measure on one log, by paired batches of the same
-/// jobs.
-#[derive(Clone, Debug, Serialize)]
-pub struct DifferenceDoc {
-    /// Name of the log.
-    pub trace: String,
-    /// Measure, by its key in `metrics`.
-    pub measure: &'static str,
-    /// First policy.
-    pub policy_a: String,
-    /// Second policy.
-    pub policy_b: String,
-    /// Mean paired difference, first minus second, in the unit of the measure.
-    pub mean: Option<f64>,
-    /// Half width of its 95 % interval; null if unreliable, as in [`UncertaintyDoc`].
-    pub half_width: Option<f64>,
-    /// Correlation of each paired difference with the next; null with fewer than 10 pairs or
-    /// without variance.
-    pub autocorrelation: Option<f64>,
-    /// Whether the interval contains 0; null without an interval.
-    pub within_noise: Option<bool>,
 }
 
 /// The quality of promises as forecasts, over the measured jobs (Zotkin et al. §8).
@@ -137,7 +113,7 @@ pub struct SeriesDoc {
 
 impl UncertaintyDoc {
     /// Creates the document from the batches of a run.
-    pub fn new(batches: &Batches) -> UncertaintyDoc {
+    pub(super) fn new(batches: &Batches) -> UncertaintyDoc {
         let intervals: [Interval; MEASURES] = std::array::from_fn(|measure| batches.interval(measure));
         UncertaintyDoc {
             batches: batches.full() as u64,
@@ -147,31 +123,11 @@ impl UncertaintyDoc {
             autocorrelation: PerMeasure::from_fn(|measure| intervals[measure].autocorrelation),
         }
     }
-
-    /// Returns a note for users that explains a mean without a half width.
-    pub fn note(&self) -> Option<String> {
-        let jobs = self.jobs_per_batch;
-        if self.batches < BATCHES_LEAST as u64 {
-            return None;
-        }
-        if jobs < BATCH_JOBS_LEAST {
-            let jobs = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
-            return Some(format!(
-                "no ±: batches of {jobs} are too short; the minimum is {BATCH_JOBS_LEAST} jobs"
-            ));
-        }
-        let figures = NAMES.iter().zip(self.half_width.all().into_iter().zip(self.autocorrelation.all()));
-        let correlated = figures.filter(|(_, (half_width, _))| half_width.is_none());
-        let correlated: Vec<String> =
-            correlated.filter_map(|(name, (_, r))| Some(format!("{name} (r {:.2})", (*r)?))).collect();
-        (!correlated.is_empty())
-            .then(|| format!("no ± (successive batch means correlate): {}", correlated.join(", ")))
-    }
 }
 
 impl GuaranteesDoc {
     /// Creates the document from the measured promises.
-    pub fn new(measured: &mut miserly_sim::Guarantees) -> GuaranteesDoc {
+    pub(super) fn new(measured: &mut miserly_sim::Guarantees) -> GuaranteesDoc {
         let summary = measured.ratio.summary();
         let p80 = measured.ratio.percentile(80);
         GuaranteesDoc {
@@ -196,7 +152,7 @@ impl ReservationsDoc {
 
 impl DetailsDoc {
     /// Creates the details from the metrics and the series of the same run.
-    pub fn new(metrics: &mut Metrics, series: &miserly_sim::Series) -> DetailsDoc {
+    pub(crate) fn new(metrics: &mut Metrics, series: &miserly_sim::Series) -> DetailsDoc {
         let measures = &mut metrics.measures;
         let cdf = CdfsDoc {
             wait: measures.wait.cdf(),
@@ -219,52 +175,5 @@ impl SeriesDoc {
             short_jobs_ended: buckets.iter().map(|bucket| bucket.short).collect(),
             jobs_ended: buckets.iter().map(|bucket| bucket.ended).collect(),
         }
-    }
-}
-
-/// Returns the differences of all pairs of runs of one log, for each measure.
-pub fn differences(runs: &[&RunDoc]) -> Vec<DifferenceDoc> {
-    let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
-    pairs.flat_map(|(a, b)| (0..MEASURES).map(move |measure| DifferenceDoc::new(a, b, measure))).collect()
-}
-
-impl DifferenceDoc {
-    /// Compares two runs by the measure at this position in `Measures::all`.
-    pub(super) fn new(a: &RunDoc, b: &RunDoc, measure: usize) -> DifferenceDoc {
-        let Interval { mean, half_width, autocorrelation } = a.batch_sums.difference(&b.batch_sums, measure);
-        DifferenceDoc {
-            trace: a.trace.name.clone(),
-            measure: KEYS[measure],
-            policy_a: a.policy.clone(),
-            policy_b: b.policy.clone(),
-            mean,
-            half_width,
-            autocorrelation,
-            within_noise: mean.zip(half_width).map(|(mean, half_width)| mean.abs() <= half_width),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(batches: u64, jobs_per_batch: u64, half_width: Option<f64>, expect: Option<&str>) {
-        let (half_width, autocorrelation) =
-            (PerMeasure::from_fn(|_| half_width), PerMeasure::from_fn(|_| Some(0.1)));
-        let half_width = PerMeasure { wait: None, ..half_width };
-        let autocorrelation = PerMeasure { wait: Some(0.62), ..autocorrelation };
-        let uncertainty =
-            UncertaintyDoc { batches, jobs_per_batch, level: 0.95, half_width, autocorrelation };
-        assert_eq!(uncertainty.note().as_deref(), expect);
-    }
-
-    #[test]
-    fn the_note_says_why_there_is_no_half_width() {
-        check(9, 1, None, None);
-        check(40, 1, None, Some("no ±: batches of 1 job are too short; the minimum is 64 jobs"));
-        check(40, 32, None, Some("no ±: batches of 32 jobs are too short; the minimum is 64 jobs"));
-        check(40, 64, Some(3.0), Some("no ± (successive batch means correlate): wait (r 0.62)"));
     }
 }

@@ -1,16 +1,16 @@
-//! The document of a run, printed by `--json`. Its schema is a contract: docs/simulate.schema.json.
+//! The complete results of one run.
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{Batches, EXACT_MOST, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
+use miserly_sim::{Batches, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::{LineCounts, LogDates};
 use serde::Serialize;
 
 use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
 use super::groups::{GroupDoc, breakdowns};
-use super::machine::MachineDoc;
 use super::measures::MetricsDoc;
-use super::slicing::{BatchSettings, BatchesDoc, SlicingDoc};
+use super::settings::SettingsDoc;
+use super::slicing::{BatchesDoc, SlicingDoc};
 
 /// The complete results of one run. Repeated runs differ only in `timing`.
 #[derive(Clone, Debug, Serialize)]
@@ -76,55 +76,6 @@ pub struct RunDoc {
     /// Batches behind `uncertainty`, for comparisons.
     #[serde(skip)]
     pub batch_sums: Batches,
-}
-
-/// The settings of a run.
-#[derive(Clone, Debug, Serialize)]
-pub struct SettingsDoc {
-    /// Processors of the machine.
-    pub procs: u32,
-    /// The machine.
-    pub machine: MachineDoc,
-    /// Event order for simultaneous events.
-    pub event_order: String,
-    /// Treatment of a job at the log's own estimate.
-    pub overrun: String,
-    /// Runtime information given to the policy.
-    pub estimates: String,
-    /// Field of the log used as the size.
-    pub procs_field: String,
-    /// Filters.
-    pub drop: Vec<String>,
-    /// Earliest submission, in seconds.
-    pub from: Option<i64>,
-    /// Latest submission, excluded, in seconds.
-    pub to: Option<i64>,
-    /// Users whose jobs are simulated; all if empty.
-    pub users: Vec<u32>,
-    /// Queues whose jobs are simulated; all if empty.
-    pub queues: Vec<u32>,
-    /// Factor by which the load was scaled.
-    pub scale_load: f64,
-    /// Whether a factor was given, which may be 1. Tables then show it.
-    #[serde(skip)]
-    pub load_is_scaled: bool,
-    /// Whether all jobs were submitted at time 0.
-    pub offline: bool,
-    /// Seconds by which submissions were moved at random, at most; if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shake: Option<u32>,
-    /// Warm-up in seconds.
-    pub warmup: i64,
-    /// Measured terminations, if they are not all after the warm-up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub batches: Option<BatchSettings>,
-    /// Seed of random draws.
-    pub seed: u64,
-    /// Use of idle resources on a machine with pools.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_use: Option<IdleUseDoc>,
-    /// Whether malformed lines were skipped.
-    pub lenient: bool,
 }
 
 /// A log.
@@ -194,18 +145,6 @@ pub struct PromisesDoc {
     pub broken: u64,
 }
 
-/// The use of idle resources on a machine with pools.
-#[derive(Clone, Debug, Serialize)]
-pub struct IdleUseDoc {
-    /// Opportunistic execution: `by-policy` enables it if the policy of a queue needs it; `on` and
-    /// `off` override that.
-    pub opportunistic: &'static str,
-    /// Preemption lead time before promised starts, in seconds.
-    pub preempt_lead_time: Option<i64>,
-    /// Interactive work: a process with parameters, or a file with the SHA-256 of its bytes.
-    pub interactive: Option<String>,
-}
-
 /// The results of opportunistic execution on idle resources.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OpportunisticDoc {
@@ -223,7 +162,7 @@ pub struct OpportunisticDoc {
 
 impl OpportunisticDoc {
     /// Creates the document from the measured values.
-    pub fn new(totals: &OpportunisticTotals) -> OpportunisticDoc {
+    pub(crate) fn new(totals: &OpportunisticTotals) -> OpportunisticDoc {
         let OpportunisticTotals { jobs, done, work, ran, .. } = *totals;
         OpportunisticDoc {
             jobs,
@@ -269,7 +208,7 @@ pub struct TimingDoc {
 
 impl RunDoc {
     /// Creates the document of a run.
-    pub fn new(
+    pub(crate) fn new(
         policy: String,
         settings: SettingsDoc,
         trace: TraceDoc,
@@ -322,23 +261,6 @@ impl RunDoc {
             batch_sums: metrics.batches.clone(),
         }
     }
-
-    /// Returns a note for users if the warm-up covers every job.
-    pub fn nothing_measured(&self) -> Option<String> {
-        (self.jobs.measured == 0 && self.jobs.simulated > 0).then(|| {
-            "no job is measured: all were submitted within the warm-up; give a shorter --warmup".into()
-        })
-    }
-
-    /// Returns a note for users if the percentiles are not exact.
-    pub fn percentile_note(&self) -> Option<String> {
-        (self.percentiles.relative_error > 0.0).then(|| {
-            format!(
-                "percentiles within {:.2} % (a sketch: over {EXACT_MOST} jobs were measured)",
-                100.0 * self.percentiles.relative_error
-            )
-        })
-    }
 }
 
 impl JobCountsDoc {
@@ -352,8 +274,8 @@ impl JobCountsDoc {
 /// The skip reason of a job that has no recorded wait.
 pub const NO_RECORDED_WAIT: &str = "no_recorded_wait";
 
-/// Whether the schedule, not the log, is the reason why a job is left out.
-pub(super) fn is_of_schedule(reason: &str) -> bool {
+/// Returns whether the schedule, not the log, is the reason why a job is left out.
+pub fn is_of_schedule(reason: &str) -> bool {
     reason.starts_with("refused_") || reason == NO_RECORDED_WAIT
 }
 

@@ -34,7 +34,7 @@ pub struct SlotsDoc {
 
 impl SlicingDoc {
     /// Creates the document from the metrics of a time-sliced run.
-    pub fn new(metrics: &mut Metrics) -> SlicingDoc {
+    pub(crate) fn new(metrics: &mut Metrics) -> SlicingDoc {
         let (ended, unifications) = (metrics.simulated(), metrics.sliced.unifications);
         let rows = SlotsDoc { mean: metrics.used_slots(), max: metrics.sliced.most_slots };
         SlicingDoc {
@@ -127,7 +127,12 @@ impl BatchesDoc {
     /// Creates the document for a machine of `procs` processors.
     ///
     /// Returns `None` for a run without batches or with an incomplete batch.
-    pub fn new(metrics: &Metrics, procs: Procs, slices: bool, log_at_its_end: bool) -> Option<BatchesDoc> {
+    pub(crate) fn new(
+        metrics: &Metrics,
+        procs: Procs,
+        slices: bool,
+        log_at_its_end: bool,
+    ) -> Option<BatchesDoc> {
         let window = metrics.window.as_ref()?;
         let (begin, end) = window.ends()?;
         let capacity = (end.at - begin.at).ticks() as f64 * procs.get() as f64;

@@ -1,0 +1,156 @@
+//! The machine of a run.
+
+use miserly_core::{Kind, Resources};
+use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, SHARINGS, SPANS, Week, word_of};
+use serde::Serialize;
+
+/// A machine: its hosts and the placement rules for jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MachineDoc {
+    /// Requested name: a built-in machine, a number of processors, or a file.
+    pub name: String,
+    /// Hosts per job: `one` or `any`.
+    pub span: &'static str,
+    /// `shared`, or `whole` if each job has its hosts to itself.
+    pub sharing: &'static str,
+    /// Hosts in the order of their numbers and of their processors' numbers.
+    pub hosts: Vec<HostsDoc>,
+    /// Pools, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pools: Option<PoolsDoc>,
+}
+
+/// The batch share of a machine and the queues that divide it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolsDoc {
+    /// Offset of the weekly calendar from UTC.
+    pub utc_offset_minutes: i32,
+    /// Capacity of batch over a week.
+    pub week: Vec<StepDoc>,
+    /// Queues in the order of their numbers.
+    pub queues: Vec<PoolDoc>,
+}
+
+/// A queue and its pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolDoc {
+    /// Name.
+    pub name: String,
+    /// Policy; null for the policy of the run.
+    pub policy: Option<String>,
+    /// Capacity of the pool over a week.
+    pub week: Vec<StepDoc>,
+}
+
+/// A step of a weekly calendar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepDoc {
+    /// Start of the step, such as `mon 08:00`.
+    pub from: String,
+    /// Processors.
+    pub cpus: u64,
+    /// Memory in kB; null if memory is not accounted.
+    pub memory: Option<u64>,
+}
+
+/// A host, or several identical hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostsDoc {
+    /// Name, or common prefix of the names.
+    pub name: String,
+    /// Number of hosts, numbered from 1; null for a single host with exactly this name.
+    pub count: Option<u32>,
+    /// Processors per host.
+    pub cpus: u64,
+    /// Memory per host in kB; null if memory is not accounted.
+    pub memory: Option<u64>,
+    /// GPUs per host; null if there are none.
+    pub gpus: Option<u64>,
+}
+
+impl MachineDoc {
+    pub(super) fn new(spec: &MachineSpec) -> MachineDoc {
+        MachineDoc {
+            name: spec.name.clone(),
+            span: word_of(&SPANS, spec.spread),
+            sharing: word_of(&SHARINGS, spec.sharing),
+            hosts: spec.hosts.iter().map(HostsDoc::new).collect(),
+            pools: spec.pools.as_ref().map(PoolsDoc::new),
+        }
+    }
+
+    /// Returns whether the number of processors describes the machine completely.
+    pub fn is_plain(&self) -> bool {
+        let counted = |host: &HostsDoc| host.memory.is_none() && host.gpus.is_none();
+        let one = matches!(&self.hosts[..], [host] if host.number() == 1 && counted(host));
+        one && self.sharing == "shared" && self.pools.is_none()
+    }
+}
+
+impl PoolsDoc {
+    fn new(pools: &Pools) -> PoolsDoc {
+        let queue = |queue: &Queue| PoolDoc {
+            name: queue.name.clone(),
+            policy: queue.policy.as_ref().map(ToString::to_string),
+            week: week(&queue.week),
+        };
+        PoolsDoc {
+            utc_offset_minutes: pools.pool.minutes_ahead(),
+            week: week(&pools.pool),
+            queues: pools.queues.iter().map(queue).collect(),
+        }
+    }
+}
+
+impl HostsDoc {
+    fn new(hosts: &Hosts) -> HostsDoc {
+        HostsDoc {
+            name: hosts.name.clone(),
+            count: hosts.count,
+            cpus: hosts.each.cpus_count().get(),
+            memory: accounted(hosts.each.get(Kind::Memory)),
+            gpus: accounted(hosts.each.get(Kind::Gpus)),
+        }
+    }
+
+    /// Returns the number of hosts.
+    pub fn number(&self) -> u64 {
+        self.count.map_or(1, u64::from)
+    }
+}
+
+fn week(week: &Week) -> Vec<StepDoc> {
+    let step = |(from, amount): (String, Resources)| StepDoc {
+        from,
+        cpus: amount.cpus_count().get(),
+        memory: accounted(amount.get(Kind::Memory)),
+    };
+    week.steps().map(step).collect()
+}
+
+/// Returns an amount; `None` if it is not accounted.
+fn accounted(amount: u64) -> Option<u64> {
+    (amount > 0).then_some(amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(count: Option<u32>, memory: Option<u64>) -> HostsDoc {
+        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None }
+    }
+
+    fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
+        MachineDoc { name: "m.toml".into(), span, sharing, hosts, pools: None }
+    }
+
+    #[test]
+    fn a_plain_machine_is_described_by_its_processors() {
+        assert!(machine("one", "shared", vec![hosts(None, None)]).is_plain());
+        assert!(machine("any", "shared", vec![hosts(Some(1), None)]).is_plain());
+        assert!(!machine("one", "whole", vec![hosts(None, None)]).is_plain());
+        assert!(!machine("one", "shared", vec![hosts(None, Some(1))]).is_plain());
+        assert!(!machine("one", "shared", vec![hosts(Some(2), None)]).is_plain());
+    }
+}

@@ -1,0 +1,31 @@
+//! The document of a run, printed by `--json`. Its schema is a contract: docs/simulate.schema.json.
+
+mod run;
+
+mod settings;
+
+mod machine;
+
+mod measures;
+
+mod groups;
+
+mod slicing;
+
+mod details;
+
+mod difference;
+
+pub use details::{
+    Cdf, CdfsDoc, DetailsDoc, GuaranteeRatio, GuaranteesDoc, ReservationsDoc, SeriesDoc, UncertaintyDoc,
+};
+pub use difference::{DifferenceDoc, differences};
+pub use groups::GroupDoc;
+pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
+pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
+pub use run::{
+    JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RunDoc,
+    SuspensionDoc, TimingDoc, TraceDoc, is_of_schedule,
+};
+pub use settings::{IdleUseDoc, SettingsDoc};
+pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
