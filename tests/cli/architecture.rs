@@ -111,20 +111,28 @@ fn a_crate_uses_only_crates_in_lower_rows() {
     }
 }
 
-/// What the daemon does not link: tables, pages, and the formats of other schedulers.
-const NOT_IN_DAEMON: [&str; 4] = ["report", "import", "maud", "comfy-table"];
+/// What crates do not link, directly or through others.
+const NOT_LINKED: [(&str, &[&str]); 2] =
+    [("live", &["report", "import", "maud", "comfy-table"]), ("drive", &["engine", "launch", "report"])];
 
-#[test]
-fn the_daemon_links_no_reports() {
-    let dependencies = dependencies();
-    let mut linked = BTreeSet::new();
-    let mut next = vec!["live"];
+/// Returns what a crate depends on, directly or through others.
+fn linked<'a>(of: &'a str, dependencies: &'a BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&'a str> {
+    let (mut linked, mut next) = (BTreeSet::new(), vec![of]);
     while let Some(name) = next.pop() {
         if linked.insert(name) {
             next.extend(dependencies.get(name).into_iter().flatten().map(String::as_str));
         }
     }
-    assert!(linked.contains("run") && linked.contains("serde"), "{linked:?}");
-    let wrong: Vec<_> = NOT_IN_DAEMON.into_iter().filter(|name| linked.contains(name)).collect();
-    assert!(wrong.is_empty(), "the daemon links {wrong:?}");
+    linked
+}
+
+#[test]
+fn what_a_crate_does_not_need_is_not_linked() {
+    let dependencies = dependencies();
+    for (name, not_linked) in NOT_LINKED {
+        let linked = linked(name, &dependencies);
+        assert!(linked.contains("run") && linked.contains("serde"), "{name}: {linked:?}");
+        let wrong: Vec<_> = not_linked.iter().filter(|name| linked.contains(**name)).collect();
+        assert!(wrong.is_empty(), "{name} links {wrong:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use miserly_core::Time;
-use miserly_engine::{SavedEntry, SavedLedgerState};
+use miserly_saved::{SavedEntry, SavedLedgerState};
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 

@@ -19,7 +19,7 @@ use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::{CommitRetry, Facts};
 use crate::rounds::expected_end;
-use crate::saved::SavedSetup;
+use crate::saved_setup::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::unrecorded::UnrecordedJobs;
 use crate::values::EngineValues;

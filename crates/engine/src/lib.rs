@@ -17,9 +17,8 @@ mod journal;
 
 mod launcher;
 
-mod amounts;
+mod saved_setup;
 
-mod saved;
 mod set_aside;
 
 mod record;
@@ -161,8 +160,11 @@ mod pool_view;
 
 mod unrecorded_views;
 
+pub use miserly_saved::{
+    Amounts, SavedBreachCause, SavedEntry, SavedForm, SavedLedgerState, SavedRequest, amounts, resources,
+};
+
 pub use account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
-pub use amounts::{Amounts, amounts, resources};
 pub use changes::JobChanges;
 pub use daemon_info::{AccountNames, DaemonInfo};
 pub use earlier_promises::jobs_of_promises;
@@ -185,7 +187,6 @@ pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWin
 pub use request::{DaemonReply, DaemonRequest, Requester};
 pub use requests::RequestError;
 pub use reservation::Reservation;
-pub use saved::{SavedBreachCause, SavedEntry, SavedForm, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use snapshot::{Snapshot, Snapshots};
 pub use start_observer::{JobStart, StartObserver};

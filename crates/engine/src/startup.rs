@@ -20,7 +20,7 @@ use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
 use crate::rounds::start_rank;
-use crate::saved::SavedSetup;
+use crate::saved_setup::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;

@@ -88,3 +88,38 @@ impl QueueCheckpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Entry, Request, Resources, Span};
+
+    use super::*;
+    use crate::JournalLine;
+
+    #[test]
+    fn work_is_read_as_it_was_written_within_a_line_of_the_journal() {
+        for done in [7, u128::from(u64::MAX), u128::MAX] {
+            let request = Request::new(7, Time::ZERO, Span::from_ticks(60), Resources::cpus(3));
+            let mut entry = Entry::waiting(request, 2);
+            entry.progress.done = done;
+            let queue = QueueCheckpoint {
+                queue: QueueLine {
+                    name: "q".into(),
+                    policy: "easy".into(),
+                    pool: vec![],
+                    again: None,
+                    once: vec![],
+                },
+                stopped: false,
+                capacity: None,
+                state: SavedLedgerState::default(),
+                wake: None,
+                jobs: vec![SavedEntry::new(&entry)],
+            };
+            let line = CheckpointLine { queues: vec![queue], ..CheckpointLine::default() };
+            let line = JournalLine::Checkpoint(Box::new(line));
+            let text = serde_json::to_string(&line).unwrap();
+            assert_eq!(serde_json::from_str::<JournalLine>(&text).unwrap(), line);
+        }
+    }
+}

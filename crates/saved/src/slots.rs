@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The slots and the pace of a job. Without time slices this is the default.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct SavedSlots {
+pub(crate) struct SavedSlots {
     /// The slot of its own placement.
     slot: u32,
     /// The alternate slots.
@@ -25,11 +25,11 @@ impl Default for SavedSlots {
 }
 
 impl SavedSlots {
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         *self == SavedSlots::default()
     }
 
-    pub(super) fn new(entry: &Entry) -> SavedSlots {
+    pub(crate) fn new(entry: &Entry) -> SavedSlots {
         let Progress { pace, rest, parts, .. } = entry.progress;
         SavedSlots {
             slot: entry.placement().map_or(0, |placement| placement.slot.0),
@@ -42,7 +42,7 @@ impl SavedSlots {
     }
 
     /// Restores the slots of an entry.
-    pub(super) fn restore(&self, entry: &mut Entry) {
+    pub(crate) fn restore(&self, entry: &mut Entry) {
         if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
             placement.slot = SlotId(self.slot);
         }

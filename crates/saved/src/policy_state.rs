@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 /// The values that policies keep of one thing, each with its name and the version of its encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct SavedPolicyState(Vec<SavedRecord>);
+pub(crate) struct SavedPolicyState(Vec<SavedRecord>);
 
 /// A value: its name, the version of its encoding, and the encoded numbers.
 type SavedRecord = (String, u32, Vec<u64>);
 
 impl SavedPolicyState {
     /// Returns the stored form.
-    pub(super) fn new(state: &PolicyState) -> SavedPolicyState {
+    pub(crate) fn new(state: &PolicyState) -> SavedPolicyState {
         let record =
             |record: &StateRecord| (record.name.clone().into_owned(), record.version, record.words.clone());
         SavedPolicyState(state.records().iter().map(record).collect())
     }
 
     /// Returns the state.
-    pub(super) fn state(&self) -> PolicyState {
+    pub(crate) fn state(&self) -> PolicyState {
         let record = |(name, version, words): &SavedRecord| StateRecord {
             name: Cow::Owned(name.clone()),
             version: *version,
@@ -31,7 +31,7 @@ impl SavedPolicyState {
     }
 
     /// Returns whether no value is kept.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

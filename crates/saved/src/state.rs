@@ -3,11 +3,11 @@
 use miserly_core::{Expected, Holds, State, Time};
 use serde::{Deserialize, Serialize};
 
-use super::share::{SavedShare, placement, shares};
+use crate::share::{SavedShare, placement, shares};
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(super) enum SavedState {
+pub(crate) enum SavedState {
     Waiting,
     Running {
         start: i64,
@@ -30,7 +30,7 @@ pub(super) enum SavedState {
 /// The resources of a suspended job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SavedHolds {
+pub(crate) enum SavedHolds {
     AllUntil(i64),
     #[default]
     AllButCpus,
@@ -38,11 +38,11 @@ pub(super) enum SavedHolds {
 }
 
 impl SavedHolds {
-    pub(super) fn is_usual(&self) -> bool {
+    pub(crate) fn is_usual(&self) -> bool {
         *self == SavedHolds::default()
     }
 
-    pub(super) fn new(holds: Holds) -> SavedHolds {
+    pub(crate) fn new(holds: Holds) -> SavedHolds {
         match holds {
             Holds::All { until } => SavedHolds::AllUntil(until.ticks()),
             Holds::AllButCpus => SavedHolds::AllButCpus,
@@ -50,7 +50,7 @@ impl SavedHolds {
         }
     }
 
-    pub(super) fn holds(self) -> Holds {
+    pub(crate) fn holds(self) -> Holds {
         match self {
             SavedHolds::AllUntil(until) => Holds::All { until: Time::from_ticks(until) },
             SavedHolds::AllButCpus => Holds::AllButCpus,
@@ -60,7 +60,7 @@ impl SavedHolds {
 }
 
 impl SavedState {
-    pub(super) fn new(state: &State) -> SavedState {
+    pub(crate) fn new(state: &State) -> SavedState {
         match state {
             State::Waiting => SavedState::Waiting,
             State::Running { start, since, expected, placement, quantum, released: _ } => {
@@ -88,14 +88,14 @@ impl SavedState {
     }
 
     /// Returns the instant at which a running job is expected to end; `None` if it is overdue.
-    pub(super) fn expected_end(&self) -> Option<Time> {
+    pub(crate) fn expected_end(&self) -> Option<Time> {
         match self {
             SavedState::Running { expected, overdue: false, .. } => Some(Time::from_ticks(*expected)),
             _ => None,
         }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         match self {
             SavedState::Waiting => State::Waiting,
             SavedState::Running { start, since, expected, overdue, on, quantum } => {

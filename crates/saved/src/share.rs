@@ -3,10 +3,10 @@
 use miserly_core::{HostId, PeSet, Pes, Placement, Share, SlotId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Amounts, amounts, resources};
+use crate::amounts::{Amounts, amounts, resources};
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct SavedShare {
+pub(crate) struct SavedShare {
     host: u32,
     amount: Amounts,
     /// The processors by number, as ranges, where they are named.
@@ -14,7 +14,7 @@ pub(super) struct SavedShare {
     pes: Option<Vec<(u32, u32)>>,
 }
 
-pub(super) fn shares(placement: &Placement) -> Vec<SavedShare> {
+pub(crate) fn shares(placement: &Placement) -> Vec<SavedShare> {
     let saved = |share: &Share| SavedShare {
         host: share.host.0,
         amount: amounts(&share.amount),
@@ -26,7 +26,7 @@ pub(super) fn shares(placement: &Placement) -> Vec<SavedShare> {
     placement.shares().iter().map(saved).collect()
 }
 
-pub(super) fn placement(shares: &[SavedShare]) -> Placement {
+pub(crate) fn placement(shares: &[SavedShare]) -> Placement {
     let share = |saved: &SavedShare| {
         let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::from_ranges(ranges)));
         Share { host: HostId(saved.host), amount: resources(saved.amount), pes }

@@ -4,9 +4,9 @@ use miserly_core::{BreachCause, Promise, Time};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct SavedPromise {
+pub(crate) struct SavedPromise {
     promised: i64,
-    pub(super) best: i64,
+    pub(crate) best: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     broken: Option<SavedBreachCause>,
 }
@@ -26,7 +26,7 @@ pub enum SavedBreachCause {
 }
 
 impl SavedPromise {
-    pub(super) fn new(promise: &Promise) -> SavedPromise {
+    pub(crate) fn new(promise: &Promise) -> SavedPromise {
         SavedPromise {
             promised: promise.first.ticks(),
             best: promise.best.ticks(),
@@ -35,11 +35,11 @@ impl SavedPromise {
     }
 
     /// Returns the promise with another latest start.
-    pub(super) fn moved(self, best: i64) -> SavedPromise {
+    pub(crate) fn moved(self, best: i64) -> SavedPromise {
         SavedPromise { best, ..self }
     }
 
-    pub(super) fn promise(self) -> Promise {
+    pub(crate) fn promise(self) -> Promise {
         let (first, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
         Promise { first, best, breach: self.broken.map(SavedBreachCause::broken) }
     }

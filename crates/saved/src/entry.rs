@@ -1,36 +1,15 @@
-//! Ledger entries as they are stored.
-//!
-//! The ledger's types have no stored form. These types are that form. A released version must be able to read the state of
-//! every earlier one.
-
-mod request;
-
-mod state;
-
-mod share;
-
-mod work;
-
-mod slots;
-
-mod promise;
-
-mod policy_state;
-
-mod setup;
+//! A ledger entry, as it is stored.
 
 use miserly_core::{Entry, Prediction, Progress, Span, Time};
 use serde::{Deserialize, Serialize};
 
-pub use self::policy_state::SavedLedgerState;
-use self::policy_state::SavedPolicyState;
-pub use self::promise::SavedBreachCause;
-use self::promise::SavedPromise;
-pub use self::request::{SavedForm, SavedRequest};
-pub(crate) use self::setup::SavedSetup;
-use self::share::{SavedShare, placement, shares};
-use self::slots::SavedSlots;
-use self::state::SavedState;
+use crate::policy_state::SavedPolicyState;
+use crate::promise::SavedPromise;
+use crate::request::SavedRequest;
+use crate::share::{SavedShare, placement, shares};
+use crate::slots::SavedSlots;
+use crate::state::SavedState;
+use crate::work;
 
 /// A stored ledger entry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -85,7 +64,7 @@ impl SavedProgress {
 
 impl SavedEntry {
     /// Returns the instant at which a running job is expected to end, if it is known.
-    pub(crate) fn expected_end(&self) -> Option<Time> {
+    pub fn expected_end(&self) -> Option<Time> {
         self.state.expected_end()
     }
 
@@ -117,13 +96,13 @@ impl SavedEntry {
     }
 
     /// Returns the last promise of a waiting job and the rank of the decision on it.
-    pub(crate) fn last_promise(&self) -> Option<(i64, u64)> {
+    pub fn last_promise(&self) -> Option<(i64, u64)> {
         let waits = self.state == SavedState::Waiting;
         self.promise.filter(|_| waits).map(|promise| (promise.best, self.decided))
     }
 
     /// Moves the last promise, and the planned start if it is the promised one.
-    pub(crate) fn move_promise(&mut self, start: i64, decided: u64) {
+    pub fn move_promise(&mut self, start: i64, decided: u64) {
         (self.promise, self.planned) = self.with_promise_at(start);
         self.decided = decided;
     }
@@ -136,7 +115,7 @@ impl SavedEntry {
     }
 
     /// Returns whether `new` differs in an earlier promise only.
-    pub(crate) fn differs_in_earlier_promise(&self, new: &SavedEntry) -> bool {
+    pub fn differs_in_earlier_promise(&self, new: &SavedEntry) -> bool {
         let (Some((before, _)), Some((start, _))) = (self.last_promise(), new.last_promise()) else {
             return false;
         };
@@ -229,32 +208,6 @@ mod tests {
             Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };
         let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
-    }
-
-    #[test]
-    fn work_is_read_as_it_was_written_also_within_a_line_of_the_journal() {
-        for done in [7, u128::from(u64::MAX), u128::MAX] {
-            let mut entry = entry(SlotId(0));
-            entry.progress.done = done;
-            let queue = crate::QueueCheckpoint {
-                queue: crate::QueueLine {
-                    name: "q".into(),
-                    policy: "easy".into(),
-                    pool: vec![],
-                    again: None,
-                    once: vec![],
-                },
-                stopped: false,
-                capacity: None,
-                state: SavedLedgerState::default(),
-                wake: None,
-                jobs: vec![SavedEntry::new(&entry)],
-            };
-            let line = crate::CheckpointLine { queues: vec![queue], ..crate::CheckpointLine::default() };
-            let line = crate::JournalLine::Checkpoint(Box::new(line));
-            let text = serde_json::to_string(&line).unwrap();
-            assert_eq!(serde_json::from_str::<crate::JournalLine>(&text).unwrap(), line);
-        }
     }
 
     #[test]

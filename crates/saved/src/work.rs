@@ -8,14 +8,14 @@ use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde needs")]
-pub(super) fn serialize<S: Serializer>(work: &u128, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(work: &u128, to: S) -> Result<S::Ok, S::Error> {
     match u64::try_from(*work) {
         Ok(work) => to.serialize_u64(work),
         Err(_) => to.collect_str(work),
     }
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
     from.deserialize_any(Work)
 }
 
