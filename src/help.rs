@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Effects, Style};
 use anyhow::Context;
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory};
 
 use crate::args::{Cli, HelpArgs};
@@ -138,6 +139,11 @@ pub(crate) fn command_line() -> Command {
     let command = with_examples(Cli::command(), "");
     let text = grouped(&command);
     command.override_help(text)
+}
+
+/// Returns whether an error of the command line is a help that was asked for.
+pub(crate) fn is_help(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 /// Prints the help of the program, of all its commands, or of one.

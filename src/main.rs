@@ -30,7 +30,7 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
@@ -56,10 +56,10 @@ fn main() -> ExitCode {
     }
 }
 
-#[cfg(feature = "daemon")]
 /// Returns the folder of an attempt if this program is called as its shim.
 ///
 /// Before the command line is parsed: the parser takes more than a megabyte, and each running job has a shim.
+#[cfg(feature = "daemon")]
 fn shim_folder() -> Option<std::path::PathBuf> {
     let mut arguments = std::env::args_os().skip(1);
     let (command, folder) = (arguments.next()?, arguments.next()?);
@@ -71,9 +71,16 @@ fn shim_folder() -> Option<std::path::PathBuf> {
 /// Parses the command line. Its errors and its help have colours as `--color` has it.
 fn parsed() -> Result<Cli, clap::Error> {
     let colour = ColourArg::on_command_line(std::env::args_os().skip(1));
-    let mut command = help::command_line().color(colour.of_clap());
-    Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
-        .map_err(|error| error.format(&mut command))
+    let parse = |command: clap::Command| {
+        let mut command = command.color(colour.of_clap());
+        Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
+            .map_err(|error| error.format(&mut command))
+    };
+    // Only a help that is shown is made.
+    match parse(Cli::command()) {
+        Err(error) if help::is_help(&error) => parse(help::command_line()),
+        parsed => parsed,
+    }
 }
 
 /// Installs a handler that removes unfinished files and ends the processes of a measurement at an interrupt.
