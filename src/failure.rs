@@ -31,7 +31,7 @@ struct Refusal {
 
 /// Returns the exit code for the failure of a command.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
-    ExitCode::from(Refusal::of(error).exit.unwrap_or(BAD_INPUT))
+    ExitCode::from(Refusal::from(error).exit.unwrap_or(BAD_INPUT))
 }
 
 /// Prints the failure of a command, or of one of its jobs, to standard error.
@@ -48,7 +48,7 @@ pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error)
 
 /// Returns an error with its causes, and with the request that the daemon would accept instead.
 fn text(error: &anyhow::Error) -> String {
-    causes(error) + &Refusal::of(error).instead
+    causes(error) + &Refusal::from(error).instead
 }
 
 /// Returns an error with its causes. A cause that the error ends with is not repeated.
@@ -66,7 +66,7 @@ fn causes(error: &anyhow::Error) -> String {
 
 /// Returns the API's problem. Without a daemon, returns one of the same form.
 fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
-    let Refusal { problem, code, .. } = Refusal::of(error);
+    let Refusal { problem, code, .. } = Refusal::from(error);
     let of_form = || json!({"code": code.unwrap_or("malformed"), "message": causes(error)});
     let mut problem = problem.unwrap_or_else(of_form);
     if let Some(job) = job.filter(|_| problem["job"].is_null()) {
@@ -77,8 +77,8 @@ fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
 
 /// Without a client no failure is that of a daemon.
 #[cfg(not(feature = "client"))]
-impl Refusal {
-    fn of(_: &anyhow::Error) -> Refusal {
+impl From<&anyhow::Error> for Refusal {
+    fn from(_: &anyhow::Error) -> Refusal {
         Refusal::default()
     }
 }
@@ -95,9 +95,8 @@ mod of_daemon {
     use super::{BAD_INPUT, NO_SERVICE, Refusal};
     use crate::output::local;
 
-    impl Refusal {
-        /// Returns what the daemon, or the connection to it, has to do with a failure.
-        pub(super) fn of(error: &anyhow::Error) -> Refusal {
+    impl From<&anyhow::Error> for Refusal {
+        fn from(error: &anyhow::Error) -> Refusal {
             match error.downcast_ref() {
                 Some(ClientError::Refused(problem)) => Refusal {
                     instead: problem.possible.map_or_else(String::new, instead),

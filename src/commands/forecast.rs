@@ -13,13 +13,14 @@ use miserly_report::{
 use miserly_workload::Estimates;
 
 use crate::args::ForecastArgs;
+use crate::commands::live::forecast as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::{check_page, provenance, write_page};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
-    let Some(policy) = &args.policy else { return of_daemon(args) };
+    let Some(policy) = &args.policy else { return ask_daemon(args) };
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
@@ -52,28 +53,6 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
         return print_json(&document);
     }
     print(&forecast_table(&document, &machine, args.table.style()))
-}
-
-/// Without the daemon each forecast is one of a log.
-#[cfg(not(feature = "daemon"))]
-fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
-    let log = args.trace.display();
-    let daemon = crate::features::DAEMON.absent("a forecast of the daemon");
-    Err(anyhow::anyhow!("{log}: a log needs a policy, such as --policy easy; {daemon}"))
-}
-
-/// Asks the daemon for the forecast of a job.
-#[cfg(feature = "daemon")]
-fn of_daemon(args: &ForecastArgs) -> anyhow::Result<()> {
-    let job = args.trace.to_str().and_then(|text| text.parse::<miserly_api::model::JobRef>().ok());
-    let job = job.filter(miserly_api::model::JobRef::is_single);
-    let job = job.with_context(|| {
-        format!(
-            "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs a job, such as 12 or 1_60",
-            args.trace.display()
-        )
-    })?;
-    crate::commands::live::forecast(&crate::args::DaemonArgs { socket: args.socket.clone() }, &job, args.json)
 }
 
 /// Returns the audit of each size class, then that of all jobs.

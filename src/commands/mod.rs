@@ -30,6 +30,10 @@ pub(crate) mod measured;
 #[cfg(feature = "daemon")]
 pub(crate) mod live;
 
+#[cfg(not(feature = "daemon"))]
+#[path = "without_daemon.rs"]
+pub(crate) mod live;
+
 #[cfg(feature = "slurm")]
 pub(crate) mod slurm;
 
@@ -46,6 +50,12 @@ pub(crate) mod ui;
 mod users;
 
 use std::process::ExitCode;
+
+/// Returns a client of the daemon at a socket.
+#[cfg(feature = "client")]
+fn talk(socket: miserly_api::client::DaemonSocket) -> anyhow::Result<miserly_api::client::Client> {
+    anyhow::Context::context(miserly_api::client::Client::of(socket), "cannot connect to the daemon")
+}
 
 /// Returns the exit code of a command that has no exit code of its own.
 pub(crate) fn success_of(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {

@@ -4,26 +4,21 @@ use std::io::{IsTerminal, stdout};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use miserly_api::client::Client;
 use miserly_follow::{Board, Posted, follow};
 use miserly_terminal::{App, Look, once};
 use miserly_view::{Facts, Moment};
 
 use crate::args::TopArgs;
 use crate::colour::colours;
-use crate::commands::source;
+use crate::commands::{source, talk};
 use crate::output::{print, print_json, width};
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     if let Some(socket) = source::daemon(&args.source)? {
         let following = follow(socket.clone())?;
         return show(following.board(), args, |app| {
-            miserly_terminal::run(
-                app,
-                following.board(),
-                Some(Client::of(socket).context("cannot connect to the daemon")?),
-            )
-            .context("cannot use the terminal")
+            miserly_terminal::run(app, following.board(), Some(talk(socket)?))
+                .context("cannot use the terminal")
         });
     }
     let board = source::board(&args.source)?;

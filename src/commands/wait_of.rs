@@ -10,18 +10,14 @@ use rayon::prelude::*;
 
 use crate::args::WaitOfArgs;
 use crate::commands::compare::policies_or_default;
-#[cfg(not(feature = "daemon"))]
-use crate::features::DAEMON;
+use crate::commands::live::wait_of as ask_daemon;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare};
 
 pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
     if let Some(job) = &args.daemon {
-        #[cfg(feature = "daemon")]
-        return crate::commands::live::wait_of(args, job);
-        #[cfg(not(feature = "daemon"))]
-        return Err(DAEMON.absent(&format!("--daemon {}", job.join(" "))));
+        return ask_daemon(args, job);
     }
     for (option, given) in [("--memory", args.memory.is_some()), ("--socket", args.socket.is_some())] {
         ensure!(!given, "{option}: needs --daemon");

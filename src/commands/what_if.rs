@@ -16,21 +16,13 @@ use miserly_units::duration_rounded;
 use miserly_workload::{ArrivalScaling, Estimates};
 
 use crate::args::{ChangeArgs, WhatIfArgs};
+use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
 use crate::run_options::{machine_named, open, prepare};
 
-#[cfg(feature = "daemon")]
-use crate::commands::live::what_if as of_daemon;
-
-/// Without the daemon each question is about a log.
-#[cfg(not(feature = "daemon"))]
-fn of_daemon(_: &WhatIfArgs) -> anyhow::Result<()> {
-    Err(crate::features::DAEMON.absent("give a log; a question about the daemon"))
-}
-
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
-    let Some(trace) = &args.trace else { return of_daemon(args) };
+    let Some(trace) = &args.trace else { return ask_daemon(args) };
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(trace, "--jobs", path)?;
     }

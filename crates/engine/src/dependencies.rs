@@ -188,7 +188,7 @@ impl DependencyTracker {
         self.look_again(job);
     }
 
-    /// Returns a tracked job at the next look, whatever the ends are that it waits for.
+    /// Lets the next look include a job, if it is tracked, whatever the ends are that it waits for.
     pub(crate) fn look_again(&mut self, job: i64) {
         if self.jobs.contains_key(&job) {
             self.unseen.insert(job);

@@ -32,7 +32,7 @@ pub struct Change {
 /// for n jobs.
 pub fn changes(before: &Facts, after: &Facts) -> Vec<Change> {
     let known: BTreeMap<i64, &Job> = before.jobs.iter().map(|job| (job.number, &**job)).collect();
-    let change = |job: &'_ Arc<Job>| {
+    let change = |job: &Arc<Job>| {
         let words = in_words(after, known.get(&job.number).copied(), job)?;
         let sentence = format!("job {} ({}, {}) {words}", job.label, job.name, job.user);
         let text = after.clock.exact(after.now);
@@ -151,6 +151,7 @@ mod tests {
         );
         assert_eq!(changes(&after, &after), []);
     }
+
     #[test]
     fn many_jobs_of_an_array_are_one_change() {
         let member =

@@ -6,12 +6,19 @@ use miserly_api::model::{ForecastView, JobRef, JobView, Phase};
 use super::show::summary;
 use super::text::{Instants, local};
 use super::{client, job_lists, print_answer};
-use crate::args::DaemonArgs;
+use crate::args::{DaemonArgs, ForecastArgs};
 
 /// Asks the daemon for the forecast of a job, and prints it.
-pub(crate) fn run(daemon: &DaemonArgs, job: &JobRef, json: bool) -> anyhow::Result<()> {
-    let client = client(daemon)?;
-    let number = job_lists::number(&client, job)?;
+pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
+    let job = args.trace.to_str().and_then(|text| text.parse::<JobRef>().ok()).filter(JobRef::is_single);
+    let job = job.with_context(|| {
+        format!(
+            "{}: a log needs a policy, such as --policy easy; a forecast of the daemon needs a job, such as 12 or 1_60",
+            args.trace.display()
+        )
+    })?;
+    let client = client(&DaemonArgs { socket: args.socket.clone() })?;
+    let number = job_lists::number(&client, &job)?;
     let job = client.job(number)?;
     if job.phase != Phase::Queued {
         bail!("job {number} has no forecast: it is {}", summary(&job, Instants::exact()));
@@ -22,7 +29,7 @@ pub(crate) fn run(daemon: &DaemonArgs, job: &JobRef, json: bool) -> anyhow::Resu
              and not for jobs far behind in a deep queue"
         )
     })?;
-    print_answer(json, forecast, || sentence(&job, forecast))
+    print_answer(args.json, forecast, || sentence(&job, forecast))
 }
 
 /// Returns the promise and the likely start.

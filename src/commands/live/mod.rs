@@ -111,7 +111,7 @@ pub(crate) use self::usage::run as usage;
 pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
 use crate::args::{DaemonArgs, DaemonCommand};
-use crate::commands::success_of;
+use crate::commands::{success_of, talk};
 use crate::output::{print, print_json};
 
 /// Runs a command and returns its exit code, unless it fails.
@@ -161,10 +161,6 @@ const UNKNOWN: u8 = 125;
 /// Returns a client of the daemon in the arguments.
 fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     talk(find(args.socket.as_deref())?)
-}
-
-fn talk(socket: DaemonSocket) -> anyhow::Result<Client> {
-    Client::of(socket).context("cannot connect to the daemon")
 }
 
 /// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
