@@ -117,10 +117,11 @@ fn on_page(browser: &mut Browser, question: &Question) -> (usize, Duration) {
     while browser.evaluate(&is_seen) != true && actions < ACTIONS_MOST {
         let before = browser.evaluate("scrollY").as_f64().expect("a place");
         browser.wheel(640.0, 20.0, 800.0);
-        browser.wait_until(&format!("scrollY > {before} && performance.now() > 0"));
         actions += 1;
-        // The wheel scrolls smoothly.
-        browser.evaluate("new Promise(done => { let last = -1; const look = () => { if (scrollY === last) done(); else { last = scrollY; setTimeout(look, 60); } }; look(); })");
+        // The wheel scrolls smoothly: the page stands when it has moved by all of it, or is at its end.
+        browser.wait_until(&format!(
+            "scrollY >= Math.min({before} + 800, document.documentElement.scrollHeight - innerHeight) - 1"
+        ));
     }
     browser.wait_until(&is_seen);
     (actions, began.elapsed())
