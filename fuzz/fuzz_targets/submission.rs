@@ -6,7 +6,7 @@
 use jiff::Zoned;
 use libfuzzer_sys::fuzz_target;
 use miserly_api::model::Submission;
-use miserly_api::submit::{Directives, Memory, directives};
+use miserly_api::submit::{Directives, directives};
 
 /// What is read from a body is what is read from it once it has been written again.
 fn judge_body(data: &[u8]) {
@@ -29,8 +29,9 @@ fn judge_script(script: &str, now: &Zoned) {
     assert!(warnings.is_sorted_by_key(|remark| remark.line));
     assert!(options.time.is_none_or(|time| (1..=10_000_000_000).contains(&time)));
     assert!(options.cpus.is_none_or(|cpus| cpus > 0));
-    assert!(options.memory.is_none_or(|(Memory::Job(bytes) | Memory::PerCpu(bytes))| bytes > 0));
-    assert!(options.array.is_none_or(|array| array.first <= array.last && array.step > 0));
+    assert!(options.memory_per_cpu.is_none_or(|bytes| bytes > 0));
+    assert!(options.submission.memory.is_none_or(|bytes| bytes > 0));
+    assert!(options.submission.array.is_none_or(|array| array.first <= array.last && array.step > 0));
     assert!(options.after.is_none_or(|conditions| {
         !conditions.is_empty() && conditions.iter().all(|of| of.job.is_none_or(|job| job > 0))
     }));

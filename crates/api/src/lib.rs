@@ -5,6 +5,7 @@
 //!
 //! # Features
 //! - `client` (default): the client over the unix socket.
+//! - `options`: the options of a submission, on a command line and in the directives of a script.
 //! - `openapi`: schemas of the model for the OpenAPI document.
 
 pub mod model;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::Args;
 use jiff::Timestamp;
 use miserly_api::model::{JobRef, Modification, NewEnvironment, RawVariable, TimeBound};
-use miserly_api::submit::{Export, gpus, length_of_time, memory};
+use miserly_api::submit::{Export, gpus, length_of_time, memory, when};
 
-use super::{JobsArgs, one_job, when};
+use super::{JobsArgs, one_job};
 
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand, value_parser};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
-use miserly_api::submit::{gpus, length_of_time, memory};
+use miserly_api::submit::{gpus, length_of_time, memory, when};
 
-use super::{AskArgs, when};
+use super::AskArgs;
 
 /// The days of the week, as they are written.
 const DAYS: [(&str, Weekday); 7] = [

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 use miserly_api::model::JobRef;
+use miserly_api::submit::SubmitOptions;
 
-use super::submit::OptionArgs;
+use super::submit::IN_SCRIPTS;
 use super::{DaemonArgs, one_job};
 
 #[derive(Debug, Args)]
@@ -26,8 +27,8 @@ pub(crate) struct RunJobArgs {
     pub(crate) daemon: DaemonArgs,
 
     // Last, because options after it would appear under its heading.
-    #[command(flatten)]
-    pub(crate) options: OptionArgs,
+    #[command(flatten, next_help_heading = IN_SCRIPTS)]
+    pub(crate) options: SubmitOptions,
 }
 
 #[derive(Debug, Args)]
@@ -39,8 +40,8 @@ pub(crate) struct AllocArgs {
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 
-    #[command(flatten)]
-    pub(crate) options: OptionArgs,
+    #[command(flatten, next_help_heading = IN_SCRIPTS)]
+    pub(crate) options: SubmitOptions,
 }
 
 #[derive(Debug, Args)]

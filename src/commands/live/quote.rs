@@ -2,8 +2,8 @@
 
 use anyhow::{bail, ensure};
 use jiff::Timestamp;
-use miserly_api::model::{Quote, Window};
-use miserly_api::submit::{Memory, SubmitOptions, length_of_time};
+use miserly_api::model::{Quote, Submission, Window};
+use miserly_api::submit::{SubmitOptions, length_of_time};
 use miserly_units::duration_rounded;
 
 use super::show::likely;
@@ -19,8 +19,11 @@ pub(crate) fn run(args: &WaitOfArgs, job: &[String]) -> anyhow::Result<()> {
     let submission = hypothetical(SubmitOptions {
         cpus: Some(processors(size)?),
         time: Some(length_of_time(time).map_err(|problem| anyhow::anyhow!("--daemon: {problem}"))?),
-        queue: queue(&args.run.queue)?,
-        memory: args.memory.map(Memory::Job),
+        submission: Submission {
+            queue: queue(&args.run.queue)?,
+            memory: args.memory,
+            ..Submission::default()
+        },
         ..SubmitOptions::default()
     })?;
     let quote = client(&DaemonArgs { socket: args.socket.clone() })?.quote(&submission)?;

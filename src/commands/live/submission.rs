@@ -36,14 +36,14 @@ pub(super) enum Program<'a> {
 /// Returns the submission of `miserly submit`.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     if let Some(file) = &args.lines {
-        let array = Some(lines::array(file, args.at_once)?);
-        let options = SubmitOptions { array, ..args.options.options() };
+        let mut options = args.options.clone();
+        options.submission.array = Some(lines::array(file, args.at_once)?);
         check_letters(&options, !args.json)?;
         let name = Some(script_name(file.as_os_str()));
         return build(options, vec![], Some(lines::script(file)?), name, !args.json);
     }
     let program = args.wrap.as_deref().map_or(Program::Command(&args.command), Program::Wrapped);
-    submission_of(program, args.options.options(), !args.json)
+    submission_of(program, args.options.clone(), !args.json)
 }
 
 /// Returns a submission. The options are those given, else of the script, else the defaults. `warns` about options that mean
@@ -86,7 +86,7 @@ fn check_letters(options: &SubmitOptions, warns: bool) -> anyhow::Result<()> {
         bail!("-d {text}: -d is the working folder here; for conditions on other jobs write --after {text}");
     }
     let is_number = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(name) = options.name.as_deref().filter(is_number)
+    if let Some(name) = options.submission.name.as_deref().filter(is_number)
         && warns
     {
         let warning = message_head("warning");
@@ -100,13 +100,14 @@ fn check_letters(options: &SubmitOptions, warns: bool) -> anyhow::Result<()> {
 /// Warns of options that are rarely meant: an earliest start in the past, and one output file for all jobs of an array.
 fn warn_of_options(options: &SubmitOptions) {
     let warning = message_head("warning");
-    if let Some(begin) = options.begin.filter(|begin| is_past(*begin)) {
+    if let Some(begin) = options.submission.begin.filter(|begin| is_past(*begin)) {
         note!("{warning} --begin {} is in the past; the job may start at once", local(begin));
     }
-    if options.array.as_ref().is_none_or(|array| array.count() <= 1) {
+    if options.submission.array.as_ref().is_none_or(|array| array.count() <= 1) {
         return;
     }
-    for (option, path) in [("--output", &options.output), ("--error", &options.error)] {
+    let Submission { output, error, .. } = &options.submission;
+    for (option, path) in [("--output", output), ("--error", error)] {
         if let Some(path) = path.as_deref().filter(|path| is_shared(path)) {
             let path = path.display();
             note!(
@@ -154,15 +155,15 @@ fn build(
              write the options of submit before the program"
         );
     }
+    let memory = options.memory().context("the memory exceeds the largest number")?;
     let cpus = options.cpus.unwrap_or(1);
-    let memory =
-        options.memory.map(|memory| memory.of_job(cpus).context("the memory exceeds the largest number"));
     let (surroundings, raw) = environment();
     let (after, conditions) = split(options.after.unwrap_or_default());
+    let given = options.submission;
     Ok(Submission {
         command,
         script,
-        name: options.name.or(name.filter(|name| name != "-")),
+        name: given.name.or(name.filter(|name| name != "-")),
         directory: directory(options.directory)?,
         environment_bytes: match &options.export {
             Some(export) => export.raw_environment(raw),
@@ -174,29 +175,16 @@ fn build(
         },
         cpus,
         // With fewer processors than tasks, the tasks of the script are not those of the job.
-        tasks: options.tasks.filter(|tasks| *tasks <= cpus),
-        memory: memory.transpose()?,
+        tasks: given.tasks.filter(|tasks| *tasks <= cpus),
+        memory,
         // At most 10^10, which a double holds exactly. Without a limit, the queue has one or refuses the job.
         time: options.time.unwrap_or(0) as f64,
-        queue: options.reservation.or(options.queue),
-        begin: options.begin,
-        deadline: options.deadline,
+        queue: options.reservation.or(given.queue),
         after,
         conditions,
-        array: options.array,
-        restartable: options.restartable.unwrap_or_default(),
-        retry: options.retry,
-        gpus: options.gpus,
         mail: mail(options.mail, options.mail_to),
-        signal: options.signal,
-        no_opportunistic: options.no_opportunistic.unwrap_or_default(),
-        hold: options.hold.unwrap_or_default(),
-        input: options.input,
-        interaction: None,
-        output: options.output,
-        error: options.error,
         umask: umask(),
-        request_id: None,
+        ..given
     })
 }
 

@@ -2,8 +2,8 @@
 
 use anyhow::{bail, ensure};
 use miserly_api::client::Client;
-use miserly_api::model::{Filter, WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};
-use miserly_api::submit::{Memory, SubmitOptions};
+use miserly_api::model::{Filter, Submission, WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};
+use miserly_api::submit::SubmitOptions;
 use miserly_core::Procs;
 use miserly_units::{duration_rounded, span_of_seconds};
 
@@ -34,8 +34,7 @@ fn question(args: &WhatIfArgs, client: &Client) -> anyhow::Result<WhatIf> {
         (Some(cpus), Some(time)) => Some(hypothetical(SubmitOptions {
             cpus: Some(cpus.get()),
             time: Some(time.secs().unsigned_abs()),
-            queue: queue.clone(),
-            memory: change.memory.map(Memory::Job),
+            submission: Submission { queue: queue.clone(), memory: change.memory, ..Submission::default() },
             ..SubmitOptions::default()
         })?),
         _ => None,

@@ -9,102 +9,164 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use super::PathText;
 use super::{EarlySignal, Mail, is_blank, is_invisible};
+#[cfg(feature = "options")]
+use crate::submit;
 
 /// A job or an array of jobs to accept.
+///
+/// With the feature `options`, the fields that its user sets are options of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "options", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The program and its arguments; with `script`, the arguments of the script.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default)]
     pub command: Vec<String>,
     /// The text of a script. A later change of its file has no effect.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// The name of the job; by default the name of the program.
+    /// The job name [default: the name of the program]
+    #[cfg_attr(
+        feature = "options",
+        arg(long, short, visible_short_alias = 'J', visible_alias = "job-name", value_name = "NAME")
+    )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The working directory.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[cfg_attr(feature = "openapi", schema(value_type = PathText))]
     #[serde(with = "super::lossless")]
     pub directory: PathBuf,
     /// The complete environment.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The variables of the environment that are not UTF-8 text.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment_bytes: Vec<RawVariable>,
     /// The requested processors.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default = "one")]
     pub cpus: u64,
     /// The number of tasks that the program starts on its processors. Only variables of its environment depend on it.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
     /// The requested memory, in bytes; by default that of the queue.
+    #[cfg_attr(feature = "options", arg(
+        long, short, visible_alias = "mem", value_name = "SIZE", value_parser = submit::memory,
+        help = "The memory of the job, such as 512MiB or 8GiB [default: from the queue]"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
     /// The requested GPUs. The job gets their indexes in `CUDA_VISIBLE_DEVICES`.
+    #[cfg_attr(feature = "options", arg(
+        long, short = 'G', value_name = "N", value_parser = submit::gpus,
+        help = "The number of GPUs; the job gets their indexes in CUDA_VISIBLE_DEVICES"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
     /// The time limit, in seconds.
+    #[cfg_attr(feature = "options", arg(skip))]
     pub time: f64,
-    /// The queue; by default the first one.
+    /// The queue [default: the first one]
+    #[cfg_attr(
+        feature = "options",
+        arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE")
+    )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// The earliest start.
+    #[cfg_attr(feature = "options", arg(
+        long, visible_short_alias = 'b', value_name = "WHEN", value_parser = submit::when,
+        help = "The earliest start: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Timestamp>,
     /// The deadline of the end. A job that cannot meet it is refused.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "WHEN", value_parser = submit::when,
+        help = "The latest end, in the notation of --begin; the job is refused if it cannot end by then"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
     /// Jobs that have to end first, with any result. The number of an array means all its jobs.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
     /// Further conditions on the ends of other jobs. All of them have to hold.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// The indexes of an array. Its jobs differ only in their index.
+    #[cfg_attr(feature = "options", arg(
+        long, short, value_name = "INDICES", value_parser = submit::array,
+        help = "The indices of an array, such as 0-15, 0-15:4 or 1,3,5-9; with %4, at most 4 of its jobs run at the same \
+                time. Each job gets its index in MISERLY_ARRAY_INDEX"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Array>,
-    /// Whether its work may be lost and repeated.
+    /// Lets the scheduler stop the job and start it again from the beginning
+    #[cfg_attr(feature = "options", arg(long, visible_alias = "requeue"))]
     #[serde(default)]
     pub restartable: bool,
     /// Whether and how often it runs again after a failure.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "N[:CODE,...]", value_parser = submit::retry,
+        help = "Runs the job again after a failure, at most N times; with N:75,111 only after these exit codes"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// The signal that it gets before the end of its window.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "[B:]SIGNAL[@TIME]", value_parser = submit::early_signal,
+        help = "Sends the job a signal before the end of its window: USR1@5min, or with seconds USR1@300 [default time: 60 \
+                seconds]; with B: before it only to the main process"
+    ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<EarlySignal>,
     /// The events on which a mail is wanted.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail: Option<Mail>,
-    /// Whether it must not run on idle resources before its start.
+    /// Runs the job in its window only, not ahead of its promised start
+    #[cfg_attr(feature = "options", arg(long))]
     #[serde(default)]
     pub no_opportunistic: bool,
-    /// Whether it is held until it is released.
+    /// Holds the job until it is released
+    #[cfg_attr(feature = "options", arg(long, visible_short_alias = 'H'))]
     #[serde(default)]
     pub hold: bool,
-    /// The file of the standard input, with the placeholders of `output`; by default there is none, and the input is empty.
+    /// The file of the standard input, with the % codes of the output [default: the input is empty]
+    #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub input: Option<PathBuf>,
     /// How clients reach the job while it runs; by default they do not.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<Interaction>,
-    /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the
-    /// index, `%x` the name.
+    /// The output file; %j is the job number, %A the array number, %a the array index, %x the job name
+    #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub output: Option<PathBuf>,
-    /// The file of the standard error; by default that of the output.
+    /// The file of the error output, with the same % codes [default: the output file]
+    #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
     pub error: Option<PathBuf>,
     /// The file mode creation mask.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default = "mask")]
     pub umask: u32,
     /// A name of this request. A repeated request with the same name submits nothing again, and gets
     /// the jobs of the first one.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }

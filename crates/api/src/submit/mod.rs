@@ -1,16 +1,16 @@
 //! Submit options, from the command line or from the directives of a script.
 //!
-//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. Both sources
-//! yield [`SubmitOptions`], so one can complete the other. This module reads neither the clock nor
-//! the disk.
+//! `directives` reads the lines `#MISERLY` and `#SBATCH` at the head of a script. All sources yield
+//! `SubmitOptions`, so that one can complete the other.
 
+#[cfg(feature = "options")]
 mod submit_options;
 
+#[cfg(feature = "options")]
 mod script;
 
-mod options;
-
-mod set;
+#[cfg(feature = "options")]
+mod slurm;
 
 mod instant;
 
@@ -27,9 +27,12 @@ mod mail;
 pub use after::after;
 pub use instant::{dated_instant, instant};
 pub use mail::{mail_address, mail_events};
-pub use options::{hint, own_options};
 pub use past::past_instant;
 pub use quantity::{array, gpus, length_of_time, memory, retry};
+#[cfg(feature = "options")]
 pub use script::{BYTE_ORDER_MARK, Directives, Remark, directive_line, directives};
 pub use signal::{early_signal, job_signal};
-pub use submit_options::{Export, Memory, SubmitOptions};
+#[cfg(feature = "options")]
+pub use slurm::hint;
+#[cfg(feature = "options")]
+pub use submit_options::{Export, SubmitOptions, when};

@@ -1,21 +1,12 @@
 //! The notation of durations, memory and arrays in job scripts and command lines.
 
 use miserly_core::Span;
-use miserly_units::{UnitError, parse_memory, parse_seconds, slurm};
+use miserly_units::{UnitError, parse_memory, parse_seconds};
 
 use crate::model::{Array, IndexRange, Retry, digits, index_ranges};
 
 /// The shortest time limit of a job.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
-
-/// The notation of a directive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// The common grammar.
-    Own,
-    /// Slurm's, in which bare numbers are minutes and MiB; then the common grammar.
-    Slurm,
-}
 
 /// Returns the seconds of a duration of a second or more.
 ///
@@ -72,22 +63,6 @@ pub fn retry(text: &str) -> Result<Retry, String> {
     })
 }
 
-/// Returns the seconds of a time limit.
-pub(super) fn time(text: &str, dialect: Dialect) -> Result<u64, UnitError> {
-    match slurm::time_limit(text) {
-        Some(limit) if dialect == Dialect::Slurm => length_of_time(&limit.to_string()),
-        _ => length_of_time(text),
-    }
-}
-
-/// Returns the bytes of an amount of memory. Slurm's 0, all memory of the machine, is refused.
-pub(super) fn amount(text: &str, dialect: Dialect) -> Result<u64, UnitError> {
-    match slurm::kibibytes(text) {
-        Some(kibibytes) if dialect == Dialect::Slurm => memory(&format!("{kibibytes}KiB")),
-        _ => memory(text),
-    }
-}
-
 /// Parses a number of GPUs: `2`, or with a type before it, as sbatch takes it: `a100:2`. All GPUs count as the same.
 ///
 /// # Errors
@@ -109,48 +84,6 @@ pub(super) fn gres(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_limits() {
-        #[track_caller]
-        fn check(text: &str, own: Option<u64>, slurm: Option<u64>) {
-            assert_eq!(time(text, Dialect::Own).ok(), own, "{text:?}");
-            assert_eq!(time(text, Dialect::Slurm).ok(), slurm, "{text:?} in #SBATCH");
-        }
-        let same = |text: &str, secs: u64| check(text, Some(secs), Some(secs));
-        same("90s", 90);
-        same("15min", 900);
-        same("1.5h", 5_400);
-        same("1d12h", 129_600);
-        same("1:30:00", 5_400);
-        same("0:00:01", 1);
-        same("2-12:30:15", 217_815);
-        check("30", Some(30), Some(1_800));
-        check("90:30", None, Some(5_430));
-        for bad in
-            ["", "0", "0s", "0:00:00", "0.5s", "-1s", "1h30", "UNLIMITED", "10000000001s", "99999999999999"]
-        {
-            check(bad, None, None);
-        }
-    }
-
-    #[test]
-    fn amounts_of_memory() {
-        #[track_caller]
-        fn check(text: &str, own: Option<u64>, slurm: Option<u64>) {
-            assert_eq!(amount(text, Dialect::Own).ok(), own, "{text:?}");
-            assert_eq!(amount(text, Dialect::Slurm).ok(), slurm, "{text:?} in #SBATCH");
-        }
-        let same = |text: &str, bytes: u64| check(text, Some(bytes), Some(bytes));
-        same("512MB", 512 << 20);
-        same("8G", 8 << 30);
-        same("8GiB", 8 << 30);
-        same("1.5G", 3 << 29);
-        check("4096", None, Some(4 << 30));
-        for bad in ["", "0", "0G", "G", "-1G", "8GG", "99999999999T", "é", "1Gé"] {
-            check(bad, None, None);
-        }
-    }
 
     #[test]
     fn retries() {

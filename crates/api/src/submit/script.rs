@@ -1,13 +1,14 @@
 //! The directives of a script.
 
+use std::error::Error;
 use std::fmt;
 
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, Command, FromArgMatches};
 use jiff::Zoned;
 
-use super::options::{OWN, Row, SLURM, Subject, Written, next};
-use super::quantity::Dialect;
-use super::set::OptionCollector;
-use super::submit_options::SubmitOptions;
+use super::slurm::SlurmDirectives;
+use super::{SubmitOptions, instant};
 
 /// The directives of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +34,7 @@ impl fmt::Display for Remark {
     }
 }
 
-impl std::error::Error for Remark {}
+impl Error for Remark {}
 
 /// Reads the lines `#MISERLY` and `#SBATCH` of a script, up to its first command. Relative instants
 /// count from `now`.
@@ -42,25 +43,76 @@ impl std::error::Error for Remark {}
 /// The first invalid line: a meaningless value, or an unknown option of `#MISERLY`. Unknown options
 /// of `#SBATCH` are only warnings, since they concern Slurm's machine.
 pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
-    let (mut own, mut slurm) = (OptionCollector::default(), OptionCollector::default());
+    let parser = Parser::new(now);
+    let (mut own, mut slurm) = (SubmitOptions::default(), SlurmDirectives::default());
     let mut warnings = Vec::new();
     let mut last = 0;
     for (line, text) in head(script) {
-        let mut left_out = |message: String| warnings.push(Remark { line, message });
-        let read = if let Some(options) = directive(text, "#MISERLY") {
-            gather(options, OWN, Dialect::Own, now, &mut own, &mut left_out)
+        let remark = |message: String| Remark { line, message };
+        if let Some(options) = directive(text, "#MISERLY") {
+            own = parser.options(words(options).map_err(remark)?).map_err(remark)?.or(own);
         } else if let Some(options) = directive(text, "#SBATCH") {
-            gather(options, SLURM, Dialect::Slurm, now, &mut slurm, &mut left_out)
+            let ignored = |name: &str| warnings.push(remark(format!("nothing is made of #SBATCH {name}")));
+            let words = slurm.own_words(&words(options).map_err(remark)?, ignored).map_err(remark)?;
+            slurm.options = parser.options(words).map_err(remark)?.or(slurm.options);
         } else {
             continue;
-        };
-        read.map_err(|message| Remark { line, message })?;
+        }
         last = line;
     }
-    let of_slurm = slurm.options().map_err(|message| Remark { line: last, message })?;
-    let options = own.options().map_err(|message| Remark { line: last, message })?.or(of_slurm);
+    let of_slurm = slurm.finish().map_err(|message| Remark { line: last, message })?;
+    let options = own.or(of_slurm);
     warnings.extend(unread(script));
     Ok(Directives { options, warnings })
+}
+
+/// Returns the words of a line.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    shlex::split(line).ok_or_else(|| "a quote or an escape does not end".to_owned())
+}
+
+/// The parser of the options of a line, which is that of the command line.
+struct Parser(Command);
+
+impl Parser {
+    /// Returns a parser for which relative instants count from `now`.
+    fn new(now: &Zoned) -> Parser {
+        let command =
+            Command::new("#MISERLY").no_binary_name(true).disable_help_flag(true).args_override_self(true);
+        let when = |now: Zoned| move |text: &str| instant(text, &now);
+        Parser(
+            SubmitOptions::augment_args(command)
+                .mut_arg("begin", |begin| begin.value_parser(when(now.clone())))
+                .mut_arg("deadline", |deadline| deadline.value_parser(when(now.clone()))),
+        )
+    }
+
+    fn options(&self, words: Vec<String>) -> Result<SubmitOptions, String> {
+        let matches = self.0.clone().try_get_matches_from(words).map_err(|error| message(&error))?;
+        SubmitOptions::from_arg_matches(&matches).map_err(|error| message(&error))
+    }
+}
+
+/// Returns the message of an error in a line, without the usage of the command line.
+fn message(error: &clap::Error) -> String {
+    let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let argument = context(ContextKind::InvalidArg);
+    let option = argument.split_whitespace().next().unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UnknownArgument if option.starts_with('-') => {
+            format!("no option {option}; `miserly submit --help` lists them")
+        }
+        ErrorKind::UnknownArgument => format!("{argument:?} belongs to no option"),
+        ErrorKind::InvalidValue if context(ContextKind::InvalidValue).is_empty() => {
+            format!("{option} needs a value")
+        }
+        ErrorKind::TooManyValues => format!("{option} takes no value"),
+        ErrorKind::ValueValidation => match error.source() {
+            Some(source) => format!("{option}: {source}"),
+            None => format!("{option}: {:?} is no value of it", context(ContextKind::InvalidValue)),
+        },
+        _ => error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+    }
 }
 
 /// Returns the number of the first line of a text that would be a directive at the head of a script.
@@ -100,40 +152,6 @@ fn head(script: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Returns the text after the mark, if the line has it.
 fn directive<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-}
-
-/// Adds the options of a line.
-fn gather(
-    options: &str,
-    rows: &[Row],
-    dialect: Dialect,
-    now: &Zoned,
-    gathered: &mut OptionCollector,
-    left_out: &mut impl FnMut(String),
-) -> Result<(), String> {
-    let words = shlex::split(options).ok_or("a quote or an escape does not end")?;
-    let mut words = words.iter().peekable();
-    while let Some(written) = next(&mut words, rows)? {
-        match written {
-            Written::Known(subject, value) => {
-                let set = gathered.set(subject, value, dialect, now);
-                set.map_err(|message| format!("{}: {message}", name(rows, subject)))?
-                    .into_iter()
-                    .for_each(&mut *left_out);
-            }
-            Written::Unknown(name) if dialect == Dialect::Slurm => {
-                left_out(format!("nothing is made of #SBATCH {name}"));
-            }
-            Written::Unknown(name) => {
-                return Err(format!("no option {name}; `miserly submit --help` lists them"));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn name(rows: &[Row], subject: Subject) -> String {
-    rows.iter().find(|row| row.2 == subject).map_or_else(String::new, |row| format!("--{}", row.0))
 }
 
 #[cfg(test)]

@@ -3,71 +3,63 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use jiff::Timestamp;
+use clap::Args;
+use jiff::{Timestamp, Zoned};
 
-use crate::model::{Array, Condition, RawVariable, Retry};
-use crate::model::{EarlySignal, MailEvent};
+use super::{after, instant, length_of_time, mail_address, mail_events, memory};
+use crate::model::{Condition, MailEvent, RawVariable, Submission};
 
-/// Submission options. Unset fields are filled from later sources.
-#[derive(Clone, Debug, Default, PartialEq)]
+// Names of their own, because clap would make repeated options of plain vectors.
+type Conditions = Vec<Condition>;
+type MailEvents = Vec<MailEvent>;
+
+/// The options of a submission, as a command line or the directives of a script have them.
+///
+/// A field with its default value is not given. Fields beside [`submission`](SubmitOptions::submission) are those that have to be
+/// given in a complete submission, or that have another form there.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct SubmitOptions {
-    /// The name of the job.
-    pub name: Option<String>,
-    /// The processors.
-    pub cpus: Option<u64>,
-    /// The number of tasks that the program starts.
-    pub tasks: Option<u64>,
-    /// The memory.
-    pub memory: Option<Memory>,
-    /// The time limit, in seconds.
+    /// The time limit: seconds, or 90min, 12h, 7d, 1:30:00. Required here or in the script; the job is ended when it is reached
+    #[arg(long, short, value_name = "TIME", value_parser = length_of_time)]
     pub time: Option<u64>,
-    /// The queue.
-    pub queue: Option<String>,
-    /// The reservation, which is a queue. It precedes the queue.
-    pub reservation: Option<String>,
-    /// The earliest start.
-    pub begin: Option<Timestamp>,
-    /// The deadline of the end.
-    pub deadline: Option<Timestamp>,
-    /// Conditions on the ends of other jobs.
-    pub after: Option<Vec<Condition>>,
-    /// The indexes of an array.
-    pub array: Option<Array>,
-    /// Whether its work may be lost and repeated.
-    pub restartable: Option<bool>,
-    /// Whether and how often it runs again after a failure.
-    pub retry: Option<Retry>,
-    /// The number of GPUs.
-    pub gpus: Option<u64>,
-    /// The events on which a mail is wanted.
-    pub mail: Option<Vec<MailEvent>>,
-    /// The address of the mail.
-    pub mail_to: Option<String>,
-    /// The signal before the end of the window.
-    pub signal: Option<EarlySignal>,
-    /// Whether it must not run before its start.
-    pub no_opportunistic: Option<bool>,
-    /// Whether it is held until it is released.
-    pub hold: Option<bool>,
-    /// The file of the standard input.
-    pub input: Option<PathBuf>,
-    /// The file of the standard output.
-    pub output: Option<PathBuf>,
-    /// The file of the standard error.
-    pub error: Option<PathBuf>,
-    /// The working directory.
-    pub directory: Option<PathBuf>,
-    /// The exported part of the submitter's environment.
-    pub export: Option<Export>,
-}
 
-/// An amount of memory, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// Of the job.
-    Job(u64),
-    /// For each of its processors.
-    PerCpu(u64),
+    /// The number of processors [default: 1]
+    #[arg(long, short, value_name = "N", value_parser = count)]
+    pub cpus: Option<u64>,
+
+    /// What a submission has in the same form
+    #[command(flatten)]
+    pub submission: Submission,
+
+    /// The memory for each processor, such as 512MiB or 8GiB
+    #[arg(long, visible_alias = "mem-per-cpu", value_name = "SIZE", value_parser = memory, conflicts_with = "memory")]
+    pub memory_per_cpu: Option<u64>,
+
+    /// The reservation, in place of a queue; miserly reservation list lists them
+    #[arg(long, value_name = "NAME")]
+    pub reservation: Option<String>,
+
+    /// The jobs that must end first: 12,13 with any result, ok:12 with success, notok:12 with failure, each-ok:ARRAY with
+    /// success of the job with the same index; ok:name=NAME takes the newest job of that name. Kinds can be mixed, such as
+    /// ok:12,13,notok:14. The notation of sbatch (afterok:12:13) works, too
+    #[arg(long, visible_alias = "dependency", value_name = "CONDITIONS", value_parser = after)]
+    pub after: Option<Conditions>,
+
+    /// Asks for a mail on these events, which miserly hook --mail sends: begin, end, fail, moved, all, none
+    #[arg(long, visible_alias = "mail-type", value_name = "EVENT,...", value_parser = mail_events)]
+    pub mail: Option<MailEvents>,
+
+    /// The address of the mail [default: the user]
+    #[arg(long, visible_alias = "mail-user", value_name = "ADDRESS", value_parser = mail_address)]
+    pub mail_to: Option<String>,
+
+    /// The working folder of the job [default: the current folder]
+    #[arg(long, short, visible_short_alias = 'D', visible_alias = "chdir", value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// The environment of the job: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas [default: ALL]
+    #[arg(long, value_name = "WHAT", value_parser = Export::parse)]
+    pub export: Option<Export>,
 }
 
 /// The part of the submitter's environment that a job gets.
@@ -81,47 +73,51 @@ pub struct Export {
     pub set: BTreeMap<String, String>,
 }
 
+/// Sets the fields of `$of` that are not given, as in `$none`, to those of `$from`.
+macro_rules! complete {
+    ($of:expr, $from:expr, $none:expr, $($field:ident)*) => {
+        $(if $of.$field == $none.$field {
+            $of.$field = $from.$field;
+        })*
+    };
+}
+
 impl SubmitOptions {
-    /// Returns these options, with unset fields from `other`.
+    /// Returns these options, with those that are not given from `other`.
     #[must_use]
-    pub fn or(self, other: SubmitOptions) -> SubmitOptions {
-        SubmitOptions {
-            name: self.name.or(other.name),
-            cpus: self.cpus.or(other.cpus),
-            tasks: self.tasks.or(other.tasks),
-            memory: self.memory.or(other.memory),
-            time: self.time.or(other.time),
-            queue: self.queue.or(other.queue),
-            reservation: self.reservation.or(other.reservation),
-            begin: self.begin.or(other.begin),
-            deadline: self.deadline.or(other.deadline),
-            after: self.after.or(other.after),
-            array: self.array.or(other.array),
-            restartable: self.restartable.or(other.restartable),
-            retry: self.retry.or(other.retry),
-            gpus: self.gpus.or(other.gpus),
-            mail: self.mail.or(other.mail),
-            mail_to: self.mail_to.or(other.mail_to),
-            signal: self.signal.or(other.signal),
-            no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
-            hold: self.hold.or(other.hold),
-            input: self.input.or(other.input),
-            output: self.output.or(other.output),
-            error: self.error.or(other.error),
-            directory: self.directory.or(other.directory),
-            export: self.export.or(other.export),
+    pub fn or(mut self, mut other: SubmitOptions) -> SubmitOptions {
+        // They are two forms of one option.
+        if self.memory_per_cpu.or(self.submission.memory).is_some() {
+            (other.memory_per_cpu, other.submission.memory) = (None, None);
+        }
+        let none = SubmitOptions::default();
+        complete!(self, other, none, time cpus memory_per_cpu reservation after mail mail_to directory export);
+        complete!(self.submission, other.submission, none.submission,
+            name tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output error);
+        self
+    }
+
+    /// Returns the memory of the job, bytes; `None` if it overflows.
+    pub fn memory(&self) -> Option<Option<u64>> {
+        match self.memory_per_cpu {
+            Some(bytes) => bytes.checked_mul(self.cpus.unwrap_or(1)).map(Some),
+            None => Some(self.submission.memory),
         }
     }
 }
 
-impl Memory {
-    /// Returns the bytes of a job with a number of processors; `None` if they overflow.
-    pub fn of_job(self, cpus: u64) -> Option<u64> {
-        match self {
-            Memory::Job(bytes) => Some(bytes),
-            Memory::PerCpu(bytes) => bytes.checked_mul(cpus),
-        }
-    }
+/// Parses a number above 0.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| format!("{text:?} is no number above 0"))
+}
+
+/// Parses an instant. One without a date or a zone is relative to now.
+///
+/// # Errors
+/// Those of [`instant`].
+pub fn when(text: &str) -> Result<Timestamp, String> {
+    instant(text, &Zoned::now())
 }
 
 impl Export {
@@ -175,6 +171,8 @@ impl Export {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -210,6 +208,30 @@ mod tests {
     }
 
     #[test]
+    fn each_option_is_completed() {
+        let command = || SubmitOptions::augment_args(clap::Command::new("submit").no_binary_name(true));
+        for option in command().get_arguments().filter(|option| option.get_id() != "help") {
+            let long = option.get_long().unwrap();
+            let value = match long {
+                "after" => "3",
+                "array" => "0-3",
+                "begin" | "deadline" => "+2h",
+                "mail" => "end",
+                "memory" | "memory-per-cpu" => "1GiB",
+                "signal" => "USR1",
+                "time" => "90s",
+                _ => "2",
+            };
+            let value = if option.get_action().takes_values() { format!("={value}") } else { String::new() };
+            let matches = command().try_get_matches_from([format!("--{long}{value}")]).unwrap();
+            let given = SubmitOptions::from_arg_matches(&matches).unwrap();
+            assert_ne!(given, SubmitOptions::default(), "{long}");
+            assert_eq!(SubmitOptions::default().or(given.clone()), given, "{long}");
+            assert_eq!(given.clone().or(SubmitOptions::default()), given, "{long}");
+        }
+    }
+
+    #[test]
     fn what_is_said_first_counts() {
         let first = SubmitOptions { cpus: Some(1), ..SubmitOptions::default() };
         let second = SubmitOptions { cpus: Some(2), time: Some(60), ..SubmitOptions::default() };
@@ -221,8 +243,19 @@ mod tests {
 
     #[test]
     fn memory_for_each_processor() {
-        assert_eq!(Memory::PerCpu(3).of_job(4), Some(12));
-        assert_eq!(Memory::Job(3).of_job(4), Some(3));
-        assert_eq!(Memory::PerCpu(u64::MAX).of_job(2), None);
+        let per_cpu = |bytes, cpus| SubmitOptions {
+            memory_per_cpu: Some(bytes),
+            cpus: Some(cpus),
+            ..SubmitOptions::default()
+        };
+        assert_eq!(per_cpu(3, 4).memory(), Some(Some(12)));
+        assert_eq!(per_cpu(u64::MAX, 2).memory(), None);
+        let of_job = || SubmitOptions {
+            submission: Submission { memory: Some(3), ..Submission::default() },
+            ..SubmitOptions::default()
+        };
+        assert_eq!(of_job().memory(), Some(Some(3)));
+        assert_eq!(of_job().or(per_cpu(3, 4)).memory(), Some(Some(3)));
+        assert_eq!(per_cpu(3, 4).or(of_job()).memory(), Some(Some(12)));
     }
 }

@@ -25,7 +25,6 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use miserly_api::client::Client;
 use miserly_api::model::{Accepted, Interaction, Submission};
-use miserly_api::submit::SubmitOptions;
 use rustix::termios::tcgetwinsize;
 
 use self::session_job::SessionJob;
@@ -45,7 +44,7 @@ pub(crate) fn run(args: &RunJobArgs) -> anyhow::Result<ExitCode> {
     }
     let signals = block_signals()?;
     let interaction = if args.pty { terminal() } else { Interaction::Stdin };
-    let submission = submission_of(Program::Command(&args.command), args.options.options(), true)?;
+    let submission = submission_of(Program::Command(&args.command), args.options.clone(), true)?;
     let submission = Submission { interaction: Some(interaction), ..submission };
     begin(&args.daemon, &submission, args.quiet, &signals)
 }
@@ -56,13 +55,10 @@ pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
     let signals = block_signals()?;
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let command: [OsString; 1] = [shell.unwrap_or_else(|| SHELL.into())];
-    let options = args.options.options();
+    let mut options = args.options.clone();
     // The shell is for the user's window, not for idle resources before it.
-    let options = SubmitOptions {
-        no_opportunistic: Some(true),
-        name: options.name.or_else(|| Some("alloc".to_owned())),
-        ..options
-    };
+    options.submission.no_opportunistic = true;
+    options.submission.name.get_or_insert_with(|| "alloc".to_owned());
     let submission = submission_of(Program::Command(&command), options, true)?;
     let submission = Submission { interaction: Some(terminal()), ..submission };
     begin(&args.daemon, &submission, args.quiet, &signals)

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::{Array, EarlySignal, JobSignal, MailEvent, Retry};
-use crate::submit::{Export, Memory, after};
+use crate::model::{Array, EarlySignal, JobSignal, MailEvent, Retry, Submission};
+use crate::submit::{Export, after};
 
 fn read(script: &str) -> Result<Directives, Remark> {
     directives(script, &"2026-03-01T08:00:00+00:00[UTC]".parse().unwrap())
@@ -29,30 +29,30 @@ fn own_directives() {
         #MISERLY -i in/%a -o out/%j -e err -d /tmp --export ALL,A=1\n\
         echo\n";
     let expect = SubmitOptions {
-        name: Some("two words".to_owned()),
         cpus: Some(4),
-        tasks: None,
-        memory: Some(Memory::Job(8 << 30)),
         time: Some(5_400),
-        queue: Some("night".to_owned()),
-        reservation: None,
         after: after("3,4").ok(),
-        restartable: Some(true),
-        retry: Some(Retry { limit: 3, codes: vec![75] }),
-        gpus: Some(2),
-        mail: None,
-        mail_to: None,
-        signal: Some(EarlySignal { signal: JobSignal::Usr1, main: true, before: 90.0 }),
-        begin: Some("2026-03-01T20:00:00Z".parse().unwrap()),
-        deadline: Some("2026-03-02T00:00:00Z".parse().unwrap()),
-        array: Some(Array::range(0, 9, 3)),
-        no_opportunistic: Some(true),
-        hold: Some(true),
-        input: Some("in/%a".into()),
-        output: Some("out/%j".into()),
-        error: Some("err".into()),
         directory: Some("/tmp".into()),
         export: Some(Export::parse("ALL,A=1").unwrap()),
+        submission: Submission {
+            name: Some("two words".to_owned()),
+            memory: Some(8 << 30),
+            queue: Some("night".to_owned()),
+            restartable: true,
+            retry: Some(Retry { limit: 3, codes: vec![75] }),
+            gpus: Some(2),
+            signal: Some(EarlySignal { signal: JobSignal::Usr1, main: true, before: 90.0 }),
+            begin: Some("2026-03-01T20:00:00Z".parse().unwrap()),
+            deadline: Some("2026-03-02T00:00:00Z".parse().unwrap()),
+            array: Some(Array::range(0, 9, 3)),
+            no_opportunistic: true,
+            hold: true,
+            input: Some("in/%a".into()),
+            output: Some("out/%j".into()),
+            error: Some("err".into()),
+            ..Submission::default()
+        },
+        ..SubmitOptions::default()
     };
     check(script, expect);
 }
@@ -66,21 +66,24 @@ fn directives_of_slurm() {
         #SBATCH -o slurm-%j.out --dependency=afterany:7:8 --requeue -H --array=1-3\n\
         #SBATCH -D /scratch --input=in.txt --export=NONE --begin=now+1hour\n";
     let expect = SubmitOptions {
-        name: Some("count".to_owned()),
         cpus: Some(8),
-        tasks: Some(4),
-        memory: Some(Memory::PerCpu(500 << 20)),
+        memory_per_cpu: Some(500 << 20),
         time: Some(5_400),
-        queue: Some("long".to_owned()),
-        input: Some("in.txt".into()),
-        output: Some("slurm-%j.out".into()),
         after: after("7,8").ok(),
-        restartable: Some(true),
-        hold: Some(true),
-        array: Some(Array::range(1, 3, 1)),
         directory: Some("/scratch".into()),
         export: Some(Export::parse("NONE").unwrap()),
-        begin: Some("2026-03-01T09:00:00Z".parse().unwrap()),
+        submission: Submission {
+            name: Some("count".to_owned()),
+            tasks: Some(4),
+            queue: Some("long".to_owned()),
+            input: Some("in.txt".into()),
+            output: Some("slurm-%j.out".into()),
+            restartable: true,
+            hold: true,
+            array: Some(Array::range(1, 3, 1)),
+            begin: Some("2026-03-01T09:00:00Z".parse().unwrap()),
+            ..Submission::default()
+        },
         ..SubmitOptions::default()
     };
     check(script, expect);
@@ -97,17 +100,21 @@ fn dependencies_of_slurm() {
 #[test]
 fn own_directives_count_before_slurms() {
     let script = "#MISERLY --cpus 2\n#SBATCH -n 4 -t 5\n";
-    let expect = SubmitOptions { cpus: Some(2), tasks: Some(4), time: Some(300), ..SubmitOptions::default() };
-    check(script, expect);
+    let submission = Submission { tasks: Some(4), ..Submission::default() };
+    check(script, SubmitOptions { cpus: Some(2), time: Some(300), submission, ..SubmitOptions::default() });
 }
 
 #[test]
 fn the_last_of_a_kind_counts() {
     check("#MISERLY -c 2\n#MISERLY -c 3\n", SubmitOptions { cpus: Some(3), ..SubmitOptions::default() });
-    check(
-        "#SBATCH --requeue\n#SBATCH --no-requeue\n",
-        SubmitOptions { restartable: Some(false), ..SubmitOptions::default() },
-    );
+    let restartable = SubmitOptions {
+        submission: Submission { restartable: true, ..Submission::default() },
+        ..SubmitOptions::default()
+    };
+    check("#SBATCH --requeue\n#SBATCH --no-requeue\n", SubmitOptions::default());
+    check("#SBATCH --requeue --no-requeue\n", SubmitOptions::default());
+    check("#SBATCH --no-requeue\n#SBATCH --requeue\n", restartable.clone());
+    check("#MISERLY --restartable\n#SBATCH --no-requeue\n", restartable);
 }
 
 #[test]
@@ -123,9 +130,10 @@ fn what_is_no_directive() {
 fn what_slurm_knows_and_we_do_not_is_a_warning() {
     let script = "#SBATCH --mail-type END --gres=gpu:1 -A project\n#SBATCH -x node7 -c 2 -a 0-9%2\n";
     let read = read(script).unwrap();
-    assert_eq!((read.options.gpus, read.options.mail.as_deref()), (Some(1), Some(&[MailEvent::End][..])));
+    let gpus = read.options.submission.gpus;
+    assert_eq!((gpus, read.options.mail.as_deref()), (Some(1), Some(&[MailEvent::End][..])));
     let array = Array { limit: Some(2), ..Array::range(0, 9, 1) };
-    assert_eq!((read.options.cpus, read.options.array), (Some(2), Some(array)));
+    assert_eq!((read.options.cpus, read.options.submission.array), (Some(2), Some(array)));
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = ["1: nothing is made of #SBATCH -A", "2: nothing is made of #SBATCH -x"];
     assert_eq!(warnings, expect);
@@ -159,7 +167,8 @@ fn directives_that_are_not_read_are_warnings() {
     let script = "#!/bin/sh\n#MISERLY -t 5\n\t#SBATCH --mem=1G\n#SBATCH -n 3\necho\n#MISERLY --cpus 5\n#SBATCH -n 4\r\n\
         cat > other.sh <<END\n#!/bin/sh\n#SBATCH -n 8\nEND\n";
     let read = read(script).unwrap();
-    let expect = SubmitOptions { time: Some(5), cpus: Some(3), tasks: Some(3), ..SubmitOptions::default() };
+    let submission = Submission { tasks: Some(3), ..Submission::default() };
+    let expect = SubmitOptions { time: Some(5), cpus: Some(3), submission, ..SubmitOptions::default() };
     assert_eq!(read.options, expect);
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = [
