@@ -104,6 +104,32 @@ fn a_program_at_its_limit_is_killed_and_the_next_event_comes() {
 }
 
 #[test]
+fn a_comment_is_read_where_the_job_is() {
+    let daemon = Daemon::new(&queue("easy"));
+    let _hook = hook(&daemon, &["--on", "submitted"]);
+    until("the hook is there", SOON, || daemon.path("hook.json").exists().then_some(()));
+    let miserly = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        command.arg(name).arg("--socket").arg(&daemon.socket).args(arguments);
+        let output = command.current_dir(daemon.path("")).stdin(Stdio::null()).output().expect("a program");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let script = "#!/bin/sh\n#SBATCH --comment='of Slurm' -t 1 -H\n#MISERLY --comment 'of the script'\n";
+    fs::write(daemon.path("job.sh"), script).expect("a script");
+    let number = |text: String| -> i64 { text.trim().parse().expect("a number") };
+    let of_script = number(miserly("submit", &["--quiet", "job.sh"]));
+    let of_line = number(miserly("submit", &["--quiet", "--comment", "of the line", "job.sh"]));
+    for (job, comment) in [(of_script, "of the script"), (of_line, "of the line")] {
+        let shown = miserly("show", &[&job.to_string()]);
+        assert!(shown.contains(&format!("\n  comment    {comment}\n")), "{shown}");
+        wait_for(&daemon, "submitted", job);
+        let told = fs::read_to_string(daemon.path("told")).expect("the events");
+        assert!(told.contains(&format!("\"comment\":\"{comment}\"")), "{told}");
+    }
+}
+
+#[test]
 fn a_job_that_asks_for_mail_is_warned_while_none_is_sent() {
     let daemon = Daemon::new(&queue("easy"));
     let submitted = || {

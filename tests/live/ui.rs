@@ -291,7 +291,9 @@ fn a_person_finds_the_answers_in_a_browser() {
     let Some(mut browser) = Browser::start() else { return };
     let mut daemon = Daemon::of_policy("conservative");
     let cpus = daemon.client().status().expect("a status").cpus;
-    let holder = daemon.submit(&Submission { cpus, ..named("holder", "echo first line; sleep 600", 900.0) });
+    let comment = Some("<b>run 7</b>".to_owned());
+    let holder =
+        daemon.submit(&Submission { cpus, comment, ..named("holder", "echo first line; sleep 600", 900.0) });
     let evil = "<img src=x onerror=alert(1)>";
     let waiting = daemon.submit(&Submission { cpus, no_opportunistic: true, ..named(evil, "true", 60.0) });
     let mut ui = Ui::of(&daemon, &[]);
@@ -337,6 +339,9 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.mouse("mousePressed", x, y);
     browser.mouse("mouseReleased", x, y);
     browser.wait_until("document.querySelector('#detail h2').textContent.includes('holder')");
+    browser.wait_until(
+        "document.querySelector('#detail-facts').textContent.endsWith('; comment: <b>run 7</b>')",
+    );
     is_clean(&mut browser);
     browser.screenshot("ui-light");
 

@@ -7,6 +7,8 @@ use miserly_api::model::{MailEvent, Problem, Submission, is_address, is_blank, i
 
 /// The most bytes of a name.
 const NAME: usize = 256;
+/// The most bytes of a comment.
+const COMMENT: usize = 1024;
 /// The most bytes of a path, as the system has it.
 const PATH: usize = 4095;
 /// The most bytes of arguments and environment together.
@@ -39,6 +41,7 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
     let command: usize = submission.command.iter().map(|word| word.len() + 1).sum();
     let sizes = [
         ("name", length(&submission.name), NAME, "bytes"),
+        ("comment", length(&submission.comment), COMMENT, "bytes"),
         ("queue", length(&submission.queue), NAME, "bytes"),
         ("request_id", length(&submission.request_id), NAME, "bytes"),
         ("directory", path(&submission.directory), PATH, "bytes"),
@@ -54,7 +57,8 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
     ];
     let Some((field, size, most, unit)) = sizes.into_iter().find(|(_, size, most, _)| size > most) else {
         check_mail(submission)?;
-        return check_name(submission);
+        check_text("name", submission.name.as_deref())?;
+        return check_text("comment", submission.comment.as_deref());
     };
     Err(Problem::with_field(field, format!("{field}: it has {size} {unit}, and the limit is {most}")))
 }
@@ -71,18 +75,18 @@ fn check_mail(submission: &Submission) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that all users see a name as it is, on a terminal and on a page.
-fn check_name(submission: &Submission) -> Result<(), Problem> {
-    let Some(name) = &submission.name else { return Ok(()) };
-    let refused = |message: String| Err(Problem::with_field("name", message));
-    if let Some(letter) = name.chars().find(|letter| is_invisible(*letter)) {
+/// Checks that all users see a text as it is, on a terminal and on a page.
+fn check_text(field: &str, text: Option<&str>) -> Result<(), Problem> {
+    let Some(text) = text else { return Ok(()) };
+    let refused = |message: String| Err(Problem::with_field(field, message));
+    if let Some(letter) = text.chars().find(|letter| is_invisible(*letter)) {
         return refused(format!(
-            "name: {name:?} has the control character or invisible character U+{:04X}; leave it out",
+            "{field}: {text:?} has the control character or invisible character U+{:04X}; leave it out",
             u32::from(letter)
         ));
     }
-    if is_blank(name) {
-        return refused("name: it is blank; leave it out, or give one with letters".to_owned());
+    if is_blank(text) {
+        return refused(format!("{field}: it is blank; leave it out, or give one with letters"));
     }
     Ok(())
 }
@@ -98,16 +102,21 @@ mod tests {
         assert!(problem.message.contains("the limit is"), "{problem:?}");
     }
 
+    fn with_name(name: &str) -> Submission {
+        Submission { name: Some(name.into()), ..Submission::default() }
+    }
+
     #[test]
     fn a_name_is_shown_as_it_is() {
         for name in
             ["\u{1b}[31m", "new\nline", "\u{9b}", "a\u{200b}b", "\u{202e}a", "\u{feff}", "", " ", "\u{3000}"]
         {
-            let problem =
-                check(&Submission { name: Some(name.into()), ..Submission::default() }).unwrap_err();
+            let problem = check(&with_name(name)).unwrap_err();
             assert_eq!(problem.field.as_deref(), Some("name"));
+            let problem = check(&Submission { comment: Some(name.into()), ..Submission::default() });
+            assert_eq!(problem.unwrap_err().field.as_deref(), Some("comment"));
         }
-        check(&Submission { name: Some("Füße 1".into()), ..Submission::default() }).unwrap();
+        check(&Submission { comment: Some("Füße 1".into()), ..with_name("Füße 1") }).unwrap();
     }
 
     #[test]
@@ -116,6 +125,7 @@ mod tests {
         let nothing = Submission::default;
         check(&Submission { name: Some(long(NAME)), directory: long(PATH).into(), ..nothing() }).unwrap();
         refused(&Submission { name: Some(long(NAME + 1)), ..nothing() }, "name");
+        refused(&Submission { comment: Some(long(COMMENT + 1)), ..nothing() }, "comment");
         refused(&Submission { queue: Some(long(NAME + 1)), ..nothing() }, "queue");
         refused(&Submission { directory: long(PATH + 1).into(), ..nothing() }, "directory");
         refused(&Submission { output: Some(long(PATH + 1).into()), ..nothing() }, "output");

@@ -25,6 +25,7 @@ impl Snapshot {
             array: record.array.map(|array| array.first),
             index: record.array.map(|array| array.index),
             name: record.name.to_string(),
+            comment: submission.comment.clone(),
             uid: record.uid,
             user: (self.info.users.0)(record.uid),
             queue: record.queue.to_string(),

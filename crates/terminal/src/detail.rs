@@ -6,7 +6,7 @@ use std::path::Path;
 use miserly_api::model::JobView;
 use miserly_follow::Tail;
 use miserly_units::{duration, memory, span_of_seconds};
-use miserly_view::{counted, plain};
+use miserly_view::{counted, details, plain};
 
 /// The detail of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,19 +35,14 @@ fn head(job: &JobView) -> Vec<String> {
         duration(span_of_seconds(job.time)),
         job.attempts
     )];
-    let command = job.command.as_ref().map(|words| words.join(" "));
-    let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    lines.extend(details(job).into_iter().map(|(key, value)| format!("{key}: {value}")));
     let parts = [
-        ("command", command),
-        ("folder", path(&job.directory)),
-        ("output", path(&job.output)),
-        ("error output", path(&job.error).filter(|_| job.error != job.output)),
-        ("capacity lost", job.capacity_lost.clone()),
-        ("set aside", job.set_aside.clone()),
-        ("epilog failed", job.epilog_failed.clone()),
+        ("capacity lost", &job.capacity_lost),
+        ("set aside", &job.set_aside),
+        ("epilog failed", &job.epilog_failed),
     ];
     for (name, value) in parts {
-        lines.extend(value.map(|value| format!("{name}: {}", plain(&value))));
+        lines.extend(value.iter().map(|value| format!("{name}: {}", plain(value))));
     }
     lines
 }

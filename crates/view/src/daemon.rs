@@ -1,5 +1,6 @@
 //! The facts about a daemon.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -83,6 +84,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         label: job.label(),
         array: job.array.zip(job.index),
         name: plain(&job.name),
+        comment: job.comment.as_deref().map(plain).unwrap_or_default(),
         user: plain(&job.user),
         uid: Some(job.uid),
         pool,
@@ -108,6 +110,26 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         hosts: vec![],
         causes: job.reasons.iter().map(cause).collect(),
     }
+}
+
+/// Returns the comment of a job, and its command and its paths or the reason why they are not there: keys and texts.
+pub fn details(job: &JobView) -> Vec<(&'static str, String)> {
+    let path = |path: &Path| plain(&path.display().to_string());
+    let mut lines: Vec<(&str, String)> = job.comment.iter().map(|text| ("comment", plain(text))).collect();
+    let (Some(command), Some(directory), Some(output), Some(error)) =
+        (&job.command, &job.directory, &job.output, &job.error)
+    else {
+        lines.push(("runs", "private; shown to the job's user, root and the daemon's user".to_owned()));
+        return lines;
+    };
+    let words: Vec<String> = command.iter().map(|word| plain(word)).collect();
+    let script = if job.script { "its script " } else { "" };
+    let command = format!("{script}{}", words.join(" ")).trim_end().to_owned();
+    lines.extend([("runs", command), ("in", path(directory)), ("output", path(output))]);
+    if error != output {
+        lines.push(("errors", path(error)));
+    }
+    lines
 }
 
 /// Returns whether a promise was not kept.

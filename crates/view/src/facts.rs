@@ -99,6 +99,9 @@ pub struct Job {
     pub array: Option<(i64, u32)>,
     /// The name, without control characters.
     pub name: String,
+    /// The comment of its user, without control characters.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub comment: String,
     /// The name of the user, without control characters.
     pub user: String,
     /// The number of the user.

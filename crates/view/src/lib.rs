@@ -50,7 +50,7 @@ pub use account::{Account, ForecastAccount, Missed, missed_promise, promise_caus
 pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
 pub use clock::{Clock, span};
-pub use daemon::{DaemonFacts, job_of, word, word_of_exit, word_of_kill};
+pub use daemon::{DaemonFacts, details, job_of, word, word_of_exit, word_of_kill};
 pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};

@@ -30,6 +30,9 @@ pub struct Row {
     pub label: String,
     /// The name.
     pub name: String,
+    /// The comment of its user.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub comment: String,
     /// The name of the user.
     pub user: String,
     /// Whether it is of the user for whom this is shown.
@@ -110,6 +113,7 @@ pub(crate) fn job_row(facts: &Facts, sentences: &Sentences<'_>, job: &Job, is_me
         member: is_member,
         label: job.label.clone(),
         name: job.name.clone(),
+        comment: job.comment.clone(),
         user: job.user.clone(),
         own: line.own,
         pool_name: line.pool_name,

@@ -1,7 +1,6 @@
 //! `miserly show`: a job's state, its promise, and the reasons why it waits.
 
 use std::cell::OnceCell;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use miserly_api::model::{
 };
 use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
-use miserly_view::{Facts, Sentences, promise_cause};
+use miserly_view::{Facts, Sentences, details, promise_cause};
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
@@ -105,7 +104,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
         line("judged", &judged_text(judged, instants));
     }
     line("request", &request(job, instants));
-    for (key, value) in detail_lines(job) {
+    for (key, value) in details(job) {
         line(key, &value);
     }
     let uid = if long { format!(" ({})", job.uid) } else { String::new() };
@@ -476,22 +475,4 @@ fn request(job: &JobView, instants: Instants) -> String {
         parts.push("not opportunistic".to_owned());
     }
     parts.join(", ")
-}
-
-/// Returns the lines of the command and the paths, or the reason why there are none.
-fn detail_lines(job: &JobView) -> Vec<(&'static str, String)> {
-    let path = |path: &Path| plain(&path.display().to_string());
-    let (Some(command), Some(directory), Some(output), Some(error)) =
-        (&job.command, &job.directory, &job.output, &job.error)
-    else {
-        return vec![("runs", "private; shown to the job's user, root and the daemon's user".to_owned())];
-    };
-    let words: Vec<String> = command.iter().map(|word| plain(word)).collect();
-    let script = if job.script { "its script " } else { "" };
-    let command = format!("{script}{}", words.join(" ")).trim_end().to_owned();
-    let mut lines = vec![("runs", command), ("in", path(directory)), ("output", path(output))];
-    if error != output {
-        lines.push(("errors", path(error)));
-    }
-    lines
 }

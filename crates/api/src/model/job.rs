@@ -11,7 +11,7 @@ use super::PathText;
 use super::{JobUsage, Mail};
 
 /// A job: its request, its state and its promise.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct JobView {
@@ -25,6 +25,9 @@ pub struct JobView {
     pub index: Option<u32>,
     /// The name of the job.
     pub name: String,
+    /// The comment of its user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
     /// The number of the user.
     pub uid: u32,
     /// The name of the user.
@@ -200,13 +203,14 @@ pub struct Window {
 }
 
 /// The state of a job.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Phase {
     /// Held by its user or an administrator. It has no window.
     Held,
     /// Waiting in its queue.
+    #[default]
     Queued,
     /// Opportunistic: runs on idle resources before its start.
     Opportunistic {

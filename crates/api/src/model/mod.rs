@@ -5,7 +5,7 @@
 
 mod shadow;
 
-mod submission;
+pub(crate) mod submission;
 
 mod output;
 

@@ -35,6 +35,10 @@ pub struct Submission {
     )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// A comment, which all users can read
+    #[cfg_attr(feature = "options", arg(long, value_name = "TEXT"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
     /// The working directory.
     #[cfg_attr(feature = "options", arg(skip))]
     #[cfg_attr(feature = "openapi", schema(value_type = PathText))]
@@ -293,7 +297,30 @@ pub struct IndexRange {
     pub step: u32,
 }
 
+#[cfg(feature = "options")]
+/// Sets the fields of `$of` that are not given, as in `$none`, to those of `$from`.
+macro_rules! complete {
+    ($of:expr, $from:expr, $none:expr, $($field:ident)*) => {
+        $(if $of.$field == $none.$field {
+            $of.$field = $from.$field;
+        })*
+    };
+}
+
+#[cfg(feature = "options")]
+pub(crate) use complete;
+
 impl Submission {
+    /// Returns this submission, with the options that are not given from `other`.
+    #[cfg(feature = "options")]
+    pub(crate) fn or(mut self, other: Submission) -> Submission {
+        let none = Submission::default();
+        complete!(self, other, none,
+            name comment tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output
+            error);
+        self
+    }
+
     /// Returns the name of the job: the requested one, or that of the program.
     pub fn job_name(&self) -> String {
         let program = || {

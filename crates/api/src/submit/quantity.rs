@@ -72,15 +72,6 @@ pub fn gpus(text: &str) -> Result<u64, String> {
     number.parse().map_err(|_| "write a number of GPUs, such as 2".to_owned())
 }
 
-/// Parses `gpu:2`, `gpu:a100:2` or `gpu` of sbatch's `--gres`.
-pub(super) fn gres(text: &str) -> Result<u64, String> {
-    match text.strip_prefix("gpu") {
-        Some("") => Ok(1),
-        Some(rest) if rest.starts_with(':') && !text.contains(',') => gpus(&rest[1..]),
-        _ => Err("write gpu:2; there are no other resources".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,14 +123,9 @@ mod tests {
     fn gpus_of_any_type() {
         for (text, number) in [("2", 2), ("a100:4", 4), ("0", 0)] {
             assert_eq!(gpus(text), Ok(number), "{text}");
-            assert_eq!(gres(&format!("gpu:{text}")), Ok(number), "{text}");
         }
-        assert_eq!(gres("gpu"), Ok(1));
         for text in ["", "-1", "two", "1:", "1.5"] {
             assert!(gpus(text).is_err(), "{text}");
-        }
-        for text in ["", "gpu:", "mps:2", "gpu:1,mps:2", "gpus"] {
-            assert!(gres(text).is_err(), "{text}");
         }
     }
 }

@@ -5,9 +5,8 @@ use std::slice::Iter;
 
 use miserly_units::slurm::{kibibytes, time_limit};
 
-use super::SubmitOptions;
-use super::quantity::gres;
 use super::submit_options::count;
+use super::{SubmitOptions, gpus};
 
 /// What an option of Slurm is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +29,7 @@ enum Meaning {
 /// The options of `#SBATCH` that have a meaning here: long name, letter and meaning.
 const OPTIONS: &[(&str, Option<char>, Meaning)] = &[
     ("job-name", Some('J'), Meaning::Same("name")),
+    ("comment", None, Meaning::Same("comment")),
     ("cpus-per-task", Some('c'), Meaning::CpusPerTask),
     ("ntasks", Some('n'), Meaning::Tasks),
     ("nodes", Some('N'), Meaning::Nodes),
@@ -138,36 +138,30 @@ impl SlurmDirectives {
                 ignored(name);
                 continue;
             };
-            if let Meaning::Flag(_) | Meaning::NotRestartable = meaning {
-                if attached.is_some() {
-                    return Err(format!("{name} takes no value"));
-                }
-                match meaning {
-                    Meaning::Flag(flag) => own.push(format!("--{flag}")),
-                    _ => {
-                        own.retain(|word| word != "--restartable");
-                        self.options.submission.restartable = false;
-                    }
-                }
-                continue;
-            }
-            let value = match attached {
-                Some(value) => value,
-                None => words.next().ok_or_else(|| format!("{name} needs a value"))?,
+            let mut value = || match attached {
+                Some(value) => Ok(value),
+                None => words.next().map(String::as_str).ok_or_else(|| format!("{name} needs a value")),
             };
             let in_option = |message: String| format!("{name}: {message}");
             match meaning {
-                Meaning::Tasks => self.tasks = Some(count(value).map_err(in_option)?),
-                Meaning::CpusPerTask => self.cpus_per_task = Some(count(value).map_err(in_option)?),
-                Meaning::Nodes if ["1", "1-1"].contains(&value) => {}
+                Meaning::Flag(_) | Meaning::NotRestartable if attached.is_some() => {
+                    return Err(format!("{name} takes no value"));
+                }
+                Meaning::Flag(flag) => own.push(format!("--{flag}")),
+                Meaning::NotRestartable => {
+                    own.retain(|word| word != "--restartable");
+                    self.options.submission.restartable = false;
+                }
+                Meaning::Tasks => self.tasks = Some(count(value()?).map_err(in_option)?),
+                Meaning::CpusPerTask => self.cpus_per_task = Some(count(value()?).map_err(in_option)?),
+                Meaning::Nodes if ["1", "1-1"].contains(&value()?) => {}
                 Meaning::Nodes => {
                     return Err(in_option("a job runs on one machine; write 1, or nothing".to_owned()));
                 }
-                Meaning::Gres => own.push(format!("--gpus={}", gres(value).map_err(in_option)?)),
-                Meaning::Time(option) => own.push(format!("--{option}={}", own_time(value))),
-                Meaning::Memory(option) => own.push(format!("--{option}={}", own_memory(value))),
-                Meaning::Same(option) => own.push(format!("--{option}={value}")),
-                Meaning::Flag(_) | Meaning::NotRestartable => {}
+                Meaning::Gres => own.push(format!("--gpus={}", gres(value()?).map_err(in_option)?)),
+                Meaning::Time(option) => own.push(format!("--{option}={}", own_time(value()?))),
+                Meaning::Memory(option) => own.push(format!("--{option}={}", own_memory(value()?))),
+                Meaning::Same(option) => own.push(format!("--{option}={}", value()?)),
             }
         }
         Ok(own)
@@ -215,6 +209,15 @@ fn next<'a>(words: &mut Peekable<Iter<'a, String>>) -> Result<Option<(&'a str, O
     Ok(Some((name, Some(value).filter(|value| !value.is_empty()))))
 }
 
+/// Parses `gpu:2`, `gpu:a100:2` or `gpu` of sbatch's `--gres`.
+fn gres(text: &str) -> Result<u64, String> {
+    match text.strip_prefix("gpu") {
+        Some("") => Ok(1),
+        Some(rest) if rest.starts_with(':') && !text.contains(',') => gpus(&rest[1..]),
+        _ => Err("write gpu:2; there are no other resources".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +262,16 @@ mod tests {
         check("4096", None, Some(4 << 30));
         for bad in ["", "0", "0G", "G", "-1G", "8GG", "99999999999T", "é", "1Gé"] {
             check(bad, None, None);
+        }
+    }
+
+    #[test]
+    fn generic_resources_are_gpus() {
+        for (text, number) in [("gpu", 1), ("gpu:2", 2), ("gpu:a100:4", 4), ("gpu:0", 0)] {
+            assert_eq!(gres(text), Ok(number), "{text}");
+        }
+        for text in ["", "gpu:", "mps:2", "gpu:1,mps:2", "gpus"] {
+            assert!(gres(text).is_err(), "{text}");
         }
     }
 }

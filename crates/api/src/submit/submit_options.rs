@@ -7,6 +7,7 @@ use clap::Args;
 use jiff::{Timestamp, Zoned};
 
 use super::{after, instant, length_of_time, mail_address, mail_events, memory};
+use crate::model::submission::complete;
 use crate::model::{Condition, MailEvent, RawVariable, Submission};
 
 // Names of their own, because clap would make repeated options of plain vectors.
@@ -73,15 +74,6 @@ pub struct Export {
     pub set: BTreeMap<String, String>,
 }
 
-/// Sets the fields of `$of` that are not given, as in `$none`, to those of `$from`.
-macro_rules! complete {
-    ($of:expr, $from:expr, $none:expr, $($field:ident)*) => {
-        $(if $of.$field == $none.$field {
-            $of.$field = $from.$field;
-        })*
-    };
-}
-
 impl SubmitOptions {
     /// Returns these options, with those that are not given from `other`.
     #[must_use]
@@ -92,8 +84,7 @@ impl SubmitOptions {
         }
         let none = SubmitOptions::default();
         complete!(self, other, none, time cpus memory_per_cpu reservation after mail mail_to directory export);
-        complete!(self.submission, other.submission, none.submission,
-            name tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output error);
+        self.submission = self.submission.or(other.submission);
         self
     }
 

@@ -211,7 +211,7 @@ function describe() {
   write($('detail-title'), found ? `${whole ? 'Array' : 'Job'} ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
   write($('sentence'), found ? `${found.sentence}.` : clicked ? `${sentence(clicked)}.` : 'It is in none of the lists below.');
   write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most${whole ? ' for each job' : ''}` +
-    (found.memory ? `, ${memory(found.memory)} of memory` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
+    (found.memory ? `, ${memory(found.memory)} of memory` : '') + (found.comment ? `; comment: ${found.comment}` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
   tools(found);
 }
 
