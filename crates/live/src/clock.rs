@@ -25,6 +25,9 @@ pub type Wall = fn() -> Timestamp;
 /// The greatest change of the difference of the clocks that is not followed, microseconds.
 const SAME: i64 = 1_000;
 
+/// The most readings of the clocks for an exact difference.
+const EXACT_TRIES: u32 = 50;
+
 /// Returns the time of day of the machine, with the steps of a test.
 pub fn time_of_day() -> Timestamp {
     let step = SignedDuration::from_micros(ClockSteps::now().wall);
@@ -188,14 +191,23 @@ impl BootClock {
     /// Two readings give the same wall time to an instant unless the wall clock was set between them. A user can
     /// thus ask for an instant that an answer has named.
     pub fn read(&self) -> Now {
-        let before = self.now().ticks();
-        let wall = (self.wall)().as_microsecond();
-        let ticks = self.now();
-        // The wall time was read between two readings of the ticks.
-        let least = wall.saturating_sub(ticks.ticks());
-        let most = wall.saturating_sub(before);
+        let reading = || {
+            let before = self.now().ticks();
+            let wall = (self.wall)().as_microsecond();
+            let ticks = self.now();
+            // The wall time was read between two readings of the ticks.
+            (wall.saturating_sub(ticks.ticks()), wall.saturating_sub(before), ticks)
+        };
+        let (mut least, mut most, mut ticks) = reading();
         let mut difference = self.difference.load(Ordering::Relaxed);
         if difference < least.saturating_sub(SAME) || difference > most.saturating_add(SAME) {
+            // An inexact difference would be corrected by a later reading.
+            for _ in 0..EXACT_TRIES {
+                if most - least <= SAME {
+                    break;
+                }
+                (least, most, ticks) = reading();
+            }
             difference = i64::midpoint(least, most);
             self.difference.store(difference, Ordering::Relaxed);
         }
