@@ -44,8 +44,8 @@ impl RunArgs {
             machine: self.machine()?,
             jobs: JobOptions {
                 estimates: self.estimates.unwrap_or(estimates),
-                overrun: self.overrun.into(),
-                procs_field: self.procs_field.into(),
+                overrun: self.overrun,
+                procs_field: self.procs_field,
                 drop: self.drop.clone(),
                 lenient: self.lenient,
                 from: self.from,
@@ -57,7 +57,7 @@ impl RunArgs {
             },
             users: self.user.clone(),
             queues: self.queue.clone(),
-            event_order: self.event_order.into(),
+            event_order: self.event_order,
             warmup: self.warmup,
             opportunistic: OpportunisticOptions {
                 mode: self.opportunistic_mode(),
@@ -89,7 +89,7 @@ impl RunArgs {
     /// Returns the requested machine, if any.
     fn machine(&self) -> Result<Option<MachineSpec>, MachineError> {
         let Some(word) = &self.machine else { return Ok(None) };
-        Ok(Some(machine_named(word)?.with(self.span.map(Into::into), self.sharing.map(Into::into))))
+        Ok(Some(machine_named(word)?.with(self.span, self.sharing)))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
 use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt, TimeZone};
 
-use super::values::procs;
+use super::values::{procs, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -51,8 +51,8 @@ pub(crate) struct SlurmArgs {
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
     /// The time that is the submission of a job
-    #[arg(long, value_enum, default_value_t = SubmitAtArg::Submit)]
-    pub(crate) submit_at: SubmitAtArg,
+    #[arg(long, value_parser = words(&SUBMIT_AT), default_value = "submit")]
+    pub(crate) submit_at: SubmitAt,
     /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
     #[arg(long)]
     pub(crate) keep_ids: bool,
@@ -75,22 +75,10 @@ pub(crate) struct BatsimArgs {
     pub(crate) written: WrittenArgs,
 }
 
-impl From<SubmitAtArg> for SubmitAt {
-    fn from(submit_at: SubmitAtArg) -> SubmitAt {
-        match submit_at {
-            SubmitAtArg::Submit => SubmitAt::Submit,
-            SubmitAtArg::Eligible => SubmitAt::Eligible,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SubmitAtArg {
-    /// The submission by the user
-    Submit,
-    /// The end of dependencies, begin time and holds
-    Eligible,
-}
+pub(super) const SUBMIT_AT: [(&str, SubmitAt, &str); 2] = [
+    ("submit", SubmitAt::Submit, "The submission by the user"),
+    ("eligible", SubmitAt::Eligible, "The end of dependencies, begin time and holds"),
+];
 
 impl SlurmArgs {
     pub(crate) fn options(&self) -> SlurmOptions {
@@ -98,7 +86,7 @@ impl SlurmArgs {
             procs: self.procs,
             nodes: self.nodes,
             time_zone: self.time_zone.clone(),
-            submit_at: self.submit_at.into(),
+            submit_at: self.submit_at,
             keep_ids: self.keep_ids,
             lenient: self.lenient,
         }

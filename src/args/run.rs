@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
 
-use super::values::{procs, seconds};
+use super::values::{procs, seconds, words};
 
 /// The options for running a log, shared by every command that runs one.
 #[derive(Clone, Debug, Args)]
@@ -22,12 +22,12 @@ pub(crate) struct RunArgs {
     pub(crate) machine: Option<String>,
 
     /// The number of hosts that a job may use [default: from the machine file]
-    #[arg(long, value_enum, requires = "machine")]
-    pub(crate) span: Option<SpanArg>,
+    #[arg(long, value_parser = words(&SPANS), requires = "machine")]
+    pub(crate) span: Option<Spread>,
 
     /// Whether jobs share hosts [default: from the machine file]
-    #[arg(long, value_enum, requires = "machine")]
-    pub(crate) sharing: Option<SharingArg>,
+    #[arg(long, value_parser = words(&SHARINGS), requires = "machine")]
+    pub(crate) sharing: Option<Sharing>,
 
     /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R or uniform:R:mean
     ///
@@ -38,16 +38,16 @@ pub(crate) struct RunArgs {
     pub(crate) estimates: Option<Estimates>,
 
     /// The treatment of a job that reaches the estimate of the log
-    #[arg(long, value_enum, default_value_t = OverrunArg::Kill)]
-    pub(crate) overrun: OverrunArg,
+    #[arg(long, value_parser = words(&OVERRUNS), default_value = "kill")]
+    pub(crate) overrun: Overrun,
 
     /// The order in which the events of one instant reach the policy
-    #[arg(long, value_enum, default_value_t = EventOrderArg::Batched)]
-    pub(crate) event_order: EventOrderArg,
+    #[arg(long, value_parser = words(&EVENT_ORDERS), default_value = "batched")]
+    pub(crate) event_order: EventOrder,
 
     /// The field with the width of a job, if the log has both
-    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
-    pub(crate) procs_field: ProcsFieldArg,
+    #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
+    pub(crate) procs_field: ProcsField,
 
     /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
     ///
@@ -176,90 +176,26 @@ fn shake(text: &str) -> Result<u32, String> {
     u32::try_from(secs).ok().filter(|_| secs <= most).ok_or_else(|| "must be at most 1 d".into())
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum OverrunArg {
-    /// The job is killed
-    Kill,
-    /// The estimate is raised to the runtime when the log is read
-    Extend,
-    /// The job continues, overdue
-    Run,
-}
+const OVERRUNS: [(&str, Overrun, &str); 3] = [
+    ("kill", Overrun::Kill, "The job is killed"),
+    ("extend", Overrun::Extend, "The estimate is raised to the runtime when the log is read"),
+    ("run", Overrun::Run, "The job continues, overdue"),
+];
 
-impl From<OverrunArg> for Overrun {
-    fn from(arg: OverrunArg) -> Overrun {
-        match arg {
-            OverrunArg::Kill => Overrun::Kill,
-            OverrunArg::Extend => Overrun::Extend,
-            OverrunArg::Run => Overrun::Run,
-        }
-    }
-}
+const SPANS: [(&str, Spread, &str); 2] = [
+    ("one", Spread::One, "One host"),
+    ("any", Spread::Any, "Any number of hosts; each processor has its part of the memory"),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SpanArg {
-    /// One host
-    One,
-    /// Any number of hosts; each processor has its part of the memory
-    Any,
-}
+const SHARINGS: [(&str, Sharing, &str); 2] =
+    [("shared", Sharing::Shared, "Jobs share hosts"), ("whole", Sharing::Whole, "Each job has whole hosts")];
 
-impl From<SpanArg> for Spread {
-    fn from(arg: SpanArg) -> Spread {
-        match arg {
-            SpanArg::One => Spread::One,
-            SpanArg::Any => Spread::Any,
-        }
-    }
-}
+const EVENT_ORDERS: [(&str, EventOrder, &str); 2] = [
+    ("batched", EventOrder::Batched, "All terminations, submissions and timers, then one pass"),
+    ("sequential", EventOrder::Sequential, "One pass for each event, as in pyss"),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SharingArg {
-    /// Jobs share hosts
-    Shared,
-    /// Each job has whole hosts
-    Whole,
-}
-
-impl From<SharingArg> for Sharing {
-    fn from(arg: SharingArg) -> Sharing {
-        match arg {
-            SharingArg::Shared => Sharing::Shared,
-            SharingArg::Whole => Sharing::Whole,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum EventOrderArg {
-    /// All terminations, submissions and timers, then one pass
-    Batched,
-    /// One pass for each event, as in pyss
-    Sequential,
-}
-
-impl From<EventOrderArg> for EventOrder {
-    fn from(arg: EventOrderArg) -> EventOrder {
-        match arg {
-            EventOrderArg::Batched => EventOrder::Batched,
-            EventOrderArg::Sequential => EventOrder::Sequential,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ProcsFieldArg {
-    /// Field 5, else field 8
-    Allocated,
-    /// Field 8, else field 5
-    Requested,
-}
-
-impl From<ProcsFieldArg> for ProcsField {
-    fn from(arg: ProcsFieldArg) -> ProcsField {
-        match arg {
-            ProcsFieldArg::Allocated => ProcsField::Allocated,
-            ProcsFieldArg::Requested => ProcsField::Requested,
-        }
-    }
-}
+pub(super) const PROCS_FIELDS: [(&str, ProcsField, &str); 2] = [
+    ("allocated", ProcsField::Allocated, "Field 5, else field 8"),
+    ("requested", ProcsField::Requested, "Field 8, else field 5"),
+];

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand, value_parser};
 use jiff::Timestamp;
 use miserly_api::submit::length_of_time;
-use miserly_import::SlurmOptions;
+use miserly_import::{SlurmOptions, SubmitAt};
 use miserly_policies::PolicySpec;
 
 use super::cluster::ClusterArgs;
-use super::import::{SubmitAtArg, WrittenArgs};
-use super::values::past;
+use super::import::{SUBMIT_AT, WrittenArgs};
+use super::values::{past, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmClusterArgs {
@@ -59,8 +59,8 @@ pub(crate) struct SlurmLogArgs {
     pub(crate) period: PeriodArgs,
 
     /// The time that is the submission of a job
-    #[arg(long, value_enum, default_value_t = SubmitAtArg::Submit)]
-    pub(crate) submit_at: SubmitAtArg,
+    #[arg(long, value_parser = words(&SUBMIT_AT), default_value = "submit")]
+    pub(crate) submit_at: SubmitAt,
 
     /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
     #[arg(long)]
@@ -72,7 +72,7 @@ pub(crate) struct SlurmLogArgs {
 
 impl SlurmLogArgs {
     pub(crate) fn options(&self) -> SlurmOptions {
-        SlurmOptions { submit_at: self.submit_at.into(), keep_ids: self.keep_ids, ..SlurmOptions::default() }
+        SlurmOptions { submit_at: self.submit_at, keep_ids: self.keep_ids, ..SlurmOptions::default() }
     }
 }
 

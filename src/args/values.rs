@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::value_parser;
 use miserly_core::{Procs, Span};
 use miserly_policies::shared::Profile;
@@ -21,6 +21,17 @@ pub(super) fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
 /// Returns the parser of a machine size.
 pub(super) fn procs() -> impl TypedValueParser<Value = Procs> {
     value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
+}
+
+/// Returns the parser of a value by its word. Each row has the word, the value and its help.
+pub(super) fn words<T: Clone + Send + Sync + 'static>(
+    rows: &'static [(&'static str, T, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let possible = rows.iter().map(|(word, _, help)| PossibleValue::new(word).help(*help));
+    PossibleValuesParser::new(possible).map(|given| {
+        let row = rows.iter().find(|(word, ..)| *word == given);
+        row.expect("it is one of the possible values").1.clone()
+    })
 }
 
 /// Parses the name of a page. Its ending is .html, so it cannot be a log.

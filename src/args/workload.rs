@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use miserly_core::Procs;
+use miserly_workload::ProcsField;
 use miserly_workload::o2k::Month;
 
 use super::import::ImportArgs;
-use super::run::ProcsFieldArg;
-use super::values::{procs, unsigned_seconds};
+use super::run::PROCS_FIELDS;
+use super::values::{procs, unsigned_seconds, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadArgs {
@@ -37,8 +38,8 @@ pub(crate) struct DescribeArgs {
     #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
     /// The field with the width of a job, if the log has both
-    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
-    pub(crate) procs_field: ProcsFieldArg,
+    #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
+    pub(crate) procs_field: ProcsField,
     /// An estimate to describe separately: seconds, or 90min, 12h, 7d; repeatable [default: the three commonest]
     #[arg(long, value_name = "T", value_parser = unsigned_seconds)]
     pub(crate) estimate: Vec<u64>,
@@ -56,8 +57,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
     /// The field with the width of a job, if the log has both
-    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
-    pub(crate) procs_field: ProcsFieldArg,
+    #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
+    pub(crate) procs_field: ProcsField,
     /// The number of ranges of line numbers to print for each kind; JSON has all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) lines: usize,

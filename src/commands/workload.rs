@@ -27,7 +27,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
-    let logs = of_each(&args.traces, |trace| describe(trace, args.procs, args.procs_field.into()))?;
+    let logs = of_each(&args.traces, |trace| describe(trace, args.procs, args.procs_field))?;
     if args.json {
         return print_documents(&logs, |log| describe_json(log, &args.estimate));
     }
@@ -35,7 +35,7 @@ fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
 }
 
 fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let reports = of_each(&args.traces, |trace| check(trace, args.procs, args.procs_field.into()))?;
+    let reports = of_each(&args.traces, |trace| check(trace, args.procs, args.procs_field))?;
     if args.json {
         print_documents(&reports, check_json)?;
     } else {
