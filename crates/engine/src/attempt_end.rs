@@ -1,11 +1,9 @@
 //! The ends of attempts, and their consequences for the jobs.
 
-use miserly_api::model::{Failure, KilledBy, Phase, number_ranges};
+use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason, number_ranges};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 
-use crate::{
-    Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
-};
+use crate::{Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record};
 
 impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
@@ -168,7 +166,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         at: Time,
         attempt: Attempt,
         outcome: &AttemptOutcome,
-        cause: PromiseCause,
+        cause: PromiseChangeReason,
         round: &mut Round,
     ) {
         let number = attempt.job;
@@ -188,16 +186,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     /// Returns why the job runs again after an attempt; `None` if the end is final.
-    pub(crate) fn cause_of_another_run(&self, outcome: &AttemptOutcome) -> Option<PromiseCause> {
+    pub(crate) fn cause_of_another_run(&self, outcome: &AttemptOutcome) -> Option<PromiseChangeReason> {
         let is_lost = matches!(
             outcome,
             AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }
         );
         match self.run.as_ref().and_then(|run| run.ending) {
-            Some(Ending::Requeued | Ending::Displaced) => Some(PromiseCause::Requeued),
-            None if self.failure_to_retry(outcome).is_some() => Some(PromiseCause::Retried),
-            None if is_lost && self.submission.restartable => Some(PromiseCause::Lost),
-            None if *outcome == AttemptOutcome::NeverRan => Some(PromiseCause::Lost),
+            Some(Ending::Requeued | Ending::Displaced) => Some(PromiseChangeReason::Requeued),
+            None if self.failure_to_retry(outcome).is_some() => Some(PromiseChangeReason::Retried),
+            None if is_lost && self.submission.restartable => Some(PromiseChangeReason::Lost),
+            None if *outcome == AttemptOutcome::NeverRan => Some(PromiseChangeReason::Lost),
             _ => None,
         }
     }

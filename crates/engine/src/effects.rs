@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use miserly_api::model::{Failure, Phase};
+use miserly_api::model::{Failure, Phase, PromiseChangeReason};
 use miserly_core::{BreachCause, Effect, Refusal, State, Time};
 
 use crate::unrecorded::UnrecordedJobs;
 use crate::{
-    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, PromiseCause,
-    Record, Run, output_path,
+    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, Record, Run,
+    output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -199,7 +199,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
             Some(_) if self.stopped.contains_key(&*record.queue) => {
-                record.promise.move_plan(wall, latest, PromiseCause::Stopped);
+                record.promise.move_plan(wall, latest, PromiseChangeReason::Stopped);
             }
             Some(cause) => record.promise.move_plan(wall, latest, cause),
             None => {
@@ -251,7 +251,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let kill = self.kill(Ending::Displaced);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.started = None;
-        record.promise.renew(PromiseCause::Displaced);
+        record.promise.renew(PromiseChangeReason::Displaced);
         let Some(run) = &mut record.run else { return };
         self.cpus.give(&std::mem::take(&mut run.cpus));
         run.ending = Some(Ending::Displaced);

@@ -4,14 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_api::model::{ChangeRequest, JobChange, JobRef, Phase, Problem, ProblemCode, Selection};
+use miserly_api::model::{
+    ChangeRequest, JobChange, JobRef, Phase, Problem, ProblemCode, PromiseChangeReason, Selection,
+};
 use miserly_core::{Effect, JobId, Round, Time};
 
 use crate::expected_ends::ExpectedEnds;
 use crate::requests::{Handled, RequestError};
 use crate::selection::{Refusals, as_one};
 use crate::submission::refused;
-use crate::{Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record};
+use crate::{Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, Record};
 
 type Changed = Result<Vec<i64>, RequestError>;
 
@@ -171,9 +173,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             record.entry = None;
             let wall = now.wall.as_microsecond();
             if caller.uid == record.uid {
-                record.promise.give_up(&mut self.values.promises, job, wall, PromiseCause::Held);
+                record.promise.give_up(&mut self.values.promises, job, wall, PromiseChangeReason::Held);
             } else {
-                record.promise.move_plan(wall, Time::MAX, PromiseCause::Operator);
+                record.promise.move_plan(wall, Time::MAX, PromiseChangeReason::Operator);
             }
         }
         self.dependencies.untrack(job);
@@ -245,7 +247,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for job in &changed {
             let Some(record) = self.jobs.remove(*job) else { continue };
             let mut record = record.released();
-            record.promise.renew(PromiseCause::Released);
+            record.promise.renew(PromiseChangeReason::Released);
             self.enter(at, record, &mut round);
         }
         if !round.is_empty() {

@@ -1,10 +1,10 @@
 //! The judgements of promises: the changes of jobs that end a promise, and what becomes of it then.
 
-use miserly_api::model::{Failure, KilledBy, Phase};
+use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason};
 use miserly_core::{BreachCause, Span, State, Time};
 
 use crate::promise_counts::PromiseBook;
-use crate::{Attempt, Engine, Journal, Launcher, Now, PromiseCause, Record};
+use crate::{Attempt, Engine, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Judges the promise of a job that is cancelled: its user withdraws it, and an operator loses it.
@@ -14,7 +14,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if caller == record.uid {
             record.promise.withdraw(&mut self.values.promises, job, wall);
         } else {
-            record.promise.lose(&mut self.values.promises, job, wall, PromiseCause::Operator);
+            record.promise.lose(&mut self.values.promises, job, wall, PromiseChangeReason::Operator);
         }
     }
 
@@ -24,7 +24,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if is_own {
             record.promise.withdraw(&mut self.values.promises, record.number, now.wall.as_microsecond());
         }
-        record.promise.renew(if is_own { PromiseCause::Modified } else { PromiseCause::Operator });
+        record.promise.renew(if is_own {
+            PromiseChangeReason::Modified
+        } else {
+            PromiseChangeReason::Operator
+        });
     }
 
     /// Judges the promise of a job again that was launched after its promised start, although its start was recorded in time.
@@ -81,11 +85,11 @@ impl Record {
                 self.promise.withdraw(book, job, wall);
             }
             Phase::Failed { why: Failure::Refused, .. } => {
-                self.promise.lose(book, job, wall, PromiseCause::Refused);
+                self.promise.lose(book, job, wall, PromiseChangeReason::Refused);
             }
             // It ran ahead of its window.
             _ if self.attempts > self.never_ran => self.promise.keep(book, job, wall),
-            _ => self.promise.lose(book, job, wall, PromiseCause::Lost),
+            _ => self.promise.lose(book, job, wall, PromiseChangeReason::Lost),
         }
     }
 

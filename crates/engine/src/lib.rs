@@ -47,8 +47,6 @@ mod checkpoints;
 
 mod promise;
 
-mod promise_cause;
-
 mod promise_counts;
 
 mod judgements;
@@ -180,7 +178,6 @@ pub use launcher::{
 pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
 pub use now::{ClockMark, Now};
 pub use promise::PromiseLog;
-pub use promise_cause::PromiseCause;
 pub use promise_counts::unclassified;
 pub use quote::QueueCopy;
 pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};

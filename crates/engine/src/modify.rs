@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{Modification, NewEnvironment, Problem, ProblemCode, Submission, TimeBound};
+use miserly_api::model::{
+    Modification, NewEnvironment, Problem, ProblemCode, PromiseChangeReason, Submission, TimeBound,
+};
 use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
 
 use crate::expected_ends::ExpectedEnds;
@@ -16,8 +18,8 @@ use crate::stopped_queue::stopped_problem;
 use crate::submission::refused;
 use crate::submission_check::check;
 use crate::{
-    Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, PromiseCause, Record,
-    Snapshot, submission_size,
+    Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record, Snapshot,
+    submission_size,
 };
 
 /// The most jobs that move back when a job takes the place of another one.
@@ -333,7 +335,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         if let Some(record) = self.jobs.get_mut(number) {
-            record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseCause::Operator);
+            record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseChangeReason::Operator);
         }
     }
 

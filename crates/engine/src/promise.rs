@@ -18,7 +18,6 @@ use miserly_api::model::{
 use miserly_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::promise_cause::PromiseCause;
 use crate::promise_counts::PromiseBook;
 use crate::recorded_promises::{RecordedPromise, RecordedPromises};
 
@@ -33,9 +32,9 @@ pub(crate) struct GivenPromise {
     /// The slack of the queue at that time, in ticks.
     #[serde(default, skip_serializing_if = "is_zero")]
     slack: i64,
-    /// The cause for which the plan is behind the promise, while it is there.
+    /// The cause for which the plan is behind the promise, while it is there: neither the submission nor an improvement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    cause: Option<PromiseCause>,
+    cause: Option<PromiseChangeReason>,
 }
 
 impl GivenPromise {
@@ -45,7 +44,7 @@ impl GivenPromise {
     }
 
     /// Updates the risk after a move of the plan. The first cause stays while the plan is behind the promise.
-    fn plan_at(&mut self, planned: Time, cause: PromiseCause) {
+    fn plan_at(&mut self, planned: Time, cause: PromiseChangeReason) {
         self.cause = (planned > self.latest).then(|| self.cause.unwrap_or(cause));
     }
 }
@@ -60,10 +59,10 @@ pub(crate) enum Verdict {
     Late {
         /// The delay, in ticks.
         by: i64,
-        cause: PromiseCause,
+        cause: PromiseChangeReason,
     },
     /// The job ended without a start, against the wish of its user.
-    Lost { cause: PromiseCause },
+    Lost { cause: PromiseChangeReason },
     /// The user of the job cancelled, held or changed it.
     Withdrawn,
 }
@@ -91,10 +90,10 @@ pub struct PromiseLog {
     judged: Vec<Judged>,
     /// The cause of the next promise, if the job was submitted again and has none since.
     #[serde(default, rename = "promise_renewed", skip_serializing_if = "Option::is_none")]
-    renewed: Option<PromiseCause>,
+    renewed: Option<PromiseChangeReason>,
     /// The delay of a late start in ticks, and its cause, as an earlier version stored them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    late: Option<(i64, PromiseCause)>,
+    late: Option<(i64, PromiseChangeReason)>,
     /// Whether an earlier version counted the job among the kept promises.
     #[serde(default, rename = "promise_kept", skip_serializing_if = "std::ops::Not::not")]
     kept: bool,
@@ -105,7 +104,7 @@ impl PromiseLog {
     pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: i64, planned: Time, slack: Span) {
         let cause = self.renewed.take().filter(|_| !self.entries.is_empty());
         if let Some(open) = &mut self.open {
-            open.plan_at(planned, cause.unwrap_or(PromiseCause::Amended));
+            open.plan_at(planned, cause.unwrap_or(PromiseChangeReason::Amended));
         } else {
             book.counts.given += 1;
             self.open = Some(GivenPromise::new(wall, planned, slack));
@@ -137,14 +136,14 @@ impl PromiseLog {
     }
 
     /// Records that the plan moved later. [`Time::MAX`] means that no start is planned any more.
-    pub(crate) fn move_plan(&mut self, wall: i64, planned: Time, cause: PromiseCause) {
+    pub(crate) fn move_plan(&mut self, wall: i64, planned: Time, cause: PromiseChangeReason) {
         let Some(open) = &mut self.open else { return };
         open.plan_at(planned, cause);
         self.log(wall, self.latest_by(planned), cause);
     }
 
     /// Adds a change that is no improvement.
-    fn log(&mut self, wall: i64, latest: Time, cause: PromiseCause) {
+    fn log(&mut self, wall: i64, latest: Time, cause: PromiseChangeReason) {
         let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
@@ -161,7 +160,7 @@ impl PromiseLog {
         job: i64,
         wall: i64,
         at: Time,
-        cause: PromiseCause,
+        cause: PromiseChangeReason,
     ) {
         let Some(open) = self.open else { return };
         let verdict = if at <= open.latest {
@@ -192,7 +191,7 @@ impl PromiseLog {
     /// Judges the open promise of a job that ends without a start, against the wish of its user.
     ///
     /// `cause` is that of the end, if the promise was not at risk.
-    pub(crate) fn lose(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseCause) {
+    pub(crate) fn lose(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseChangeReason) {
         let Some(open) = self.open else { return };
         self.judge(book, job, wall, Verdict::Lost { cause: open.cause.unwrap_or(cause) });
     }
@@ -214,15 +213,21 @@ impl PromiseLog {
     }
 
     /// Records that the job is submitted again. The cause is that of its next promise.
-    pub fn renew(&mut self, cause: PromiseCause) {
+    pub fn renew(&mut self, cause: PromiseChangeReason) {
         // A loss is not forgotten because the job is then held, too.
-        if self.renewed != Some(PromiseCause::Lost) {
+        if self.renewed != Some(PromiseChangeReason::Lost) {
             self.renewed = Some(cause);
         }
     }
 
     /// Records that the plan of the job is given up, at the request of its user. The promise is withdrawn.
-    pub(crate) fn give_up(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseCause) {
+    pub(crate) fn give_up(
+        &mut self,
+        book: &mut PromiseBook,
+        job: i64,
+        wall: i64,
+        cause: PromiseChangeReason,
+    ) {
         if self.open.is_some() {
             self.log(wall, Time::MAX, cause);
             self.withdraw(book, job, wall);
@@ -263,12 +268,12 @@ impl PromiseLog {
             return;
         }
         let mut entries: Vec<RecordedPromise> = self.entries.iter().copied().collect();
-        let last_run = entries.iter().rposition(|entry| entry.cause.is_some_and(|cause| !cause.moves_plan()));
+        let last_run = entries.iter().rposition(|entry| entry.cause.is_some_and(|cause| !moves_plan(cause)));
         let run = entries.split_off(last_run.unwrap_or(0));
         let Some(first) = run.first() else { return };
         let mut open = GivenPromise::new(first.at, Time::from_ticks(first.start), Span::ZERO);
         for entry in &run[1..] {
-            open.plan_at(Time::from_ticks(entry.start), entry.cause.unwrap_or(PromiseCause::Amended));
+            open.plan_at(Time::from_ticks(entry.start), entry.cause.unwrap_or(PromiseChangeReason::Amended));
         }
         self.open = Some(open);
     }
@@ -294,7 +299,7 @@ impl PromiseLog {
                 .filter(|at| *at < Time::MAX)
                 .map(|at| window(at).start),
             why: match entry.cause {
-                Some(cause) => cause.reason(),
+                Some(cause) => cause,
                 None if nth == 0 => PromiseChangeReason::Submitted,
                 None => PromiseChangeReason::Earlier,
             },
@@ -311,7 +316,7 @@ impl PromiseLog {
     fn risk(&self, last: Option<Time>) -> Option<AtRisk> {
         let open = self.open?;
         let behind = |last: Time| (last - open.latest - Span::from_ticks(open.slack)).as_secs_f64();
-        open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause.reason() })
+        open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause })
     }
 
     /// Returns the judged promises, as clients see them. `wall` returns the wall time of an instant.
@@ -324,8 +329,7 @@ impl PromiseLog {
                 Verdict::Withdrawn => (Judgement::Withdrawn, None, None),
             };
             let by = by.map(|by| Span::from_ticks(by).as_secs_f64());
-            let why = cause.map(PromiseCause::reason);
-            JudgedPromise { promised: wall(judged.given.latest), judgement, by, why }
+            JudgedPromise { promised: wall(judged.given.latest), judgement, by, why: cause }
         };
         self.earlier_judgement(&wall).into_iter().chain(self.judged.iter().map(view)).collect()
     }
@@ -336,12 +340,26 @@ impl PromiseLog {
         let judged = |judgement, by, why| Some(JudgedPromise { promised, judgement, by, why });
         match self.late {
             Some((by, cause)) => {
-                judged(Judgement::Late, Some(Span::from_ticks(by).as_secs_f64()), Some(cause.reason()))
+                judged(Judgement::Late, Some(Span::from_ticks(by).as_secs_f64()), Some(cause))
             }
             None if self.kept => judged(Judgement::Kept, None, None),
             None => None,
         }
     }
+}
+
+/// Returns whether the cause moves the plan of a run. The others begin another run.
+const fn moves_plan(cause: PromiseChangeReason) -> bool {
+    !matches!(
+        cause,
+        PromiseChangeReason::Held
+            | PromiseChangeReason::Released
+            | PromiseChangeReason::Requeued
+            | PromiseChangeReason::Retried
+            | PromiseChangeReason::Modified
+            | PromiseChangeReason::Lost
+            | PromiseChangeReason::Displaced
+    )
 }
 
 /// Returns an instant and a number of ticks after it. The end of time stays.
@@ -405,8 +423,8 @@ mod tests {
         let starts: Vec<i64> = log.entries.iter().map(|entry| entry.start).collect();
         assert_eq!(starts, [52, 22], "the slack of the promise is that of its plans");
         check(&book, [1, 0, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 20, at(52), PromiseCause::Away);
-        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
+        log.start(&mut book, JOB, 20, at(52), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
         check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
@@ -414,10 +432,11 @@ mod tests {
     fn the_slack_takes_up_a_delay_and_a_longer_one_is_late() {
         for (start, late) in [(10, None), (12, None), (13, Some(1)), (40, Some(28))] {
             let (mut log, mut book) = given(10);
-            log.move_plan(1, at(start), PromiseCause::Away);
+            log.move_plan(1, at(start), PromiseChangeReason::Away);
             assert_eq!(log.is_at_risk(), late.is_some(), "{start}");
-            log.start(&mut book, JOB, 2, at(start), PromiseCause::Shutdown);
-            let verdict = late.map_or(Verdict::Kept, |by| Verdict::Late { by, cause: PromiseCause::Away });
+            log.start(&mut book, JOB, 2, at(start), PromiseChangeReason::Shutdown);
+            let verdict =
+                late.map_or(Verdict::Kept, |by| Verdict::Late { by, cause: PromiseChangeReason::Away });
             assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(verdict), "{start}");
             check(&book, [1, u64::from(late.is_none()), u64::from(late.is_some()), 0, 0, 0]);
         }
@@ -427,26 +446,30 @@ mod tests {
     fn a_plan_that_comes_back_in_time_is_no_risk() {
         let (mut log, mut book) = given(10);
         for planned in [20, 30] {
-            log.move_plan(1, at(planned), PromiseCause::Overdue);
+            log.move_plan(1, at(planned), PromiseChangeReason::Overdue);
         }
-        log.move_plan(1, at(40), PromiseCause::Capacity);
-        assert_eq!(log.open.and_then(|open| open.cause), Some(PromiseCause::Overdue), "the first cause");
+        log.move_plan(1, at(40), PromiseChangeReason::Capacity);
+        assert_eq!(
+            log.open.and_then(|open| open.cause),
+            Some(PromiseChangeReason::Overdue),
+            "the first cause"
+        );
         assert_eq!(log.entries.len(), 3, "repetitions of a cause are merged: {log:?}");
         log.give(&mut book, 2, at(11), Span::ZERO);
         assert!(!log.is_at_risk());
-        log.start(&mut book, JOB, 3, at(11), PromiseCause::Away);
+        log.start(&mut book, JOB, 3, at(11), PromiseChangeReason::Away);
         check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
     #[test]
     fn each_run_has_a_promise_of_its_own() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
-        log.renew(PromiseCause::Retried);
+        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
+        log.renew(PromiseChangeReason::Retried);
         assert!(log.view(true, |_| unreachable!()).is_none(), "it has none until its policy gives one");
         log.give(&mut book, 15, at(30), SLACK);
         check(&book, [2, 1, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 33, at(33), PromiseCause::Away);
+        log.start(&mut book, JOB, 33, at(33), PromiseChangeReason::Away);
         check(&book, [2, 1, 1, 0, 0, 0]);
         assert_eq!(log.judged.len(), 2);
     }
@@ -454,13 +477,13 @@ mod tests {
     #[test]
     fn a_start_that_did_not_take_place_is_judged_again() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
+        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
         check(&book, [1, 0, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 20, at(20), PromiseCause::Away);
+        log.start(&mut book, JOB, 20, at(20), PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
         assert!(book.missed(crate::Now { ticks: at(0), wall: jiff::Timestamp::UNIX_EPOCH }).is_empty());
-        log.lose(&mut book, JOB, 30, PromiseCause::Away);
+        log.lose(&mut book, JOB, 30, PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
         check(&book, [1, 0, 0, 1, 0, 0]);
     }
@@ -469,8 +492,8 @@ mod tests {
     #[test]
     fn the_judgement_of_another_run_stays() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseCause::Away);
-        log.renew(PromiseCause::Retried);
+        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
+        log.renew(PromiseChangeReason::Retried);
         assert!(!log.was_kept_until(at(99)));
         log.take_start_back(&mut book, JOB);
         check(&book, [1, 1, 0, 0, 0, 0]);
@@ -479,25 +502,25 @@ mod tests {
     #[test]
     fn a_held_job_has_no_promise_and_gets_another_one() {
         let (mut log, mut book) = given(10);
-        log.give_up(&mut book, JOB, 1, PromiseCause::Held);
-        log.renew(PromiseCause::Released);
+        log.give_up(&mut book, JOB, 1, PromiseChangeReason::Held);
+        log.renew(PromiseChangeReason::Released);
         check(&book, [1, 0, 0, 0, 1, 0]);
         log.give(&mut book, 5, at(60), SLACK);
-        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
+        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
         check(&book, [2, 1, 0, 0, 1, 0]);
         let causes: Vec<_> = log.entries.iter().map(|entry| entry.cause).collect();
-        assert_eq!(causes, [None, Some(PromiseCause::Held), Some(PromiseCause::Released)]);
+        assert_eq!(causes, [None, Some(PromiseChangeReason::Held), Some(PromiseChangeReason::Released)]);
     }
 
     #[test]
     fn an_operator_who_holds_a_job_puts_its_promise_at_risk() {
         let (mut log, mut book) = given(10);
-        log.move_plan(1, Time::MAX, PromiseCause::Operator);
-        log.renew(PromiseCause::Released);
+        log.move_plan(1, Time::MAX, PromiseChangeReason::Operator);
+        log.renew(PromiseChangeReason::Released);
         log.give(&mut book, 5, at(60), SLACK);
         assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(12)), true));
-        log.start(&mut book, JOB, 60, at(60), PromiseCause::Away);
-        let late = Verdict::Late { by: 48, cause: PromiseCause::Operator };
+        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
+        let late = Verdict::Late { by: 48, cause: PromiseChangeReason::Operator };
         assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(late));
         check(&book, [1, 0, 1, 0, 0, 0]);
     }
@@ -507,7 +530,7 @@ mod tests {
         let stored =
             r#"{"promises":[{"at":1,"start":5},{"at":2,"start":9,"broken":"away"}],"late":[4,"away"]}"#;
         let mut log: PromiseLog = serde_json::from_str(stored).unwrap();
-        assert_eq!((log.entries.len(), log.late), (2, Some((4, PromiseCause::Away))));
+        assert_eq!((log.entries.len(), log.late), (2, Some((4, PromiseChangeReason::Away))));
         assert_eq!(serde_json::to_string(&log).unwrap(), stored);
         log.settle(false);
         assert_eq!((log.is_open(), log.judged(|_| jiff::Timestamp::UNIX_EPOCH).len()), (false, 1));

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use miserly_api::model::{Judgement, MissedPromise};
+use miserly_api::model::{Judgement, MissedPromise, PromiseChangeReason};
 use miserly_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::to_json;
 use crate::promise::{GivenPromise, Verdict};
-use crate::promise_cause::PromiseCause;
 use crate::{Journal, JournalError, Now};
 
 /// The named value with the last promises that were not kept.
@@ -95,7 +94,7 @@ struct Missed {
     /// The delay of the start, in ticks; `None` if the job never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     late: Option<i64>,
-    cause: PromiseCause,
+    cause: PromiseChangeReason,
 }
 
 /// The judgements of promises.
@@ -161,7 +160,7 @@ impl PromiseBook {
             promised: now.wall_at(Time::from_ticks(missed.latest)),
             judgement: if missed.late.is_some() { Judgement::Late } else { Judgement::Lost },
             by: missed.late.map(|by| Span::from_ticks(by).as_secs_f64()),
-            why: missed.cause.reason(),
+            why: missed.cause,
         };
         self.missed.iter().map(view).collect()
     }
@@ -208,7 +207,7 @@ mod tests {
         let mut book = PromiseBook::default();
         let given = GivenPromise::new(0, Time::from_ticks(7), Span::ZERO);
         for job in 0..60 {
-            book.add(job, 0, &given, Verdict::Lost { cause: PromiseCause::Refused });
+            book.add(job, 0, &given, Verdict::Lost { cause: PromiseChangeReason::Refused });
         }
         assert_eq!((book.missed.len(), book.counts.lost), (LISTED_MOST, 60));
         assert_eq!(book.missed.front().map(|missed| missed.job), Some(10));

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use miserly_api::model::PromiseChangeReason;
 use serde::{Deserialize, Serialize};
-
-use crate::promise_cause::PromiseCause;
 
 /// A promise, as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -15,7 +14,7 @@ pub(crate) struct RecordedPromise {
     pub(crate) start: i64,
     /// The cause, if it is not an improvement.
     #[serde(default, rename = "broken", skip_serializing_if = "Option::is_none")]
-    pub(crate) cause: Option<PromiseCause>,
+    pub(crate) cause: Option<PromiseChangeReason>,
 }
 
 /// Recorded promises, in order. They are stored as a list.
@@ -85,7 +84,7 @@ impl From<RecordedPromises> for Vec<RecordedPromise> {
 mod tests {
     use super::*;
 
-    fn promise(start: i64, cause: Option<PromiseCause>) -> RecordedPromise {
+    fn promise(start: i64, cause: Option<PromiseChangeReason>) -> RecordedPromise {
         RecordedPromise { at: 0, start, cause }
     }
 

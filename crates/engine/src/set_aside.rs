@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use miserly_api::model::{Problem, ProblemCode};
+use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
 use miserly_core::{Culprit, Time, Violation};
 
 use crate::batch::PendingBatch;
 use crate::rounds::limit_end;
 use crate::{
     Adoption, Attempt, AttemptOutcome, Caller, Ending, Engine, EngineError, JobState, Journal, JournalLine,
-    Launcher, Now, PromiseCause, Record,
+    Launcher, Now, Record,
 };
 
 /// The jobs that are set aside.
@@ -163,7 +163,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.log_aside(&record, reason.clone());
         (record.state, record.held_by, record.set_aside) = (JobState::Held, None, Some(reason));
         (record.entry, record.started) = (None, None);
-        record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseCause::Stopped);
+        record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseChangeReason::Stopped);
         if !record.after.is_empty() {
             self.dependencies.track(&record);
         }

@@ -14,9 +14,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use miserly_api::model::{LostBy, Phase};
+use miserly_api::model::{LostBy, Phase, PromiseChangeReason};
 use miserly_core::State;
-use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, PromiseCause, Record, Run};
+use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
 use miserly_launch::StartRecord;
 use rustix::process::geteuid;
 
@@ -160,7 +160,7 @@ fn boots(store: &Store) -> EarlierBoots {
 fn queue_anew(record: &mut Record, held: bool) {
     record.state = if held { JobState::Held } else { JobState::Deferred };
     (record.entry, record.run, record.started) = (None, None, None);
-    record.promise.renew(PromiseCause::Lost);
+    record.promise.renew(PromiseChangeReason::Lost);
 }
 
 /// Makes an attempt that began after the record the present one of its job, as an opportunistic

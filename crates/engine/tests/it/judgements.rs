@@ -10,7 +10,6 @@ use miserly_api::model::{
 use miserly_core::Span;
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input,
-    PromiseCause,
 };
 
 use super::life::{Life, cause, early, job, seconds, wall};
@@ -334,9 +333,11 @@ fn a_plan_that_moves_later_and_stays_before_the_promise_is_no_risk() {
 /// D2: job 2 was the head of the queue under easy, failed, and waits behind another job.
 #[test]
 fn a_job_that_runs_again_has_no_stale_promise() {
-    for (again, cause) in
-        [("retry", PromiseCause::Retried), ("requeue", PromiseCause::Requeued), ("loss", PromiseCause::Lost)]
-    {
+    for (again, cause) in [
+        ("retry", PromiseChangeReason::Retried),
+        ("requeue", PromiseChangeReason::Requeued),
+        ("loss", PromiseChangeReason::Lost),
+    ] {
         let mut life = Life::of_policy("easy", 1, 1);
         let first = life.submit(1, job(1, 10));
         let retry = Some(Retry { limit: 2, codes: vec![] });
