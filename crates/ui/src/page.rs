@@ -179,8 +179,8 @@ fn json(shown: &Shown) -> maud::PreEscaped<String> {
 fn pool_bar(pool: &PoolNow) -> Markup {
     html! {
         div class="pool" {
-            h3 { (pool.name) " " small { (pool.policy) } }
-            p { (pool.held) " of " (pool.cpus) " processors held, " (pool.reserved) " idle but reserved, " (pool.free) " free" }
+            h3 { (pool.facts.name) " " small { (pool.facts.policy) } }
+            p { (pool.facts.held) " of " (pool.facts.cpus) " processors held, " (pool.reserved) " idle but reserved, " (pool.free) " free" }
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Facts {
 }
 
 /// A pool of processors with a policy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PoolFacts {
     /// The name of the queue.
     pub name: String,
@@ -43,6 +43,7 @@ pub struct PoolFacts {
     /// The jobs to which the policy promises a start, in words.
     pub promises: String,
     /// The mistake for which the queue is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// The present processors.
     pub cpus: u64,
@@ -55,14 +56,19 @@ pub struct PoolFacts {
     /// The processors that the pool has at other times: offline now, lost, or absent by its calendar. They are not in `cpus`.
     pub offline: u64,
     /// Whether jobs of other pools may have its processors, too, so that its jobs alone do not tell what is free.
+    #[serde(skip)]
     pub shared: bool,
     /// The processors by number, as rising ranges with both ends; empty if they have none, or if other pools have them too.
+    #[serde(skip)]
     pub numbers: Vec<(u32, u32)>,
     /// Those of `numbers` that no job can use now.
+    #[serde(skip)]
     pub numbers_offline: Vec<(u32, u32)>,
     /// The hosts; empty if the pool is on one host, or if the hosts are not known.
+    #[serde(skip)]
     pub hosts: Vec<HostFacts>,
     /// The free capacity from now on; empty if that is not known.
+    #[serde(skip)]
     pub slices: Vec<Slice>,
 }
 

@@ -65,29 +65,13 @@ pub struct Moment {
 /// A pool at an instant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PoolNow {
-    /// The name of the queue.
-    pub name: String,
-    /// The policy with its parameters.
-    pub policy: String,
-    /// The jobs to which it promises a start.
-    pub promises: String,
-    /// The mistake for which it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<String>,
-    /// The processors.
-    pub cpus: u64,
-    /// The processors of jobs in their windows.
-    pub held: u64,
+    /// The facts about it.
+    #[serde(flatten)]
+    pub facts: PoolFacts,
     /// The free processors that are reserved for a job within an hour.
     pub reserved: u64,
     /// The processors that are free for an hour at least.
     pub free: u64,
-    /// The processors that it has at other times. They are not in `cpus`.
-    pub offline: u64,
-    /// The memory, bytes; 0 if it is not accounted.
-    pub memory: u64,
-    /// The memory of jobs in their windows, bytes.
-    pub memory_held: u64,
     /// The jobs in their windows.
     pub running: usize,
     /// The jobs before their windows.
@@ -187,17 +171,9 @@ fn pool_now(facts: &Facts, placed: &Placed<'_>, place: usize, pool: &PoolFacts) 
     let idle = pool.cpus.saturating_sub(pool.held);
     let reserved = placed.reserved(place).min(idle);
     PoolNow {
-        name: pool.name.clone(),
-        policy: pool.policy.clone(),
-        promises: pool.promises.clone(),
-        stopped: pool.stopped.clone(),
-        cpus: pool.cpus,
-        held: pool.held,
+        facts: pool.clone(),
         reserved,
         free: idle - reserved,
-        offline: pool.offline,
-        memory: pool.memory,
-        memory_held: pool.memory_held,
         running: count(&State::holds),
         waiting: count(&State::is_before_start),
         day: day(facts, place, pool.cpus),

@@ -260,7 +260,10 @@ mod tests {
         (job.state, job.on, job.cpus) = (JobState::Running, vec!["n1".to_owned()], 3);
         let moment = Moment::of(&Mirror::default().facts(Some(&known)));
         let pool = &moment.pools[0];
-        assert_eq!((pool.cpus, pool.held, pool.reserved, pool.free, pool.offline), (8, 3, 4, 1, 4));
+        assert_eq!(
+            (pool.facts.cpus, pool.facts.held, pool.reserved, pool.free, pool.facts.offline),
+            (8, 3, 4, 1, 4)
+        );
         let hosts: Vec<_> = pool.hosts.iter().map(|host| (&*host.name, host.held, host.offline)).collect();
         assert_eq!(hosts, [("n1", 3, 0), ("n2", 0, 0), ("n3", 0, 4)]);
         assert_eq!((pool.hosts[0].parts[0].job, pool.hosts[0].memory), (Some(1), 2 << 20));

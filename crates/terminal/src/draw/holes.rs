@@ -37,7 +37,7 @@ fn texts(moment: &Moment) -> Vec<String> {
 }
 
 fn of_pool(now: i64, pool: &PoolNow) -> Vec<String> {
-    let name = plain(&pool.name);
+    let name = plain(&pool.facts.name);
     if pool.holes.is_empty() {
         return vec![format!("{name}: nothing; miserly submit --quote names the start of a job")];
     }

@@ -27,7 +27,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let pools = &app.view.moment.pools;
     let shown =
         if pools.len() > usize::from(area.height) { area.height.saturating_sub(1) } else { area.height };
-    let name = pools.iter().map(|pool| width(&plain(&pool.name))).max().unwrap_or(0).min(NAME_MOST);
+    let name = pools.iter().map(|pool| width(&plain(&pool.facts.name))).max().unwrap_or(0).min(NAME_MOST);
     for (line, pool) in (0..shown).zip(pools) {
         pool_line(pen, area, line, pool, name);
     }
@@ -41,10 +41,10 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
 }
 
 fn pool_line(pen: &mut Pen<'_>, area: Rect, line: u16, pool: &PoolNow, name: usize) {
-    let shown = cut(&plain(&pool.name), name);
+    let shown = cut(&plain(&pool.facts.name), name);
     let blanks = " ".repeat(name + 1 - width(&shown));
     let mut column = pen.write(area, line, 0, &format!("{shown}{blanks}"), Role::Title);
-    if let Some(mistake) = &pool.stopped {
+    if let Some(mistake) = &pool.facts.stopped {
         pen.write_cut(area, line, column, &format!("stopped: {}", plain(mistake)), Role::Bad);
         return;
     }
@@ -66,26 +66,26 @@ fn pool_line(pen: &mut Pen<'_>, area: Rect, line: u16, pool: &PoolNow, name: usi
 
 /// Returns the amounts of a pool in parts, from the most important one on.
 fn texts(pool: &PoolNow) -> Vec<(String, Role)> {
-    let mut texts = vec![format!("{} held", pool.held)];
+    let mut texts = vec![format!("{} held", pool.facts.held)];
     if pool.reserved > 0 {
         texts.push(format!(", {} free until reserved", pool.reserved));
     }
-    texts.push(format!(", {} free of {}", pool.free, pool.cpus));
-    if pool.memory > 0 {
-        texts.push(format!("; memory {}/{}", memory(pool.memory_held), memory(pool.memory)));
+    texts.push(format!(", {} free of {}", pool.free, pool.facts.cpus));
+    if pool.facts.memory > 0 {
+        texts.push(format!("; memory {}/{}", memory(pool.facts.memory_held), memory(pool.facts.memory)));
     }
     texts.into_iter().map(|text| (text, Role::Plain)).collect()
 }
 
 /// Returns the parts of a bar of `columns` columns: held, reserved within an hour, free.
 fn bar(pool: &PoolNow, columns: usize) -> [(String, Role); 3] {
-    let total = pool.cpus.max(pool.held).max(1);
+    let total = pool.facts.cpus.max(pool.facts.held).max(1);
     let up_to = |cpus: u64| {
         let cells = u128::from(cpus.min(total)) * columns as u128;
         usize::try_from(cells.div_ceil(u128::from(total))).unwrap_or(columns)
     };
-    let held = up_to(pool.held);
-    let taken = up_to(pool.held.saturating_add(pool.reserved)).max(held);
+    let held = up_to(pool.facts.held);
+    let taken = up_to(pool.facts.held.saturating_add(pool.reserved)).max(held);
     [
         ("█".repeat(held), Role::Running),
         ("▒".repeat(taken - held), Role::Promised),

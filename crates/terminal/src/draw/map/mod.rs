@@ -68,7 +68,7 @@ pub(crate) fn lines(app: &App, columns: u16) -> Vec<MapLine> {
     let pools = app.view.moment.pools.iter();
     pools
         .flat_map(|pool| match &pool.hosts[..] {
-            [host] if pool.host_count == 1 => map.whole(&pool.name, host, columns),
+            [host] if pool.host_count == 1 => map.whole(&pool.facts.name, host, columns),
             hosts => map.hosts(pool, hosts, columns),
         })
         .collect()
@@ -183,14 +183,16 @@ impl Map<'_> {
         let across = usize::try_from(most.div_ceil(unit)).unwrap_or(1);
         let scale = if unit > 1 { format!(", {unit} processors a character") } else { String::new() };
         let kind = if pool.host_count > 1 { "hosts" } else { "processors" };
-        let count = if pool.host_count > 1 { to_u64(pool.host_count) } else { pool.cpus };
+        let count = if pool.host_count > 1 { to_u64(pool.host_count) } else { pool.facts.cpus };
         let groups = if hosts.len() == pool.host_count {
             String::new()
         } else {
             format!(" in {} groups", hosts.len())
         };
-        let title =
-            vec![(plain(&pool.name), Role::Title), (format!("  {count} {kind}{groups}{scale}"), Role::Dim)];
+        let title = vec![
+            (plain(&pool.facts.name), Role::Title),
+            (format!("  {count} {kind}{groups}{scale}"), Role::Dim),
+        ];
         let scale = Scale { name, unit, across };
         let title = MapLine { parts: title, jobs: vec![] };
         std::iter::once(title).chain(hosts.iter().map(|host| self.host(host, scale))).collect()
