@@ -206,16 +206,17 @@ fn cause(reason: &WaitReason) -> Cause {
         WaitReason::UserLimit { limit, most } => Cause::UserLimit { limit: limit.clone(), most: *most },
         WaitReason::After { jobs } => Cause::After { jobs: jobs.clone() },
         WaitReason::Resources { kind, requested, free } => {
-            let missing = requested.saturating_sub(*free);
+            let (missing, free) = (requested.saturating_sub(*free), *free);
             match kind.as_str() {
-                "memory" => Cause::Memory { missing },
+                "memory" => Cause::Memory { missing, free },
+                "gpus" => Cause::Gpus { missing, free },
                 "slots" => Cause::Slots,
-                _ => Cause::Cpus { missing },
+                _ => Cause::Cpus { missing, free },
             }
         }
         WaitReason::Reserved => Cause::Reserved,
         WaitReason::Reservation { name, from, to } => {
-            Cause::Reservation { name: name.clone(), from: from.as_millisecond(), to: to.as_millisecond() }
+            Cause::Reservation { name: plain(name), from: from.as_millisecond(), to: to.as_millisecond() }
         }
         WaitReason::MemoryShort => Cause::MemoryShort,
     }

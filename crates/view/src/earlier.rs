@@ -49,11 +49,12 @@ fn causes(pool: &PoolFacts, job: &Job, now: i64) -> Vec<Cause> {
     let mut causes = vec![];
     let missing = job.procs.saturating_sub(free);
     if missing > 0 {
-        causes.push(Cause::Cpus { missing });
+        causes.push(Cause::Cpus { missing, free });
     }
-    let missing = job.memory.saturating_sub(pool.memory.saturating_sub(pool.memory_held));
+    let memory_free = pool.memory.saturating_sub(pool.memory_held);
+    let missing = job.memory.saturating_sub(memory_free);
     if missing > 0 && pool.memory > 0 {
-        causes.push(Cause::Memory { missing });
+        causes.push(Cause::Memory { missing, free: memory_free });
     }
     if causes.is_empty() {
         causes.push(Cause::Room { free });
@@ -141,8 +142,8 @@ mod tests {
     fn the_resources_that_a_job_lacked_are_known() {
         let then = facts().at(50);
         let causes: Vec<&[Cause]> = then.jobs.iter().map(|job| &*job.causes).collect();
-        let missing = 10;
-        let [cpus, memory] = [[Cause::Cpus { missing: 2 }], [Cause::Memory { missing }]];
+        let [cpus, memory] =
+            [[Cause::Cpus { missing: 2, free: 2 }], [Cause::Memory { missing: 10, free: 90 }]];
         assert_eq!(causes, [&[], &cpus[..], &memory, &[Cause::Room { free: 2 }]]);
         assert!(then.earlier && then.jobs[1].likely.is_none());
         let sentences: Vec<String> =
@@ -150,8 +151,8 @@ mod tests {
         assert_eq!(
             sentences,
             [
-                "no start is promised; waits for 2 processors that job 1 holds until 00:00",
-                "no start is promised; waits for 10B of memory",
+                "no start is promised; waits for 2 processors that job 1 holds until 00:00; only 2 free",
+                "no start is promised; waits for 10B of memory; only 90B free",
                 "no start is promised; there is room, with 2 processors free: it waits for jobs before it, \
                  or for a condition that is not stored",
             ]

@@ -261,11 +261,25 @@ pub enum Cause {
     Cpus {
         /// The number that is missing.
         missing: u64,
+        /// The number that is free.
+        #[serde(skip)]
+        free: u64,
+    },
+    /// Too few GPUs are free.
+    Gpus {
+        /// The number that is missing.
+        missing: u64,
+        /// The number that is free.
+        #[serde(skip)]
+        free: u64,
     },
     /// Too little memory is free.
     Memory {
         /// The missing bytes.
         missing: u64,
+        /// The free bytes.
+        #[serde(skip)]
+        free: u64,
     },
     /// No slot has room for it.
     Slots,

@@ -61,4 +61,4 @@ pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;
 pub use step::whole_step;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
-pub use words::{Sentences, counted};
+pub use words::{Sentences, cause_text, counted};

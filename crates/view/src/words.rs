@@ -1,9 +1,13 @@
 //! One sentence for each job: its start, and the reason of its wait.
 
+use miserly_api::model::{JobRef, job_ranges};
 use miserly_units::memory;
 
 use crate::clock::span;
 use crate::{Cause, Facts, Job, State};
+
+/// The most ranges of jobs that a sentence lists.
+const RANGES_MOST: usize = 4;
 
 /// The sentences on the jobs of a machine: promise, likely start and the reason of the wait; or the course.
 ///
@@ -84,33 +88,17 @@ impl<'a> Sentences<'a> {
     }
 
     fn cause(&self, job: &Job, cause: &Cause) -> String {
+        let others = match cause {
+            Cause::Cpus { missing, .. } => self.holders(job, *missing),
+            Cause::Reserved => self.next_window(job),
+            _ => String::new(),
+        };
         match cause {
-            Cause::Held => "held until it is released".to_owned(),
-            Cause::Begin { at } => format!("may not start before {}", self.text(*at)),
-            Cause::After { jobs } => format!("waits for the end of {}", numbered(jobs)),
-            Cause::ArrayLimit { limit } => {
-                format!(
-                    "waits for a place in its array, of which at most {} run at the same time",
-                    counted(u64::from(*limit), "job")
-                )
+            Cause::After { jobs } if job_ranges(jobs).len() > RANGES_MOST => {
+                let most = format!("{} jobs ({} to {})", jobs.len(), jobs[0], jobs[jobs.len() - 1]);
+                format!("waits for the end of {most}")
             }
-            Cause::UserLimit { limit, most } => format!("waits for a place: {limit} is {most}"),
-            Cause::Cpus { missing } => {
-                format!("waits for {}{}", counted(*missing, "processor"), self.holders(job, *missing))
-            }
-            Cause::Memory { missing } => format!("waits for {} of memory", memory(*missing)),
-            Cause::Slots => "waits for a place in a slot".to_owned(),
-            Cause::Reserved => self.reserved(job),
-            Cause::Stated { by, reason } => format!("{by} gives the reason {reason}"),
-            Cause::Reservation { name, from, to } => {
-                let (from, to) = (self.text(*from), self.text(*to));
-                format!("reservation {name} is from {from} to {to}")
-            }
-            Cause::Room { free } => format!(
-                "there is room, with {} free: it waits for jobs before it, or for a condition that is not stored",
-                counted(*free, "processor")
-            ),
-            Cause::MemoryShort => "stopped because the memory of the machine is short".to_owned(),
+            _ => cause_text(cause, &others, |at| self.text(at)),
         }
     }
 
@@ -136,17 +124,13 @@ impl<'a> Sentences<'a> {
         }
     }
 
-    fn reserved(&self, job: &Job) -> String {
+    /// Returns the first job for which processors are reserved, and its start.
+    fn next_window(&self, job: &Job) -> String {
         let pool = self.pools.get(job.pool);
         let next = pool.and_then(|pool| pool.windows.iter().find(|(_, next)| next.number != job.number));
-        match next {
-            Some((start, next)) => format!(
-                "free processors are reserved for other jobs, first for job {} by {}",
-                next.label,
-                self.text(*start)
-            ),
-            None => "free processors are reserved for other jobs".to_owned(),
-        }
+        next.map_or_else(String::new, |(start, next)| {
+            format!(", first for job {} by {}", next.label, self.text(*start))
+        })
     }
 
     fn running(&self, job: &Job) -> String {
@@ -191,6 +175,58 @@ impl<'a> Sentences<'a> {
     }
 }
 
+/// Returns the reason of a wait as text.
+///
+/// `others` is a clause on the jobs that hold missing processors, or for which free ones are reserved.
+/// `text` returns an instant as text.
+pub fn cause_text(cause: &Cause, others: &str, text: impl Fn(i64) -> String) -> String {
+    let only =
+        |free: u64, shown: String| if free == 0 { String::new() } else { format!("; only {shown} free") };
+    match cause {
+        Cause::Held => "held until it is released".to_owned(),
+        Cause::Begin { at } => format!("may not start before {}", text(*at)),
+        Cause::After { jobs } => {
+            let ranges: Vec<String> = job_ranges(jobs).iter().map(JobRef::to_string).collect();
+            let word = if jobs.len() == 1 { "job" } else { "jobs" };
+            format!("waits for the end of {word} {}", ranges.join(", "))
+        }
+        Cause::ArrayLimit { limit } => {
+            format!(
+                "waits for a place in its array, of which at most {} run at the same time",
+                counted(u64::from(*limit), "job")
+            )
+        }
+        Cause::UserLimit { limit, most } => {
+            format!("waits for a place that other jobs have: {limit} is {most} (miserly limits)")
+        }
+        Cause::Cpus { missing, free } => {
+            let only = only(*free, free.to_string());
+            format!("waits for {}{others}{only}", counted(*missing, "processor"))
+        }
+        Cause::Gpus { missing, free } => {
+            format!("waits for {}{}", counted(*missing, "GPU"), only(*free, free.to_string()))
+        }
+        Cause::Memory { missing, free } => {
+            format!("waits for {} of memory{}", memory(*missing), only(*free, memory(*free)))
+        }
+        Cause::Slots => "waits for a place in a slot: its processors are in use in every slot, \
+                         and no slot may be added"
+            .to_owned(),
+        Cause::Reserved => format!("free processors are reserved for other jobs{others}"),
+        Cause::Stated { by, reason } => format!("{by} gives the reason {reason}"),
+        Cause::Reservation { name, from, to } => {
+            format!("reservation {name} is from {} to {}", text(*from), text(*to))
+        }
+        Cause::Room { free } => format!(
+            "there is room, with {} free: it waits for jobs before it, or for a condition that is not stored",
+            counted(*free, "processor")
+        ),
+        Cause::MemoryShort => {
+            "stopped because the memory of the machine is short; its window is not affected".to_owned()
+        }
+    }
+}
+
 /// Returns how many jobs get the freed processors before this one, in words.
 fn ahead(pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
     let start = window(job).filter(|start| ending.end.is_none_or(|end| *start > end));
@@ -224,18 +260,6 @@ pub fn counted(number: u64, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-fn numbered(jobs: &[i64]) -> String {
-    let numbers: Vec<String> = jobs.iter().map(i64::to_string).collect();
-    match &*numbers {
-        [one] => format!("job {one}"),
-        [first, .., last] if numbers.len() > 4 => {
-            format!("{} jobs ({first} to {last})", numbers.len())
-        }
-        [most @ .., last] => format!("jobs {} and {last}", most.join(", ")),
-        [] => "other jobs".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +286,7 @@ mod tests {
         let job = Job {
             promised: Some(80 * MINUTE),
             likely: Some([65 * MINUTE, 70 * MINUTE, 80 * MINUTE]),
-            ..waiting(vec![Cause::Cpus { missing: 3 }])
+            ..waiting(vec![Cause::Cpus { missing: 3, free: 0 }])
         };
         let text = "starts by 01:20; most likely 01:05; waits for 3 processors that job 2 holds until 00:30";
         assert_eq!(told(vec![running(1, 2, 40), running(2, 3, 30)], &job), text);
@@ -270,7 +294,7 @@ mod tests {
             "starts by 01:20; most likely 01:05; waits for 3 processors that jobs 2 and 1 hold until 00:40";
         assert_eq!(told(vec![running(1, 2, 40), running(2, 1, 30)], &job), text);
         let many = (1..=4).map(|number| running(number, 1, 10 * number)).collect();
-        let job = Job { causes: vec![Cause::Cpus { missing: 4 }], ..job };
+        let job = Job { causes: vec![Cause::Cpus { missing: 4, free: 0 }], ..job };
         let text = "starts by 01:20; most likely 01:05; \
                     waits for 4 processors that 4 jobs hold, job 4 the longest until 00:40";
         assert_eq!(told(many, &job), text);
@@ -293,7 +317,7 @@ mod tests {
             number: 5,
             label: "5".into(),
             promised: Some(10 * MINUTE),
-            ..waiting(vec![Cause::Cpus { missing: 1 }])
+            ..waiting(vec![Cause::Cpus { missing: 1, free: 0 }])
         };
         let text =
             "no start is promised; free processors are reserved for other jobs, first for job 5 by 00:10";
@@ -306,7 +330,7 @@ mod tests {
             number,
             label: number.to_string(),
             promised: Some(start * MINUTE),
-            ..waiting(vec![Cause::Cpus { missing: 1 }])
+            ..waiting(vec![Cause::Cpus { missing: 1, free: 0 }])
         };
         let others = vec![running(1, 4, 10), at(2, 10), at(3, 20)];
         let text =
@@ -325,7 +349,7 @@ mod tests {
         assert_eq!(told(vec![], &job), "done: ran from 00:00 to 00:10 (10 min), after a wait of 0 s");
         assert_eq!(
             told(vec![], &waiting(vec![Cause::After { jobs: vec![3, 4] }])),
-            "no start is promised; waits for the end of jobs 3 and 4"
+            "no start is promised; waits for the end of jobs 3-4"
         );
     }
 }

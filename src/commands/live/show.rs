@@ -13,7 +13,7 @@ use miserly_api::model::{
 };
 use miserly_follow::follow;
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
-use miserly_view::{Facts, Sentences, details, promise_cause};
+use miserly_view::{Facts, Sentences, cause_text, details, job_of, promise_cause};
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
@@ -84,8 +84,9 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }
-    for reason in job.reasons.iter().filter(|_| long || sentence.is_none()) {
-        line("waits", &why(reason, instants));
+    for cause in job_of(job, 0).causes.iter().filter(|_| long || sentence.is_none()) {
+        let text = |at| instants.text(Timestamp::from_millisecond(at).unwrap_or_default());
+        line("why", &cause_text(cause, "", text));
     }
     match &job.promise {
         Some(promise) => promise_lines(job, promise, instants, &mut line),
@@ -413,42 +414,6 @@ fn judged_text(judged: &JudgedPromise, instants: Instants) -> String {
         Judgement::Withdrawn => "withdrawn by its user".to_owned(),
     };
     format!("a start by {}: {judgement}", instants.text(judged.promised))
-}
-
-fn why(why: &WaitReason, instants: Instants) -> String {
-    match why {
-        WaitReason::Held => "the job is held".to_owned(),
-        WaitReason::Begin { at } => format!("its earliest start is {}", instants.text(*at)),
-        WaitReason::After { jobs: others } => {
-            format!(
-                "for {} {} to end",
-                if others.len() == 1 { "job" } else { "jobs" },
-                jobs(&job_ranges(others))
-            )
-        }
-        WaitReason::ArrayLimit { limit } => {
-            format!("at most {} of its array may run at the same time", counted(u64::from(*limit), "job"))
-        }
-        WaitReason::UserLimit { limit, most } => {
-            format!("other jobs have the places: {limit} is {most} (miserly limits)")
-        }
-        WaitReason::Resources { kind, requested, free } if kind == "memory" => {
-            format!("it requests {} of memory; {} are free", memory(*requested), memory(*free))
-        }
-        WaitReason::Resources { kind, .. } if kind == "slots" => {
-            "its processors are in use in every slot, and no slot may be added".to_owned()
-        }
-        WaitReason::Resources { kind, requested, free } => {
-            format!("it requests {requested} {kind}; {free} are free")
-        }
-        WaitReason::Reserved => "the free resources are reserved for other jobs".to_owned(),
-        WaitReason::Reservation { name, from, to } => {
-            format!("reservation {} is from {} to {}", plain(name), instants.text(*from), instants.text(*to))
-        }
-        WaitReason::MemoryShort => {
-            "the memory of the machine is short; its window is not affected".to_owned()
-        }
-    }
 }
 
 fn request(job: &JobView, instants: Instants) -> String {

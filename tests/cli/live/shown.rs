@@ -112,6 +112,7 @@ fn all_about_a_job() {
         "reasons": [
             {"why": "after", "jobs": [4]},
             {"why": "resources", "kind": "cpus", "requested": 4, "free": 2},
+            {"why": "resources", "kind": "gpus", "requested": 1, "free": 0},
             {"why": "resources", "kind": "memory", "requested": 104_857_600, "free": 1024},
         ],
         "judged": [{"promised": "2026-03-01T07:00:00Z", "judgement": "late", "by": 90.0, "why": "away"}],
@@ -130,9 +131,10 @@ fn all_about_a_job() {
     let expect = "\
 job 12: count, index 2 of the array 10
   state      queued
-  waits      for job 4 to end
-  waits      it requests 4 cpus; 2 are free
-  waits      it requests 100MiB of memory; 1KiB are free
+  why        waits for the end of job 4
+  why        waits for 2 processors; only 2 free
+  why        waits for 1 GPU
+  why        waits for 100MiB of memory; only 1KiB free
   promised   starts by 2026-03-01 10:00:00, resources reserved until 2026-03-01 11:30:00
   plan       starts by 2026-03-01 09:00:00, resources reserved until 2026-03-01 10:30:00
     plan     at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
@@ -167,8 +169,8 @@ fn a_job_that_is_parked_because_memory_is_short() {
     let phase = json!({"state": "opportunistic", "start": "2026-03-01T09:00:00Z", "parked": true});
     let short = json!({"phase": phase, "reasons": [{"why": "memory_short"}]});
     let shown = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &short))]).stdout("show 1 --long");
-    let expect = "  state      parked: memory is short; ran opportunistically from 2026-03-01 09:00:00\n  waits      the memory of the \
-                  machine is short; its window is not affected\n";
+    let expect = "  state      parked: memory is short; ran opportunistically from 2026-03-01 09:00:00\n  why        stopped because \
+                  the memory of the machine is short; its window is not affected\n";
     assert!(shown.contains(expect), "{shown}");
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn ended(number: i64, name: &str) -> Job {
 
 pub(crate) fn waiting(number: i64, name: &str, minutes: i64) -> Job {
     let promised = Some(NOW + minutes * MINUTE);
-    Job { promised, causes: vec![Cause::Cpus { missing: 1 }], ..job(number, name, true) }
+    Job { promised, causes: vec![Cause::Cpus { missing: 1, free: 0 }], ..job(number, name, true) }
 }
 
 /// Returns the facts of a machine with these jobs and a pool of 4 processors.
