@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use miserly_api::client::find;
 use miserly_api::model::{
-    AtRisk, Exit, Failure, ForecastView, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Overdue,
-    OverdueCause, Phase, PromiseChange, PromiseView, Slots, Usage, UsageSource, WaitReason, Window,
+    AtRisk, Exit, Failure, ForecastView, JobView, JudgedPromise, Judgement, KilledBy, LostBy, NoPromise,
+    Overdue, OverdueCause, Phase, PromiseChange, PromiseView, Slots, Usage, UsageSource, WaitReason, Window,
     job_ranges,
 };
 use miserly_follow::follow;
@@ -17,6 +17,7 @@ use miserly_view::{Facts, Sentences, cause_text, details, job_of, promise_cause}
 
 use super::job_lists::{self, Scope};
 use super::job_requests::one_or_each;
+use super::submit::no_promise_text;
 use super::text::{Instants, counted, jobs, numbers, plain, ranges};
 use super::{client, print_answer};
 use crate::args::{DaemonArgs, JobList, JobsArgs, ShowArgs};
@@ -91,7 +92,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     match &job.promise {
         Some(promise) => promise_lines(job, promise, instants, &mut line),
         None if !is_over(&job.phase) => {
-            line("promised", no_promise(job));
+            line("promised", no_promise_text(Some(no_promise(job))));
         }
         None => {}
     }
@@ -137,19 +138,14 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
 }
 
 /// Returns why a job has no promise.
-fn no_promise(job: &JobView) -> &'static str {
-    let has = |reason: fn(&WaitReason) -> bool| job.reasons.iter().any(reason);
-    if has(|reason| matches!(reason, WaitReason::Held)) {
-        "no start: the job is held"
-    } else if has(|reason| matches!(reason, WaitReason::After { .. })) {
-        "no start yet: the end of the jobs before it is not known"
-    } else if has(|reason| matches!(reason, WaitReason::ArrayLimit { .. })) {
-        "no start yet: it waits for a place in its array"
-    } else if has(|reason| matches!(reason, WaitReason::UserLimit { .. })) {
-        "no start yet: it waits for a place under a limit of its user"
-    } else {
-        "no start: its queue promises none to this job"
-    }
+fn no_promise(job: &JobView) -> NoPromise {
+    let known = |reason: &WaitReason| match reason {
+        WaitReason::Held => Some(NoPromise::Held),
+        WaitReason::After { .. } => Some(NoPromise::After),
+        WaitReason::ArrayLimit { .. } | WaitReason::UserLimit { .. } => Some(NoPromise::Place),
+        _ => None,
+    };
+    job.reasons.iter().find_map(known).unwrap_or(NoPromise::Policy)
 }
 
 /// Returns how much of its request a job used in its only attempt.

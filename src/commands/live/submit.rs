@@ -77,20 +77,21 @@ fn prospect_text(job: &Accepted) -> String {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised_text(window),
-        (None, false) => {
-            format!("no start is promised{}", job.no_promise.map(no_promise).unwrap_or_default())
-        }
+        (None, false) => no_promise_text(job.no_promise).to_owned(),
     }
 }
 
-/// Returns why a job has no promise.
-const fn no_promise(why: NoPromise) -> &'static str {
+/// Returns that a job has no promise, and why.
+pub(super) const fn no_promise_text(why: Option<NoPromise>) -> &'static str {
     match why {
-        NoPromise::Held => ": the job is held",
-        NoPromise::After => ": it waits for a job whose end is not known",
-        NoPromise::Begin => " before its earliest start",
-        NoPromise::Place => ": it waits for a place under the limit of its array or of its user",
-        NoPromise::Policy => " to it by the policy of its queue",
+        Some(NoPromise::Held) => "no start is promised: the job is held",
+        Some(NoPromise::After) => "no start is promised: it waits for a job whose end is not known",
+        Some(NoPromise::Begin) => "no start is promised before its earliest start",
+        Some(NoPromise::Place) => {
+            "no start is promised: it waits for a place under the limit of its array or of its user"
+        }
+        Some(NoPromise::Policy) => "no start is promised to it by the policy of its queue",
+        None => "no start is promised",
     }
 }
 
