@@ -10,6 +10,7 @@ use miserly_api::model::{
     Exit, Failure, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Phase, PromiseChangeReason,
     Submission,
 };
+use miserly_core::BreachCause;
 use miserly_engine::SavedBreachCause;
 use rustix::process::{Signal, kill_process};
 
@@ -160,7 +161,7 @@ pub(crate) fn check(daemon: &Daemon, accepted: &Accepted) {
 /// Every promise stands in the record of its job, with each breach and its cause; and the counts are those of the jobs.
 pub(crate) fn check_promises(daemon: &mut Daemon) {
     for (job, _, why) in check_counts(daemon) {
-        assert_eq!(why, SavedBreachCause::Away, "job {job} was late, and the daemon was there");
+        assert_eq!(why, SavedBreachCause(BreachCause::Away), "job {job} was late, and the daemon was there");
     }
 }
 

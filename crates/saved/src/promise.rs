@@ -11,17 +11,17 @@ pub(crate) struct SavedPromise {
     broken: Option<SavedBreachCause>,
 }
 
-/// The cause of a broken promise.
+/// The cause of a broken promise, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SavedBreachCause {
-    /// A job was overdue.
+pub struct SavedBreachCause(#[serde(with = "BreachCauseForm")] pub BreachCause);
+
+/// The stored form of [`BreachCause`].
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "BreachCause", rename_all = "snake_case")]
+enum BreachCauseForm {
     Overdue,
-    /// No daemon ran, or the machine slept.
     Away,
-    /// The machine lost capacity.
     Capacity,
-    /// A request was amended.
     Amended,
 }
 
@@ -30,7 +30,7 @@ impl SavedPromise {
         SavedPromise {
             promised: promise.first.ticks(),
             best: promise.best.ticks(),
-            broken: promise.breach.map(SavedBreachCause::new),
+            broken: promise.breach.map(SavedBreachCause),
         }
     }
 
@@ -41,28 +41,6 @@ impl SavedPromise {
 
     pub(crate) fn promise(self) -> Promise {
         let (first, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
-        Promise { first, best, breach: self.broken.map(SavedBreachCause::broken) }
-    }
-}
-
-impl SavedBreachCause {
-    /// Returns the stored form of a cause.
-    pub const fn new(broken: BreachCause) -> SavedBreachCause {
-        match broken {
-            BreachCause::Overdue => SavedBreachCause::Overdue,
-            BreachCause::Away => SavedBreachCause::Away,
-            BreachCause::Capacity => SavedBreachCause::Capacity,
-            BreachCause::Amended => SavedBreachCause::Amended,
-        }
-    }
-
-    /// Returns the cause.
-    pub const fn broken(self) -> BreachCause {
-        match self {
-            SavedBreachCause::Overdue => BreachCause::Overdue,
-            SavedBreachCause::Away => BreachCause::Away,
-            SavedBreachCause::Capacity => BreachCause::Capacity,
-            SavedBreachCause::Amended => BreachCause::Amended,
-        }
+        Promise { first, best, breach: self.broken.map(|cause| cause.0) }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use miserly_api::model::{Exit, Failure, JobView, Judgement, KilledBy, LostBy, Phase};
+use miserly_core::BreachCause;
 use miserly_engine::SavedBreachCause;
 
 use super::clocks::{Clocks, Shared};
@@ -48,7 +49,7 @@ pub(super) fn check_all(daemon: &mut Daemon, clocks: &Shared, told: &Told) {
         assert!(!log.contains(bad), "{bad}: {log}");
     }
     for (job, by, why) in check_counts(daemon) {
-        let outside = [SavedBreachCause::Away, SavedBreachCause::Overdue, SavedBreachCause::Amended];
+        let outside = [BreachCause::Away, BreachCause::Overdue, BreachCause::Amended].map(SavedBreachCause);
         assert!(outside.contains(&why), "job {job} was late by {by} for {why:?}");
     }
 }

@@ -380,7 +380,7 @@ impl EffectLine {
             }
             Effect::Promised { latest, .. } => EffectLine::Promised { job, latest: latest.ticks() },
             Effect::PromiseBroken { latest, why, .. } => {
-                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBreachCause::new(why) }
+                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBreachCause(why) }
             }
             Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
             Effect::Suspended { .. } => EffectLine::Suspended { job },
