@@ -630,7 +630,7 @@ pub enum WaitReason {
     },
     /// Too few resources are free.
     Resources {
-        /// The resource: `cpus`, `memory` or `slots`.
+        /// The resource: `cpus`, `memory`, `gpus` or `slots`.
         kind: String,
         /// The requested amount.
         requested: u64,
