@@ -4,7 +4,7 @@ use miserly_core::{
     Context, Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Span, State, Time, Violation,
 };
 
-use super::availability::{Availability, FreedCapacity};
+use super::availability::{Following, FreedCapacity, OverTime, Places, Search};
 use super::reservations::Reservation;
 use crate::shared::{Admits, Profile, Staircase, StepStaircase, Waiting, procs};
 
@@ -103,10 +103,79 @@ fn free_now(ledger: &Ledger) -> u32 {
     u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
 }
 
-impl Availability for CountPlan {
+impl Places for CountPlan {
     type Place = ();
     type Freed = FreedProcs;
 
+    fn never_fits(&self, ledger: &Ledger, _from: Time, job: &Waiting) -> bool {
+        Procs::new(job.procs.into()) > ledger.machine().capacity().cpus_count()
+    }
+
+    fn take(&mut self, at: Time, job: &Waiting, _place: &()) {
+        self.profile.take(at, at + job.span, job.procs);
+    }
+
+    fn give(&mut self, at: Time, job: &Waiting, _place: &()) {
+        self.profile.give(at, at + job.span, job.procs);
+    }
+
+    fn hold(&mut self, now: Time, reservation: &Reservation<()>) {
+        let (at, procs) = (reservation.at, reservation.job.procs);
+        if let Room::Free(free) = self.room {
+            let extra = self.profile.free_at(at).saturating_sub(procs);
+            self.room = Room::Beside(Staircase::of_shadow(free, at - now, extra));
+            self.pending = Some((at, reservation.end(), procs));
+        } else {
+            self.enter_pending();
+            self.profile.take(at, reservation.end(), procs);
+            self.room = Room::Profile(self.profile.outlook(now));
+        }
+    }
+
+    fn release(&mut self, held: &[Reservation<()>]) {
+        self.room = Room::Free(self.free);
+        if self.pending.take().is_none() {
+            for held in held {
+                self.give(held.at, &held.job, &());
+            }
+        }
+    }
+
+    fn note_freed(&self, freed: &mut FreedProcs, _job: &Waiting, _place: &(), from: Time, until: Time) {
+        if from < until {
+            freed.most = freed.most.max(self.profile.most_within(from, until));
+            freed.until = freed.until.max(until);
+        }
+    }
+
+    fn note_changed(changed: &mut FreedProcs, _place: &()) {
+        *changed = FreedProcs::anywhere();
+    }
+
+    fn placement(ledger: &Ledger, job: JobId, _place: ()) -> Placement {
+        Placement::on_plain(ledger.machine().amount(ledger.request(job)))
+    }
+
+    fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, ())> {
+        let planned = entry.planned.filter(|_| !promised);
+        let at = planned.or(entry.promise.map(|promise| promise.best))?;
+        Some((at, ()))
+    }
+
+    fn record_plan(
+        context: &mut Context<'_>,
+        job: JobId,
+        at: Time,
+        _place: &(),
+        promised: bool,
+    ) -> Result<(), Violation> {
+        // A state of an earlier version may have a planned start beside the promise.
+        let is_recorded = promised && context.ledger().entry(job).planned.is_none();
+        if is_recorded { Ok(()) } else { context.plan(job, at) }
+    }
+}
+
+impl Following for CountPlan {
     fn idle(machine: &Machine) -> CountPlan {
         CountPlan::new(u32::try_from(machine.capacity().cpus_count()).unwrap_or(u32::MAX))
     }
@@ -174,6 +243,30 @@ impl Availability for CountPlan {
         *freed = FreedProcs::anywhere();
     }
 
+    fn job_started(&mut self, now: Time, job: &Waiting, _ledger: &Ledger) {
+        self.profile.take(now, now + job.span, job.procs);
+        self.free -= job.procs;
+        match &mut self.room {
+            Room::Free(free) => *free -= job.procs,
+            Room::Beside(stairs) => stairs.take(job.procs, job.span),
+            Room::Profile(outlook) => *outlook = self.profile.outlook(now),
+        }
+    }
+
+    fn reservation_started(
+        &mut self,
+        _now: Time,
+        reservation: &Reservation<()>,
+        _ledger: &Ledger,
+        _freed: &mut FreedProcs,
+    ) {
+        // The job holds the processors reserved for it.
+        self.free -= reservation.job.procs;
+        self.room = Room::Free(self.free);
+    }
+}
+
+impl OverTime for CountPlan {
     fn any_overdue(&self) -> bool {
         self.overdue_procs > 0
     }
@@ -190,6 +283,20 @@ impl Availability for CountPlan {
         }
     }
 
+    fn varies(&self) -> bool {
+        false
+    }
+
+    fn next_change(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
+    fn is_beside_overdue(&self, reservation: &Reservation<()>, _ledger: &Ledger) -> bool {
+        self.overdue_procs == 0 || self.profile.free_at(reservation.at) >= self.overdue_procs
+    }
+}
+
+impl Search for CountPlan {
     fn room(&self, _ledger: &Ledger, _freed: Option<&FreedProcs>) -> impl Admits {
         &self.room
     }
@@ -248,112 +355,11 @@ impl Availability for CountPlan {
         found.or((until == Time::MAX).then_some(Time::MAX)).map(|at| (at, ()))
     }
 
-    fn never_fits(&self, ledger: &Ledger, _from: Time, job: &Waiting) -> bool {
-        Procs::new(job.procs.into()) > ledger.machine().capacity().cpus_count()
-    }
-
-    fn take(&mut self, at: Time, job: &Waiting, _place: &()) {
-        self.profile.take(at, at + job.span, job.procs);
-    }
-
-    fn give(&mut self, at: Time, job: &Waiting, _place: &()) {
-        self.profile.give(at, at + job.span, job.procs);
-    }
-
-    fn hold(&mut self, now: Time, reservation: &Reservation<()>) {
-        let (at, procs) = (reservation.at, reservation.job.procs);
-        if let Room::Free(free) = self.room {
-            let extra = self.profile.free_at(at).saturating_sub(procs);
-            self.room = Room::Beside(Staircase::of_shadow(free, at - now, extra));
-            self.pending = Some((at, reservation.end(), procs));
-        } else {
-            self.enter_pending();
-            self.profile.take(at, reservation.end(), procs);
-            self.room = Room::Profile(self.profile.outlook(now));
-        }
-    }
-
-    fn release(&mut self, held: &[Reservation<()>]) {
-        self.room = Room::Free(self.free);
-        if self.pending.take().is_none() {
-            for held in held {
-                self.give(held.at, &held.job, &());
-            }
-        }
-    }
-
-    fn job_started(&mut self, now: Time, job: &Waiting, _ledger: &Ledger) {
-        self.profile.take(now, now + job.span, job.procs);
-        self.free -= job.procs;
-        match &mut self.room {
-            Room::Free(free) => *free -= job.procs,
-            Room::Beside(stairs) => stairs.take(job.procs, job.span),
-            Room::Profile(outlook) => *outlook = self.profile.outlook(now),
-        }
-    }
-
-    fn reservation_started(
-        &mut self,
-        _now: Time,
-        reservation: &Reservation<()>,
-        _ledger: &Ledger,
-        _freed: &mut FreedProcs,
-    ) {
-        // The job holds the processors reserved for it.
-        self.free -= reservation.job.procs;
-        self.room = Room::Free(self.free);
-    }
-
-    fn note_freed(&self, freed: &mut FreedProcs, _job: &Waiting, _place: &(), from: Time, until: Time) {
-        if from < until {
-            freed.most = freed.most.max(self.profile.most_within(from, until));
-            freed.until = freed.until.max(until);
-        }
-    }
-
-    fn note_changed(changed: &mut FreedProcs, _place: &()) {
-        *changed = FreedProcs::anywhere();
-    }
-
     fn widest(&self, now: Time, freed: &mut FreedProcs) -> u32 {
         if freed.ended > now {
             freed.most = freed.most.max(self.profile.most_within(now, freed.ended));
         }
         freed.ended = NEVER;
         freed.most
-    }
-
-    fn varies(&self) -> bool {
-        false
-    }
-
-    fn next_change(&self, _now: Time) -> Option<Time> {
-        None
-    }
-
-    fn is_beside_overdue(&self, reservation: &Reservation<()>, _ledger: &Ledger) -> bool {
-        self.overdue_procs == 0 || self.profile.free_at(reservation.at) >= self.overdue_procs
-    }
-
-    fn placement(ledger: &Ledger, job: JobId, _place: ()) -> Placement {
-        Placement::on_plain(ledger.machine().amount(ledger.request(job)))
-    }
-
-    fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, ())> {
-        let planned = entry.planned.filter(|_| !promised);
-        let at = planned.or(entry.promise.map(|promise| promise.best))?;
-        Some((at, ()))
-    }
-
-    fn record_plan(
-        context: &mut Context<'_>,
-        job: JobId,
-        at: Time,
-        _place: &(),
-        promised: bool,
-    ) -> Result<(), Violation> {
-        // A state of an earlier version may have a planned start beside the promise.
-        let is_recorded = promised && context.ledger().entry(job).planned.is_none();
-        if is_recorded { Ok(()) } else { context.plan(job, at) }
     }
 }

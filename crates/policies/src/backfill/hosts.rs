@@ -5,7 +5,7 @@ use miserly_core::{
     Violation,
 };
 
-use super::availability::{Availability, FreedCapacity};
+use super::availability::{Following, FreedCapacity, OverTime, Places, Search};
 use super::reservations::Reservation;
 use crate::shared::{Admits, FreedHosts, HostPlan, StepStaircase, Waiting};
 
@@ -77,10 +77,65 @@ fn demand(ledger: &Ledger, job: JobId) -> Demand {
     ledger.machine().demand(ledger.request(job))
 }
 
-impl Availability for HostPlan {
+impl Places for HostPlan {
     type Place = Placement;
     type Freed = FreedHosts;
 
+    fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool {
+        self.never_fits(from, job.span, &demand(ledger, job.job))
+    }
+
+    fn take(&mut self, at: Time, job: &Waiting, place: &Placement) {
+        self.take(at, job.span, place);
+    }
+
+    fn give(&mut self, at: Time, job: &Waiting, place: &Placement) {
+        self.give(at, job.span, place);
+    }
+
+    fn hold(&mut self, _now: Time, held: &Reservation<Placement>) {
+        self.hold(held.at, held.job.span, &held.place);
+    }
+
+    fn release(&mut self, held: &[Reservation<Placement>]) {
+        self.release(held.iter().map(|held| (held.at, held.job.span, &held.place)));
+    }
+
+    fn note_freed(
+        &self,
+        freed: &mut FreedHosts,
+        _job: &Waiting,
+        place: &Placement,
+        _from: Time,
+        until: Time,
+    ) {
+        freed.add(place, until);
+    }
+
+    fn note_changed(changed: &mut FreedHosts, place: &Placement) {
+        changed.add(place, Time::MAX);
+    }
+
+    fn placement(_ledger: &Ledger, _job: JobId, place: Placement) -> Placement {
+        place
+    }
+
+    fn kept_start(entry: &Entry, _promised: bool) -> Option<(Time, Placement)> {
+        entry.planned.zip(entry.planned_on.clone())
+    }
+
+    fn record_plan(
+        context: &mut Context<'_>,
+        job: JobId,
+        at: Time,
+        place: &Placement,
+        _promised: bool,
+    ) -> Result<(), Violation> {
+        context.plan_on(job, at, place.clone())
+    }
+}
+
+impl Following for HostPlan {
     fn idle(machine: &Machine) -> HostPlan {
         HostPlan::new(machine)
     }
@@ -123,6 +178,28 @@ impl Availability for HostPlan {
         self.follow(now, job, ledger);
     }
 
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
+        self.follow(now, job.job, ledger);
+    }
+
+    fn reservation_started(
+        &mut self,
+        now: Time,
+        reservation: &Reservation<Placement>,
+        ledger: &Ledger,
+        freed: &mut FreedHosts,
+    ) {
+        let Reservation { job, at, place, .. } = reservation;
+        self.give(*at, job.span, place);
+        self.follow(now, job.job, ledger);
+        // It needs less time than planned, if work of a quantum was kept.
+        if self.until(job.job) < Some(reservation.end()) {
+            freed.add(place, reservation.end());
+        }
+    }
+}
+
+impl OverTime for HostPlan {
     fn any_overdue(&self) -> bool {
         self.any_late()
     }
@@ -135,6 +212,25 @@ impl Availability for HostPlan {
         self.drop_late();
     }
 
+    fn varies(&self) -> bool {
+        self.is_pool()
+    }
+
+    fn next_change(&self, now: Time) -> Option<Time> {
+        self.next_change(now)
+    }
+
+    fn is_beside_overdue(&self, reservation: &Reservation<Placement>, ledger: &Ledger) -> bool {
+        let fits = |host, amount: &Resources| {
+            let overdue = self.late_on(host, ledger);
+            overdue.fits_in(&self.free_at(host, reservation.at)) || *amount == Resources::NONE
+        };
+        let mut shares = reservation.place.shares().iter();
+        !self.any_late() || shares.all(|share| fits(share.host, &share.amount))
+    }
+}
+
+impl Search for HostPlan {
     fn room(&self, ledger: &Ledger, freed: Option<&FreedHosts>) -> impl Admits {
         if ledger.machine().spread() == Spread::Any {
             return Room::Width(Width::new(self.room_now(ledger)));
@@ -200,9 +296,9 @@ impl Availability for HostPlan {
         if !self.seems_earlier(from, until, &demand, reserved) {
             return None;
         }
-        Availability::give(self, *at, job, place);
+        Places::give(self, *at, job, place);
         let earlier = self.earliest_from(from, until, job.span, &demand);
-        Availability::take(self, *at, job, place);
+        Places::take(self, *at, job, place);
         earlier.filter(|(start, _)| start < at)
     }
 
@@ -220,97 +316,7 @@ impl Availability for HostPlan {
         }
     }
 
-    fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool {
-        self.never_fits(from, job.span, &demand(ledger, job.job))
-    }
-
-    fn take(&mut self, at: Time, job: &Waiting, place: &Placement) {
-        self.take(at, job.span, place);
-    }
-
-    fn give(&mut self, at: Time, job: &Waiting, place: &Placement) {
-        self.give(at, job.span, place);
-    }
-
-    fn hold(&mut self, _now: Time, held: &Reservation<Placement>) {
-        self.hold(held.at, held.job.span, &held.place);
-    }
-
-    fn release(&mut self, held: &[Reservation<Placement>]) {
-        self.release(held.iter().map(|held| (held.at, held.job.span, &held.place)));
-    }
-
-    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
-        self.follow(now, job.job, ledger);
-    }
-
-    fn reservation_started(
-        &mut self,
-        now: Time,
-        reservation: &Reservation<Placement>,
-        ledger: &Ledger,
-        freed: &mut FreedHosts,
-    ) {
-        let Reservation { job, at, place, .. } = reservation;
-        self.give(*at, job.span, place);
-        self.follow(now, job.job, ledger);
-        // It needs less time than planned, if work of a quantum was kept.
-        if self.until(job.job) < Some(reservation.end()) {
-            freed.add(place, reservation.end());
-        }
-    }
-
-    fn note_freed(
-        &self,
-        freed: &mut FreedHosts,
-        _job: &Waiting,
-        place: &Placement,
-        _from: Time,
-        until: Time,
-    ) {
-        freed.add(place, until);
-    }
-
-    fn note_changed(changed: &mut FreedHosts, place: &Placement) {
-        changed.add(place, Time::MAX);
-    }
-
     fn widest(&self, now: Time, freed: &mut FreedHosts) -> u32 {
         u32::try_from(self.most_cpus(now, freed)).unwrap_or(u32::MAX)
-    }
-
-    fn varies(&self) -> bool {
-        self.is_pool()
-    }
-
-    fn next_change(&self, now: Time) -> Option<Time> {
-        self.next_change(now)
-    }
-
-    fn is_beside_overdue(&self, reservation: &Reservation<Placement>, ledger: &Ledger) -> bool {
-        let fits = |host, amount: &Resources| {
-            let overdue = self.late_on(host, ledger);
-            overdue.fits_in(&self.free_at(host, reservation.at)) || *amount == Resources::NONE
-        };
-        let mut shares = reservation.place.shares().iter();
-        !self.any_late() || shares.all(|share| fits(share.host, &share.amount))
-    }
-
-    fn placement(_ledger: &Ledger, _job: JobId, place: Placement) -> Placement {
-        place
-    }
-
-    fn kept_start(entry: &Entry, _promised: bool) -> Option<(Time, Placement)> {
-        entry.planned.zip(entry.planned_on.clone())
-    }
-
-    fn record_plan(
-        context: &mut Context<'_>,
-        job: JobId,
-        at: Time,
-        place: &Placement,
-        _promised: bool,
-    ) -> Result<(), Violation> {
-        context.plan_on(job, at, place.clone())
     }
 }

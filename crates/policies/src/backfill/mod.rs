@@ -45,7 +45,7 @@ mod slurm;
 
 pub mod policies;
 
-pub use availability::{Availability, FreedCapacity};
+pub use availability::{Availability, Following, FreedCapacity, OverTime, Places, Search};
 pub use counts::{CountPlan, FreedProcs};
 pub use engine::{Backfill, Backfilling, backfill, backfill_on_hosts};
 pub use fcfs::Fcfs;
