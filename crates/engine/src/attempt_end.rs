@@ -3,7 +3,9 @@
 use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason, number_ranges};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 
-use crate::{Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record};
+use crate::{
+    Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Usage,
+};
 
 impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
@@ -37,6 +39,16 @@ impl AttemptOutcome {
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Records what attempts used. Those of jobs that are unknown or have finished are dropped.
+    pub(crate) fn record_usage(&mut self, used: &[(Attempt, Usage)]) {
+        for (attempt, usage) in used {
+            if let Some(record) = self.jobs.get_mut(attempt.job) {
+                record.usage.add(attempt.nth, *usage);
+                self.batch.touch(attempt.job);
+            }
+        }
+    }
+
     /// Applies the end of an attempt. Adds the consequences for the ledger to the round.
     pub(crate) fn end_attempt(
         &mut self,
@@ -181,6 +193,28 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.promise.renew(cause);
         record.state = JobState::Deferred;
         self.submit_record(at, number, round);
+    }
+
+    /// Counts the window of an attempt that has ended, if its processor time is limited.
+    ///
+    /// A command that never ran counts nothing. The end of a lost attempt is not known, so no window counts more than its
+    /// processors times its time limit.
+    pub(crate) fn count_window(&mut self, at: Time, number: i64, outcome: &AttemptOutcome) {
+        if matches!(outcome, AttemptOutcome::NeverRan | AttemptOutcome::Failed { .. }) {
+            return;
+        }
+        let limits = &self.setup.user_limits;
+        let (Some(period), Some(record), Some(entry)) =
+            (limits.longest_period(), self.jobs.get(number), self.entry(number))
+        else {
+            return;
+        };
+        let at = outcome.at().unwrap_or(at);
+        let most = u128::from(record.submission.cpus) * u128::from(record.time.unsigned_abs());
+        let work = entry.done(at).min(most);
+        for bound in limits.bounds_of(record, |limits| limits.cpu_hours) {
+            self.used_time.add(bound.scope, at, work, period);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Changes of the machine's capacity under the jobs.
 
-use miserly_core::{Calendar, Fault, Kind, Resources, Round, Time};
+use miserly_core::{Calendar, Fault, Kind, Resources, Round};
 
+use crate::cpu_allocator::instants_of;
 use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -119,21 +120,4 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.touch(attempt.job);
         }
     }
-}
-
-/// Returns the instants at which any of the pools changes: once for each different state of all.
-pub(crate) fn instants_of(pools: &[&Calendar]) -> Vec<Time> {
-    let exceptions = pools.iter().flat_map(|pool| pool.exceptions());
-    let first = exceptions.map(|one| one.from).min();
-    let regular = pools.iter().map(|pool| pool.regular_from()).max().unwrap_or(Time::ZERO).max(Time::ZERO);
-    let period = pools.iter().filter(|pool| pool.repeats()).map(|pool| pool.period()).max();
-    let until = period.map_or(regular, |period| regular + period);
-    let begin = first.unwrap_or(Time::ZERO).min(Time::ZERO);
-    let mut instants = vec![begin];
-    for pool in pools {
-        instants.extend(pool.changes_after(begin).take_while(|at| *at <= until));
-    }
-    instants.sort_unstable();
-    instants.dedup();
-    instants
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use miserly_core::{Calendar, PeSet, Time};
 
 use crate::Setup;
-use crate::capacity::instants_of;
 use crate::numbered_cpus::{NumberedCpus, QueueCpus};
 use crate::topology::CpuChoice;
 
@@ -246,4 +245,21 @@ fn together(setup: &Setup, own: &BTreeMap<String, Vec<u32>>) -> u64 {
     let pools: Vec<&Calendar> = pools.collect();
     let at = |at: Time| pools.iter().map(|pool| pool.at(at).cpus_count().get()).sum();
     instants_of(&pools).into_iter().map(at).max().unwrap_or_default()
+}
+
+/// Returns the instants at which any of the pools changes: once for each different state of all.
+pub(crate) fn instants_of(pools: &[&Calendar]) -> Vec<Time> {
+    let exceptions = pools.iter().flat_map(|pool| pool.exceptions());
+    let first = exceptions.map(|one| one.from).min();
+    let regular = pools.iter().map(|pool| pool.regular_from()).max().unwrap_or(Time::ZERO).max(Time::ZERO);
+    let period = pools.iter().filter(|pool| pool.repeats()).map(|pool| pool.period()).max();
+    let until = period.map_or(regular, |period| regular + period);
+    let begin = first.unwrap_or(Time::ZERO).min(Time::ZERO);
+    let mut instants = vec![begin];
+    for pool in pools {
+        instants.extend(pool.changes_after(begin).take_while(|at| *at <= until));
+    }
+    instants.sort_unstable();
+    instants.dedup();
+    instants
 }

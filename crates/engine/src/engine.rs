@@ -11,6 +11,7 @@ use crate::checkpoints::SinceCheckpoint;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::earlier_promises::EarlierPromises;
+use crate::expected_ends::expected_end;
 use crate::gang::SentSchedules;
 use crate::jobs::JobTable;
 use crate::journal::to_json;
@@ -18,16 +19,14 @@ use crate::limits::used_time::UsedTime;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::{CommitRetry, Facts};
-use crate::rounds::expected_end;
 use crate::saved_setup::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::unrecorded::UnrecordedJobs;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, JobRow, Journal, JournalBatch,
-    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots,
-    StartObserver, Usage,
+    Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, Journal, JournalBatch, JournalError,
+    JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots, StartObserver, Usage,
 };
 
 /// An input of the engine.
@@ -176,6 +175,11 @@ impl Inputs {
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Calls `observer` for each start from now on.
+    pub fn observe_starts(&mut self, observer: StartObserver) {
+        self.start_observer = Some(observer);
+    }
+
     /// Applies inputs, and everything that was due until now. Commits the outcome, then dispatches actions and replies.
     ///
     /// If the commit fails for lack of space, everything is rolled back and requesters are informed. Facts, such as the
@@ -323,7 +327,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (requester, reply) in batch.replies {
             requester.reply(reply);
         }
-        self.report_starts(batch.starts);
+        if let Some(observer) = &self.start_observer {
+            batch.starts.into_iter().for_each(observer);
+        }
         let snapshot = self.snapshots.latest();
         let view = |record, uid| snapshot.view_for(now, &Caller::new(uid), record);
         self.waiters.notify(|number, uid| batch.finished.get(&number).map(|record| view(record, uid)));
@@ -349,20 +355,5 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.retry.schedule(now.ticks, facts);
         self.answer_reads(now);
         self.break_stopped_promises(now)
-    }
-}
-
-impl Record {
-    /// Returns the record as the journal stores it.
-    pub(crate) fn row(&self) -> Result<JobRow, JournalError> {
-        Ok(JobRow {
-            number: self.number,
-            ended: self.is_finished(),
-            uid: self.uid,
-            queue: self.queue.to_string(),
-            array: self.array.map(|array| array.first),
-            body: to_json(self)?,
-            problem: None,
-        })
     }
 }

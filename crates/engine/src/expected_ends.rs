@@ -1,7 +1,7 @@
 //! The expected ends of jobs, and the earliest starts of jobs that wait for them.
 
 use miserly_api::model::When;
-use miserly_core::{Entry, State, Time};
+use miserly_core::{Entry, Expected, State, Time};
 
 use crate::{Queue, Record, Setup};
 
@@ -60,6 +60,37 @@ pub(crate) trait ExpectedEnds {
 pub(crate) fn promised_end(entry: &Entry) -> Option<Time> {
     let waits = entry.state == State::Waiting;
     entry.promise.filter(|_| waits).map(|promise| promise.best + entry.request.planned())
+}
+
+/// Returns the latest end of a running job: that of its time limit. It is unknown for an overdue job.
+pub(crate) fn limit_end(entry: &Entry) -> Option<Time> {
+    let planned = expected_end(entry)?;
+    let limit = || entry.progress.at + entry.left(entry.progress.at, entry.working());
+    Some(if entry.prediction.is_some() { limit() } else { planned })
+}
+
+/// Returns the instant at which a running job is planned to end: its latest end, or that of its prediction.
+pub(crate) fn expected_end(entry: &Entry) -> Option<Time> {
+    match entry.state {
+        State::Running { expected: Expected::At(end), .. } => Some(end),
+        _ => None,
+    }
+}
+
+/// Returns the instant since which a job is overdue.
+pub(crate) fn overdue_since(entry: &Entry) -> Option<Time> {
+    match entry.state {
+        State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
+        _ => None,
+    }
+}
+
+/// Returns the rank of a job among the ends of one instant: its start, then its admission.
+pub(crate) fn start_rank(entry: &Entry) -> (Time, u64) {
+    match entry.state {
+        State::Running { start, .. } | State::Suspended { start, .. } => (start, entry.admitted),
+        State::Waiting => (Time::MAX, entry.admitted),
+    }
 }
 
 impl Record {

@@ -6,7 +6,8 @@ use miserly_units::duration;
 
 use crate::expected_ends::ExpectedEnds;
 use crate::moves::TriedRound;
-use crate::requests::{Handled, RequestError, no_job};
+use crate::problems::no_job;
+use crate::requests::{Handled, RequestError};
 use crate::reservations::excess;
 use crate::submission_check::{longest_time, span_from_secs};
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};

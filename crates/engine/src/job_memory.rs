@@ -8,7 +8,7 @@ use miserly_units::memory;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Queue;
-use crate::submission_check::refused_field;
+use crate::problems::refused_field;
 
 /// The least memory of a job and of a reservation, in kilobytes: a page.
 const LEAST: NonZeroU64 = NonZeroU64::new(4).expect("4 is above 0");

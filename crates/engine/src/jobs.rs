@@ -6,9 +6,9 @@ use std::sync::Arc;
 use miserly_core::{JobId, Time};
 
 use crate::handles::HandleTable;
-use crate::limits::{Scope, Usage};
+use crate::limits::Scope;
 use crate::record_map::RecordMap;
-use crate::{Record, Run, SavedEntry};
+use crate::{Record, Run, SavedEntry, submission_size};
 
 /// The jobs that have not finished, their handles in the ledgers, and which of them run.
 ///
@@ -243,5 +243,41 @@ impl JobTable {
     /// Returns the lowest handle above all handles in use.
     pub(crate) fn unused_handle(&self) -> u32 {
         self.handles.unused()
+    }
+}
+
+/// The sums of unfinished jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) jobs: u64,
+    pub(crate) bytes: u64,
+    /// In processor-ticks. No sum overflows: jobs are no larger than the machine.
+    pub(crate) cpu_time: i128,
+}
+
+impl Usage {
+    /// Returns what a job counts.
+    pub(crate) fn of(record: &Record) -> Usage {
+        Usage {
+            jobs: 1,
+            bytes: submission_size::bytes(&record.submission) as u64,
+            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.into()),
+        }
+    }
+
+    /// Adds a job.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs += jobs;
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
+    }
+
+    /// Removes a job that was added.
+    pub(crate) fn remove(&mut self, record: &Record) {
+        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        self.jobs = self.jobs.saturating_sub(jobs);
+        self.bytes = self.bytes.wrapping_sub(bytes);
+        self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);
     }
 }

@@ -13,6 +13,8 @@ mod account;
 
 mod request;
 
+mod problems;
+
 mod journal;
 
 mod launcher;

@@ -2,8 +2,8 @@
 
 use miserly_api::model::{Filter, JobView, Problem, listing};
 
-use crate::requests::{no_job, unreadable};
-use crate::{Caller, DaemonReply, EndedFilter, EndedJobs, JobRow, Now, Record, Snapshot, startup};
+use crate::problems::{no_job, unreadable};
+use crate::{Caller, DaemonReply, EndedFilter, EndedJobs, JobRow, Now, Record, Snapshot};
 
 impl Snapshot {
     /// Returns jobs by number.
@@ -66,7 +66,7 @@ impl Snapshot {
 
     /// Returns a job as it is stored.
     fn stored_view(&self, now: Now, caller: &Caller, row: &JobRow) -> JobView {
-        match startup::record(row) {
+        match Record::read(row) {
             Ok(record) => self.view_for(now, caller, &record),
             Err(problem) => self.unreadable_view(now, &row.clone().unreadable(problem), None),
         }

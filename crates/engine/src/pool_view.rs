@@ -3,7 +3,7 @@
 use miserly_api::model::{GroupUsage, Pool, Pools, Slice, UserUsage};
 use miserly_core::{Calendar, Entry, Kind, Machine, Resources, Span, State, Time, Usage};
 
-use crate::rounds::limit_end;
+use crate::expected_ends::limit_end;
 use crate::snapshot::QueueSnapshot;
 use crate::{Now, Queue, Record, Snapshot};
 

@@ -7,9 +7,7 @@
 use miserly_api::model::Phase;
 use miserly_core::{Span, Time};
 
-use crate::{
-    Action, Attempt, Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, startup,
-};
+use crate::{Action, Attempt, Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record};
 
 /// The maximum number of jobs that one batch examines, so that requests do not wait for long.
 const LIMIT: u32 = 500;
@@ -82,7 +80,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the end of the stored job with the lowest number, in microseconds since 1970.
     fn first_end(&self) -> Option<i64> {
         let first = self.journal.ended_from(i64::MIN, 1).ok()?.pop()?;
-        startup::record(&first).ok()?.end()
+        Record::read(&first).ok()?.end()
     }
 
     /// Prunes one batch of jobs, and after the last job one segment. Returns where to continue, if there may be more.
@@ -90,7 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let before = self.values.pruned_before.unwrap_or(i64::MIN);
         let rows = self.journal.ended_from(from, LIMIT)?;
         // Records that this version cannot read are kept.
-        let records = rows.iter().filter_map(|row| startup::record(row).ok());
+        let records = rows.iter().filter_map(|row| Record::read(row).ok());
         let mut last = i64::MIN;
         let old: Vec<Record> = records.filter(|record| record.end_now(now, &mut last) < before).collect();
         self.journal.forget(&old.iter().map(|record| record.number).collect::<Vec<_>>())?;

@@ -8,11 +8,11 @@ use miserly_policies::PolicySpec;
 
 use crate::expected_ends::ExpectedEnds;
 use crate::limits::places::Distribution;
+use crate::problems::refused_field;
 use crate::requests::RequestError;
 use crate::snapshot::QueueSnapshot;
 use crate::stopped_queue::{play_on, stopped_problem};
 use crate::submission::refused;
-use crate::submission_check::refused_field;
 use crate::{Caller, EndedJobs, JobState, Now, Queue, QueueState, Record, Snapshot};
 
 /// New jobs on a copy of their queue.

@@ -6,7 +6,11 @@ use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, AttemptOutcome, Credential, JobMemory, PromiseLog, SavedEntry, Setup, UsageLog};
+use crate::journal::to_json;
+use crate::{
+    Attempt, AttemptOutcome, Credential, JobMemory, JobRow, JournalError, PromiseLog, SavedEntry, Setup,
+    UsageLog,
+};
 
 /// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -343,6 +347,30 @@ impl Record {
             promise: PromiseLog::default(),
             submission,
         }
+    }
+
+    /// Returns the record of a stored row.
+    ///
+    /// # Errors
+    /// The problem, if it cannot be read.
+    pub(crate) fn read(row: &JobRow) -> Result<Record, String> {
+        match &row.problem {
+            Some(problem) => Err(problem.clone()),
+            None => serde_json::from_str(&row.body).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Returns the record as the journal stores it.
+    pub(crate) fn row(&self) -> Result<JobRow, JournalError> {
+        Ok(JobRow {
+            number: self.number,
+            ended: self.is_finished(),
+            uid: self.uid,
+            queue: self.queue.to_string(),
+            array: self.array.map(|array| array.first),
+            body: to_json(self)?,
+            problem: None,
+        })
     }
 
     /// Removes the environment and the script, which only a run needs.

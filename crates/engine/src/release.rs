@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Time};
 
-use crate::expected_ends::{ExpectedEnds, promised_end};
+use crate::expected_ends::{ExpectedEnds, limit_end, promised_end};
 use crate::late_start::LONGEST_DELAY;
-use crate::rounds::limit_end;
 use crate::{Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, Setup};
 
 /// The most steps of one look at dependencies. Requests are handled before the next steps.

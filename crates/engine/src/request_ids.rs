@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Accepted, Array, Problem, ProblemCode, Submission, Submitted};
 
-use crate::{Caller, EndedFilter, Engine, Journal, JournalError, Launcher, Now, startup};
+use crate::{Caller, EndedFilter, Engine, Journal, JournalError, Launcher, Now, Record};
 
 /// The number of names that are remembered.
 const REMEMBERED: usize = 10_000;
@@ -50,7 +50,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let latest = EndedFilter { uid: None, queue: None, array: None, limit: Some(READ) };
         let ended = self.journal.ended_jobs(&latest)?;
         // An unreadable one is reported where it is shown.
-        let ended: Vec<_> = ended.iter().filter_map(|row| startup::record(row).ok()).collect();
+        let ended: Vec<_> = ended.iter().filter_map(|row| Record::read(row).ok()).collect();
         for record in ended.iter().chain(self.jobs.records()) {
             let first = record.array.map_or(record.number, |array| array.first);
             ids.add(record.uid, first, &record.submission);

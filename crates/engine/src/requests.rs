@@ -2,9 +2,9 @@
 
 use miserly_api::model::{JobChange, JobIds, Problem, ProblemCode, Selection, listing};
 
+use crate::problems::no_job;
 use crate::{
-    Caller, DaemonReply, DaemonRequest, Engine, EngineError, Journal, JournalError, Launcher, Now, Record,
-    Requester,
+    Caller, DaemonReply, DaemonRequest, Engine, EngineError, Journal, Launcher, Now, Record, Requester,
 };
 
 /// The number of listed jobs after which a batch answers no further reads.
@@ -151,13 +151,4 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.touch_values();
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))
     }
-}
-
-pub(crate) fn no_job(job: i64) -> Problem {
-    Problem::new(ProblemCode::NotFound, format!("there is no job {job}; `miserly queue --all` lists them"))
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
-pub(crate) fn unreadable(error: JournalError) -> Problem {
-    Problem::new(ProblemCode::Storage, error.to_string())
 }

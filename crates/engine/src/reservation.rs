@@ -7,7 +7,7 @@ use miserly_core::{Calendar, Exception, Kind, Resources, Time};
 use miserly_policies::PolicySpec;
 use serde::{Deserialize, Serialize};
 
-use crate::submission_check::refused_field;
+use crate::problems::refused_field;
 use crate::{AccountName, Amounts, MemoryAmount, Now, Queue, QueueUsers, Setup, amounts, resources};
 
 /// The most characters of a name.

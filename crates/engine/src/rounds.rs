@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use miserly_api::model::OverdueCause;
-use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
+use miserly_core::{Effect, Entry, JobId, Round, Span, Time};
 
+use crate::expected_ends::{expected_end, overdue_since, start_rank};
 use crate::{
     Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, Launcher, Now, RoundLine,
     SavedEntry,
@@ -196,36 +197,5 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the number of the job with a handle.
     pub(crate) fn number(&self, job: JobId) -> i64 {
         self.jobs.number(job).unwrap_or_default()
-    }
-}
-
-/// Returns the latest end of a running job: that of its time limit. It is unknown for an overdue job.
-pub(crate) fn limit_end(entry: &Entry) -> Option<Time> {
-    let planned = expected_end(entry)?;
-    let limit = || entry.progress.at + entry.left(entry.progress.at, entry.working());
-    Some(if entry.prediction.is_some() { limit() } else { planned })
-}
-
-/// Returns the instant at which a running job is planned to end: its latest end, or that of its prediction.
-pub(crate) fn expected_end(entry: &Entry) -> Option<Time> {
-    match entry.state {
-        State::Running { expected: Expected::At(end), .. } => Some(end),
-        _ => None,
-    }
-}
-
-/// Returns the instant since which a job is overdue.
-pub(crate) fn overdue_since(entry: &Entry) -> Option<Time> {
-    match entry.state {
-        State::Running { expected: Expected::Overdue { since }, .. } => Some(since),
-        _ => None,
-    }
-}
-
-/// Returns the rank of a job among the ends of one instant: its start, then its admission.
-pub(crate) fn start_rank(entry: &Entry) -> (Time, u64) {
-    match entry.state {
-        State::Running { start, .. } | State::Suspended { start, .. } => (start, entry.admitted),
-        State::Waiting => (Time::MAX, entry.admitted),
     }
 }

@@ -11,7 +11,7 @@ use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
 use miserly_core::{Culprit, Time, Violation};
 
 use crate::batch::PendingBatch;
-use crate::rounds::limit_end;
+use crate::expected_ends::limit_end;
 use crate::{
     Adoption, Attempt, AttemptOutcome, Caller, Ending, Engine, EngineError, JobState, Journal, JournalLine,
     Launcher, Now, Record,

@@ -9,12 +9,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use miserly_api::model::{Problem, ProblemCode, Submission};
 use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
 
-use crate::expected_ends::ExpectedEnds;
+use crate::expected_ends::{ExpectedEnds, limit_end};
 use crate::limits::places::Sums;
 use crate::limits::used_time::UsedTime;
 use crate::numbered_cpus::QueueCpus;
 use crate::record_map::RecordMap;
-use crate::rounds::limit_end;
 use crate::stopped_queue::StoppedQueues;
 use crate::unrecorded::UnrecordedJobs;
 use crate::values::EngineValues;

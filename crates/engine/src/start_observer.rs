@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use miserly_core::{Span, Time};
 
-use crate::{Engine, Journal, Launcher, Now, Record};
+use crate::{Now, Record};
 
 /// The start of a job, once it is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +42,4 @@ fn wait(record: &Record, now: Now, at: Time) -> Option<Span> {
     let is_first = record.attempts == 0 && record.started.is_none();
     let waited = now.wall_at(at).as_microsecond().saturating_sub(record.submitted);
     is_first.then_some(Span::from_ticks(waited.max(0)))
-}
-
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Calls `observer` for each start from now on.
-    pub fn observe_starts(&mut self, observer: StartObserver) {
-        self.start_observer = Some(observer);
-    }
-
-    /// Passes the starts of a batch that is durable to the observer.
-    pub(crate) fn report_starts(&self, starts: Vec<JobStart>) {
-        if let Some(observer) = &self.start_observer {
-            starts.into_iter().for_each(observer);
-        }
-    }
 }

@@ -12,6 +12,7 @@ use crate::compatibility::Compatibility;
 use crate::cpu_allocator::CpuAllocator;
 use crate::dependencies::DependencyTracker;
 use crate::earlier_promises::EarlierPromises;
+use crate::expected_ends::start_rank;
 use crate::gang::SentSchedules;
 use crate::handles::HandleTable;
 use crate::jobs::JobTable;
@@ -19,7 +20,6 @@ use crate::limits::used_time::UsedTime;
 use crate::pruning::Pruning;
 use crate::request_ids::RequestIds;
 use crate::retry::CommitRetry;
-use crate::rounds::start_rank;
 use crate::saved_setup::SavedSetup;
 use crate::stopped_queue::StoppedQueues;
 use crate::values::EngineValues;
@@ -194,7 +194,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the record of a row whose queue exists.
     fn checked_record(&self, row: &JobRow) -> Result<Record, String> {
-        let record = record(row)?;
+        let record = Record::read(row)?;
         if self.setup.position(&record.queue).is_none() {
             return Err(format!("its queue {:?} is in the configuration no longer", record.queue));
         }
@@ -300,7 +300,7 @@ impl StoredJobs {
     pub fn load(journal: &impl Journal) -> Result<StoredJobs, EngineError> {
         let mut jobs = StoredJobs::default();
         for row in journal.live_jobs()? {
-            match record(&row) {
+            match Record::read(&row) {
                 Ok(record) => jobs.attempts.extend(record.attempt()),
                 Err(_) => drop(jobs.unreadable.insert(row.number)),
             }
@@ -333,15 +333,4 @@ pub fn highest(journal: &impl Journal) -> Result<i64, EngineError> {
         })?;
     }
     Ok(highest)
-}
-
-/// Returns the record of a stored row.
-///
-/// # Errors
-/// The problem, if it cannot be read.
-pub(crate) fn record(row: &JobRow) -> Result<Record, String> {
-    match &row.problem {
-        Some(problem) => Err(problem.clone()),
-        None => serde_json::from_str(&row.body).map_err(|error| error.to_string()),
-    }
 }

@@ -7,13 +7,12 @@ use miserly_core::{Kind, Span};
 use miserly_units::duration;
 
 use crate::conditions::Waits;
+use crate::problems::refused_field;
 use crate::stopped_queue::stopped_problem;
+use crate::submission_size::ARRAY_MOST;
 use crate::{
     ArrayMember, Caller, EndedJobs, JobMemory, JobState, Now, Queue, Record, Snapshot, submission_size,
 };
-
-/// The maximum number of jobs in an array.
-pub(crate) const ARRAY_MOST: usize = 10_000;
 
 /// The maximum size of an array's jobs in the journal, in bytes.
 const ARRAY_BYTES: usize = 256 << 20;
@@ -206,8 +205,4 @@ pub(crate) fn longest_time(queue: &Queue) -> Span {
 pub(crate) fn span_from_secs(secs: f64) -> Option<Span> {
     let micros = std::time::Duration::try_from_secs_f64(secs).ok()?.as_micros();
     i64::try_from(micros).ok().map(Span::from_ticks)
-}
-
-pub(crate) fn refused_field(field: &str, message: String) -> Problem {
-    Problem { code: ProblemCode::Refused, ..Problem::with_field(field, message) }
 }

@@ -15,6 +15,8 @@ const PATH: usize = 4095;
 const WORDS: usize = 1 << 20;
 /// The most bytes of a script.
 const SCRIPT: usize = 2 << 20;
+/// The most jobs in an array.
+pub(crate) const ARRAY_MOST: usize = 10_000;
 /// The most jobs that one job waits for.
 const AFTER: usize = 1000;
 

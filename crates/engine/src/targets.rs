@@ -10,8 +10,9 @@ use std::rc::Rc;
 use miserly_api::model::{Condition, Phase, Problem, When};
 use serde::Deserialize;
 
-use crate::submission_check::ARRAY_MOST;
-use crate::{ArrayMember, Caller, EndedJobs, JobRow, JobState, Record, Snapshot, requests, startup};
+use crate::problems::unreadable;
+use crate::submission_size::ARRAY_MOST;
+use crate::{ArrayMember, Caller, EndedJobs, JobRow, JobState, Record, Snapshot};
 
 /// The number of the latest jobs among which a name of a finished job is searched.
 const NAMED: i64 = 10_000;
@@ -203,7 +204,7 @@ impl<'s> TargetSearch<'s> {
     /// Returns the first finished jobs with numbers in a range.
     fn page(&self, numbers: Range<i64>) -> Result<Vec<JobRow>, Problem> {
         let limit = u32::try_from(numbers.end - numbers.start).unwrap_or(u32::MAX).min(PAGE.into());
-        let mut rows = self.ended.ended_from(numbers.start, limit).map_err(requests::unreadable)?;
+        let mut rows = self.ended.ended_from(numbers.start, limit).map_err(unreadable)?;
         rows.retain(|row| row.number < numbers.end);
         Ok(rows)
     }
@@ -227,12 +228,12 @@ impl<'s> TargetSearch<'s> {
         if let Some(family) = next.and_then(|record| family_of(record, number)) {
             return Ok(family);
         }
-        let rows = self.ended.ended_from(number, SEARCHED).map_err(requests::unreadable)?;
+        let rows = self.ended.ended_from(number, SEARCHED).map_err(unreadable)?;
         let last = number.saturating_add(i64::try_from(ARRAY_MOST).unwrap_or(i64::MAX));
         let near = rows.iter().take_while(|row| row.number < last);
         // A row of another job is not parsed: it may be long.
         let mut of_number = near.filter(|row| row.number == number || row.array == Some(number));
-        let record = |row| startup::record(row).ok();
+        let record = |row| Record::read(row).ok();
         if let Some(family) = of_number.find_map(|row| family_of(&record(row)?, number)) {
             return Ok(family);
         }

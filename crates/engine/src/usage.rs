@@ -5,8 +5,6 @@
 use miserly_api::model;
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Engine, Journal, Launcher};
-
 /// The number of attempts whose usage is stored one by one.
 const KEPT: usize = 16;
 
@@ -113,18 +111,6 @@ impl UsageLog {
             total: self.total()?.view(),
             attempts: self.latest.iter().map(attempt).collect(),
         })
-    }
-}
-
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Records what attempts used. Those of jobs that are unknown or have finished are dropped.
-    pub(crate) fn record_usage(&mut self, used: &[(Attempt, Usage)]) {
-        for (attempt, usage) in used {
-            if let Some(record) = self.jobs.get_mut(attempt.job) {
-                record.usage.add(attempt.nth, *usage);
-                self.batch.touch(attempt.job);
-            }
-        }
     }
 }
 

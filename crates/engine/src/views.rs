@@ -5,8 +5,7 @@ use miserly_api::model::{
 };
 use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
 
-use crate::rounds::limit_end;
-use crate::rounds::overdue_since;
+use crate::expected_ends::{limit_end, overdue_since};
 use crate::snapshot::QueueSnapshot;
 use crate::{JobState, Now, Queue, Record, Reservation, SavedEntry, Snapshot, output_path};
 

@@ -4,9 +4,9 @@ use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
 use miserly_core::{Entry, JobId, Procs, Resources, State};
 use miserly_policies::PolicySpec;
 
+use crate::problems::refused_field;
 use crate::quote::checked_driver;
 use crate::stopped_queue::stopped_problem;
-use crate::submission_check::refused_field;
 use crate::{Caller, EndedJobs, Now, Queue, QueueCopy, QueueState, Snapshot, amounts, resources};
 
 /// The most jobs of a queue for which another policy is tried.

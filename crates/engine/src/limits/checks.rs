@@ -7,43 +7,9 @@ use miserly_units::{duration, memory};
 use super::settings::Bound;
 use super::{Scope, UserLimits};
 use crate::conditions::MOST;
-use crate::submission_check::refused_field;
-use crate::{Caller, Engine, Journal, Launcher, Record, submission_size};
-
-/// The sums of unfinished jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub(crate) jobs: u64,
-    pub(crate) bytes: u64,
-    /// In processor-ticks. No sum overflows: jobs are no larger than the machine.
-    pub(crate) cpu_time: i128,
-}
-
-impl Usage {
-    fn of(record: &Record) -> Usage {
-        Usage {
-            jobs: 1,
-            bytes: submission_size::bytes(&record.submission) as u64,
-            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.into()),
-        }
-    }
-
-    /// Adds a job.
-    pub(crate) fn add(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
-        self.jobs += jobs;
-        self.bytes = self.bytes.wrapping_add(bytes);
-        self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
-    }
-
-    /// Removes a job that was added.
-    pub(crate) fn remove(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
-        self.jobs = self.jobs.saturating_sub(jobs);
-        self.bytes = self.bytes.wrapping_sub(bytes);
-        self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);
-    }
-}
+use crate::jobs::Usage;
+use crate::problems::refused_field;
+use crate::{Caller, Engine, Journal, Launcher, Record};
 
 /// A change of the sums of unfinished jobs.
 #[derive(Clone, Copy, Debug, Default)]

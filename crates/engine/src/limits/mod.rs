@@ -16,6 +16,5 @@ mod settings;
 pub(crate) mod used_time;
 mod view;
 
-pub(crate) use checks::Usage;
 pub(crate) use settings::Scope;
 pub use settings::{CpuHours, LimitTable, Limits, UserLimits};

@@ -10,31 +10,7 @@ use miserly_core::Time;
 
 use super::{CpuHours, Scope};
 use crate::journal::to_json;
-use crate::{AttemptOutcome, Engine, Journal, JournalError, Launcher};
-
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Counts the window of an attempt that has ended, if its processor time is limited.
-    ///
-    /// A command that never ran counts nothing. The end of a lost attempt is not known, so no window counts more than its
-    /// processors times its time limit.
-    pub(crate) fn count_window(&mut self, at: Time, number: i64, outcome: &AttemptOutcome) {
-        if matches!(outcome, AttemptOutcome::NeverRan | AttemptOutcome::Failed { .. }) {
-            return;
-        }
-        let limits = &self.setup.user_limits;
-        let (Some(period), Some(record), Some(entry)) =
-            (limits.longest_period(), self.jobs.get(number), self.entry(number))
-        else {
-            return;
-        };
-        let at = outcome.at().unwrap_or(at);
-        let most = u128::from(record.submission.cpus) * u128::from(record.time.unsigned_abs());
-        let work = entry.done(at).min(most);
-        for bound in limits.bounds_of(record, |limits| limits.cpu_hours) {
-            self.used_time.add(bound.scope, at, work, period);
-        }
-    }
-}
+use crate::{Journal, JournalError};
 
 /// A day, in ticks.
 const DAY: i64 = 86_400_000_000;

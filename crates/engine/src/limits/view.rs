@@ -4,7 +4,8 @@ use miserly_api::model::{LimitUnit, LimitUse, LimitsReport};
 use miserly_core::State;
 
 use super::settings::Bound;
-use super::{Limits, Scope, Usage};
+use super::{Limits, Scope};
+use crate::jobs::Usage;
 use crate::{Caller, Now, Record, Snapshot};
 
 /// The ticks of an hour.
