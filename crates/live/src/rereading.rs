@@ -7,9 +7,9 @@ use miserly_engine::{Engine, RequestError};
 
 use crate::claim::Claim;
 use crate::clock::BootClock;
-use crate::config::Configuration;
+use crate::config::{Configuration, MemoryPlan};
 use crate::daemon::{DaemonError, setup_of};
-use crate::process::{Executor, JobGroups, MemoryPlan, Processes};
+use crate::process::{Executor, JobGroups, Processes};
 use crate::request_rate::RequestRate;
 use crate::shadow::ShadowThread;
 use crate::store::{BackupThread, Store};

@@ -1,14 +1,13 @@
 //! The conversion of a configuration file to a configuration.
 
 use std::iter;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_api::model::is_plain_name;
 use miserly_core::{Kind, Span};
 use miserly_executor::Rules;
 use miserly_machine_file::file::QueueFile;
-use miserly_machine_file::{Pools, Queue as Part, Week, duration, kilobytes, parse, value_or_default};
+use miserly_machine_file::{Pools, Queue as Part, Week, kilobytes, parse, value_or_default};
 use miserly_units::memory;
 use rustix::process::getuid;
 use toml::{Spanned, Value};
@@ -18,6 +17,7 @@ use super::file::{File, Written};
 use super::pools::pools;
 use super::programs::ProgramLimits;
 use super::user_limits::user_limits;
+use super::values::{folder, time};
 use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
 use crate::server::Access;
 use crate::store::BackupPlan;
@@ -135,14 +135,6 @@ fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
     })
 }
 
-/// Returns the duration in a field, if it is there.
-pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<Span>, Problem> {
-    let read = |written: &Spanned<Value>| {
-        duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
-    };
-    written.map(read).transpose()
-}
-
 /// Returns the memory that is not for jobs, kilobytes. Checks that the pool leaves it.
 fn memory_reserve(file: &File, pool: &Week, machine: &Machine) -> Result<u64, Problem> {
     let written = file.memory_reserve.as_ref();
@@ -188,19 +180,6 @@ fn backups(file: &File) -> Result<BackupPlan, Problem> {
         interval: Duration::from_secs(interval),
         keep: usize::try_from(keep).unwrap_or(usize::MAX),
     })
-}
-
-/// Returns an absolute path. A relative one would depend on the directory in which the daemon was
-/// started.
-pub(super) fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<Option<PathBuf>, Problem> {
-    let Some(written) = written else { return Ok(None) };
-    let path = PathBuf::from(written.get_ref());
-    if path.is_absolute() {
-        Ok(Some(path))
-    } else {
-        let problem = format!("{field} = {:?}: write the whole path, from / on", written.get_ref());
-        Err(Problem::new(written.span(), problem))
-    }
 }
 
 /// Returns the queues over their parts of the pool. A file without queues gives one.

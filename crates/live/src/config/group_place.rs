@@ -8,9 +8,9 @@ use rustix::process::getuid;
 use toml::{Spanned, Value};
 
 use super::Machine;
-use super::checked::folder;
 use super::error::{Problem, of_field};
 use super::file::File;
+use super::values::folder;
 
 /// The value of `cgroup` for scopes of systemd.
 const SYSTEMD: &str = "systemd";

@@ -39,6 +39,8 @@ mod summary;
 
 mod user_limits;
 
+mod values;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -48,14 +50,13 @@ use miserly_executor::Rules;
 use miserly_machine_file::Week;
 use miserly_policies::PolicySpec;
 
-use crate::process::MemoryPlan;
 use crate::server::Access;
 pub use error::ConfigError;
 pub use group_place::GroupPlace;
 pub use initial::{InitialFacts, initial};
 pub use machine::Machine;
 pub(crate) use machine::online_cpus;
-pub use queue::{Queue, unmet_need};
+pub use queue::{Queue, unfit, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
 use crate::store::BackupPlan;
@@ -111,6 +112,15 @@ pub struct Configuration {
     pub backups: BackupPlan,
     /// The memory of the machine that is not for jobs, kilobytes.
     pub memory_reserve: u64,
+}
+
+/// The memory of the machine that jobs have, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryPlan {
+    /// The memory of all pools, kept for jobs in their windows.
+    pub pool: u64,
+    /// The memory that stays free for the system.
+    pub reserve: u64,
 }
 
 impl Configuration {

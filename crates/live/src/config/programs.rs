@@ -11,8 +11,8 @@ use miserly_units::duration;
 use rustix::process::geteuid;
 use toml::{Spanned, Value};
 
-use super::checked::time;
 use super::error::{Problem, of_field};
+use super::values::time;
 use crate::folder;
 
 /// The longest time limit of a program, and that of a program without one.

@@ -10,10 +10,9 @@ use miserly_units::duration;
 use toml::{Spanned, Value};
 
 use super::accounts;
-use super::checked::time;
 use super::error::{Problem, of_field};
 use super::programs::{self, ProgramLimits};
-use crate::shadow::unfit;
+use super::values::time;
 
 /// The policy of a queue without a written one.
 const POLICY: &str = "miser";
@@ -37,6 +36,15 @@ const UNMET: [UnmetNeed; 6] = [
 /// Returns the reason why the daemon cannot run a policy with these needs.
 pub fn unmet_need(needs: &Needs) -> Option<&'static str> {
     UNMET.iter().find(|(needed, _)| needed(needs)).map(|(_, why)| *why)
+}
+
+/// Returns the reason why a policy with these needs has no shadow and is none.
+pub fn unfit(needs: &Needs) -> Option<&'static str> {
+    if needs.time_slices {
+        return Some("it slices time");
+    }
+    // A shadow ends no process, so its plans may go beyond limits.
+    unmet_need(&Needs { beyond_limits: false, ..*needs })
 }
 
 /// The checked configuration of a queue.

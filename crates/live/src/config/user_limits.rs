@@ -12,9 +12,9 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::accounts;
-use super::checked::time;
 use super::error::{Problem, of_field};
 use super::file::{File, Written};
+use super::values::time;
 
 /// The period of `cpu-hours` without `period`, in days.
 const DEFAULT_DAYS: u32 = 30;

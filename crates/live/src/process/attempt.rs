@@ -11,12 +11,13 @@ use miserly_launch::{BootTime, FoundAttempt, Shim};
 
 use super::backoff::Backoff;
 use super::force::ForcedEnd;
+use super::home::{outcome, used};
 use super::message::AttemptMessage;
 use super::parking::Parking;
 use super::shim_loop::Context;
 use super::supervise::Supervision;
 use super::tasks::{FailedLaunch, PendingLaunch, Task, TaskResult};
-use super::{convert, outcome, queue_programs, used};
+use super::{convert, queue_programs};
 use crate::crash_point::CrashPoint;
 
 /// The limit of attempts. A launch is retried after the death of its shim only while the job has

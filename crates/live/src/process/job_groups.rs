@@ -22,15 +22,6 @@ pub struct JobGroups {
     reserve: Arc<AtomicU64>,
 }
 
-/// The memory of the machine that jobs have, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryPlan {
-    /// The memory of all pools, kept for jobs in their windows.
-    pub pool: u64,
-    /// The memory that stays free for the system.
-    pub reserve: u64,
-}
-
 impl JobGroups {
     /// `facts` is what the kernel does; `None` if jobs have no control groups.
     pub fn new(configuration: &Configuration, facts: Option<GroupFacts>) -> JobGroups {

@@ -49,6 +49,8 @@ mod convert;
 
 mod executor;
 
+mod home;
+
 mod files;
 
 mod retire;
@@ -59,22 +61,20 @@ mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use miserly_api::model::{Failure, LostBy, Problem, Submission};
+use miserly_api::model::{Problem, Submission};
 use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
 use miserly_core::Span;
-use miserly_engine::{self as engine, Action, Attempt, AttemptOutcome, Input, SlotSchedule, Usage};
-use miserly_launch::{FoundAttempt, LossCause};
+use miserly_engine::{self as engine, Action, Attempt, Input, SlotSchedule};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::Begin;
 pub(crate) use self::check::check;
 use self::confiner::Confiner;
 pub use self::executor::Executor;
-pub use self::job_groups::{JobGroups, MemoryPlan};
-use self::memory_guard::GuardWaker;
+use self::home::Home;
+pub use self::job_groups::JobGroups;
 use self::message::{AttemptHandle, AttemptMessage, LoopHandle, LoopMessage};
 pub use self::notes::LauncherNotes;
 use self::slots::{RotationUpdate, Rotator};
@@ -108,23 +108,6 @@ impl ConfinementStart {
 
 fn lock(confiner: &Mutex<Confiner>) -> MutexGuard<'_, Confiner> {
     confiner.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The settings that all threads of attempts share.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    executor: Executor,
-    clock: BootClock,
-    groups: JobGroups,
-    guard: GuardWaker,
-    notes: LauncherNotes,
-}
-
-impl Home {
-    /// Returns the outcome of an attempt that cannot be run or found.
-    fn failed(&self, message: String) -> AttemptOutcome {
-        AttemptOutcome::Failed { at: self.clock.now(), why: Failure::System, message }
-    }
 }
 
 impl Processes {
@@ -232,41 +215,10 @@ pub fn release() -> Result<bool, SystemdError> {
     Scopes::release()
 }
 
-/// Removes the folder of an attempt that is over.
-fn remove(folder: &Path) {
-    if let Err(error) = std::fs::remove_dir_all(folder)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!("cannot remove {}: {error}", folder.display());
-    }
-}
-
-/// Returns the folder of an attempt.
-fn folder(home: &Path, attempt: Attempt) -> PathBuf {
-    home.join(format!("{}.{}", attempt.job, attempt.nth))
-}
-
-/// Returns the outcome of an attempt that is not alive.
-fn outcome(home: &Home, attempt: Attempt, found: FoundAttempt) -> AttemptOutcome {
-    match found {
-        FoundAttempt::Ended(end) => convert::outcome(&home.clock, attempt, &end),
-        FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
-        FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
-        FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,
-    }
-}
-
-/// Returns the usage of an attempt that is not alive, as far as it is known. A lost one left its control group.
-fn used(home: &Home, attempt: Attempt, found: &FoundAttempt) -> Option<Usage> {
-    match found {
-        FoundAttempt::Ended(end) => convert::usage(end),
-        FoundAttempt::Lost(lost) if lost.cause != LossCause::Reboot => home.groups.usage(attempt),
-        FoundAttempt::Lost(_) | FoundAttempt::NeverRan | FoundAttempt::Alive(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use miserly_engine::Launcher as _;
     use miserly_executor::{Attempts, Program, Rules};
 

@@ -3,7 +3,7 @@
 use miserly_engine::Attempt;
 use miserly_launch::{AttemptEnd, FoundAttempt, ProgramKind, ProgramReport};
 
-use super::Home;
+use super::home::Home;
 
 /// Logs and counts the programs that failed. Returns the failure of the epilog.
 pub(super) fn note(home: &Home, attempt: Attempt, end: &AttemptEnd) -> Option<String> {

@@ -8,7 +8,6 @@ use miserly_executor::FindFailure;
 use miserly_launch::{BootId, FoundAttempt, LossCause, LostAttempt, StartRecord};
 use serde::de::DeserializeOwned;
 
-use super::remove;
 use crate::store::{ENDED, ended_folders, private_folder};
 
 /// The records that prove how an attempt ended, or that it began. The first one present is kept.
@@ -27,6 +26,15 @@ pub(super) fn retire(folder: &Path) {
     if let Err(error) = reduce(folder, proof).and_then(|()| set_aside(folder)) {
         tracing::warn!("the record of {} is removed early: {error}", folder.display());
         remove(folder);
+    }
+}
+
+/// Removes the folder of an attempt that is over.
+fn remove(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder)
+        && error.kind() != ErrorKind::NotFound
+    {
+        tracing::warn!("cannot remove {}: {error}", folder.display());
     }
 }
 

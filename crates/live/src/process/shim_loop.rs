@@ -14,9 +14,9 @@ use miserly_engine::{Action, Attempt, Input};
 use miserly_launch::BootTime;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Home;
 use super::attempt::{Begin, Stage, Supervised};
 use super::files::Descriptors;
+use super::home::Home;
 use super::message::{AttemptMessage, LoopHandle, LoopMessage, Waker};
 use super::notes::LauncherNotes;
 use super::poller::{Poller, Ready};

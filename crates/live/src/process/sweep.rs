@@ -12,9 +12,9 @@ use miserly_launch::{
     AttemptSpec, BootTime, FoundAttempt, REPLY_TIMEOUT, RunMode, Shim, ShimCommand, ShimReply,
 };
 
+use super::Processes;
 use super::attempt::Begin;
 use super::executor::Executor;
-use super::{Processes, folder};
 
 /// The time for the replies of all shims together.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ impl Processes {
         unknown: UnknownAttempts,
         until: BootTime,
     ) -> Option<Adoption> {
-        let path = folder(self.home.executor.folder(), attempt);
+        let path = self.home.executor.attempt_folder(attempt);
         match (self.home.executor.find(attempt, REPLY_TIMEOUT), unknown) {
             (Ok(FoundAttempt::Alive(shim)), UnknownAttempts::End(grace)) => {
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
@@ -85,7 +85,7 @@ impl Processes {
 
     /// Supervises an attempt without a usable record, if it runs or may run.
     fn adopt(&mut self, attempt: Attempt, until: BootTime) -> Option<Adoption> {
-        let path = folder(self.home.executor.folder(), attempt);
+        let path = self.home.executor.attempt_folder(attempt);
         let spec = spec_of(&path);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
         let window = match self.home.executor.find(attempt, REPLY_TIMEOUT) {

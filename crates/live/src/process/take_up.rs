@@ -8,7 +8,8 @@ use miserly_executor::FindFailure;
 use miserly_launch::{BootTime, FoundAttempt, Shim, ShimCommand, ShimReply};
 
 use super::attempt::Begin;
-use super::{Processes, outcome, queue_programs, used};
+use super::home::{outcome, used};
+use super::{Processes, queue_programs};
 use crate::clock::BootClock;
 
 /// The time for all attempts together. An attempt that needs longer is taken over later.

@@ -10,9 +10,10 @@ use miserly_engine::{Attempt, Launch};
 use miserly_executor::{FindFailure, LaunchFailure};
 use miserly_launch::{FoundAttempt, KillResult, Shim};
 
+use super::convert;
+use super::home::Home;
 use super::message::{LoopHandle, LoopMessage};
 use super::pool::Pool;
-use super::{Home, convert, folder};
 use crate::crash_point::CrashPoint;
 
 /// The number of threads for launches. A launch mostly waits for the disk and for its shim.
@@ -107,7 +108,7 @@ impl Tasks {
 }
 
 fn run_launch(home: &Home, attempt: Attempt, pending: PendingLaunch) -> TaskResult {
-    let path = folder(home.executor.folder(), attempt);
+    let path = home.executor.attempt_folder(attempt);
     if pending.is_repeated {
         // It was given up, so nothing will run in it.
         home.executor.remove(attempt);

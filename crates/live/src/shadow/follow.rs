@@ -8,7 +8,7 @@ use miserly_policies::PolicySpec;
 
 use super::following::{Following, Saved};
 use super::row::Row;
-use super::unfit;
+use crate::config::unfit;
 use crate::store::Line;
 
 /// The most rounds that a shadow is behind. Then it begins again at the next checkpoint.

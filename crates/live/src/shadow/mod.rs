@@ -29,7 +29,7 @@ use miserly_api::model::{Problem, ProblemCode, ShadowReport, ShadowView};
 use miserly_core::{JobNumber, Span, Time};
 use miserly_engine::{JournalLine, Snapshot, Snapshots};
 use miserly_launch::BootTime;
-use miserly_policies::{Needs, PolicySpec};
+use miserly_policies::PolicySpec;
 
 use self::follow::{Progress, QueueShadow};
 use self::report::Summed;
@@ -37,7 +37,7 @@ pub use self::report::{ComparedJob, of_jobs};
 use self::row::Row;
 use self::store::{ShadowStore, StoredShadow};
 use crate::clock::BootClock;
-use crate::config::unmet_need;
+use crate::config::unfit;
 use crate::store::{History, Line, StoreError};
 use crate::users;
 
@@ -59,15 +59,6 @@ const GOING: Duration = Duration::from_secs(2);
 
 /// The file of the database in the state folder.
 const FILE: &str = "shadow.db";
-
-/// Returns the reason why a policy with these needs has no shadow and is none.
-pub fn unfit(needs: &Needs) -> Option<&'static str> {
-    if needs.time_slices {
-        return Some("it slices time");
-    }
-    // A shadow ends no process, so its plans may go beyond limits.
-    unmet_need(&Needs { beyond_limits: false, ..*needs })
-}
 
 /// The policies of shadows, by queue.
 pub(crate) type Plan = BTreeMap<String, PolicySpec>;
