@@ -171,7 +171,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
         self.classify_promises();
         self.used_time = UsedTime::load(&self.journal)?;
-        Ok(self.load_request_ids()?)
+        self.request_ids = RequestIds::load(&self.journal, &self.jobs)?;
+        Ok(())
     }
 
     /// Returns the stored jobs that have not finished, and the queues over them.

@@ -79,6 +79,37 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(records)
     }
 
+    /// Returns the jobs of an earlier submission of the caller with the same name.
+    ///
+    /// # Errors
+    /// If that submission differs from this one.
+    pub(crate) fn submitted_before(
+        &self,
+        now: Now,
+        caller: &Caller,
+        submission: &Submission,
+    ) -> Result<Option<Submitted>, Problem> {
+        let Some(id) = &submission.request_id else { return Ok(None) };
+        let Some((first, array)) = self.request_ids.get(caller.uid, id) else { return Ok(None) };
+        // A changed job is not what was submitted any more.
+        let before = self.jobs.get(first).filter(|record| !record.modified);
+        let before = before.map(|record| Arc::clone(&record.submission));
+        if before.is_some_and(|before| *before != *submission) || array != submission.array.as_ref() {
+            let message = format!("request_id {id:?} was used for another submission, of job {first}");
+            let problem = Problem::with_field("request_id", message);
+            return Err(Problem { code: ProblemCode::Conflict, job: Some(first), ..problem });
+        }
+        let indexes: Vec<Option<u32>> = match array {
+            None => vec![None],
+            Some(array) => array.indexes().into_iter().map(Some).collect(),
+        };
+        let job = |(number, index)| {
+            let over = Accepted { number, index, promise: None, no_promise: None, started: true };
+            self.accepted(now, number).unwrap_or(over)
+        };
+        Ok(Some(Submitted { jobs: (first..).zip(indexes).map(job).collect() }))
+    }
+
     fn with_possible_window(&self, now: Now, at: Time, records: Vec<Record>, problem: Problem) -> Problem {
         let queue = records.first().and_then(|record| self.setup.position(&record.queue));
         let waiting = queue.map_or(0, |queue| self.system.queues()[queue].ledger().waiting_count());
