@@ -92,7 +92,7 @@ pub enum EngineError {
 /// | `planned_windows` | plan the windows of opportunistic jobs |
 /// | `gang` | pass the slots to the launcher |
 /// | `checkpoints` | write checkpoints into the journal |
-/// | `unrecorded` | adopt attempts without a record, count jobs that cannot be read |
+/// | `adoption` | adopt attempts without a record, report jobs that cannot be read |
 /// | `set_aside` | set aside jobs that cannot be placed, stop queues |
 /// | `limits` | check the limits of users, show them |
 /// | `pruning` | remove old jobs and old lines from the journal |

@@ -39,6 +39,8 @@ mod stopped_queue;
 
 mod unrecorded;
 
+mod adoption;
+
 mod engine;
 
 mod daemon_info;

@@ -4,7 +4,6 @@
 //! A job without an attempt is then held, with the reason, so a release submits it again. The attempt of any other one runs on as
 //! an adopted one, and its end decides. A queue is stopped if its policy breaks a rule, or if no job is known as the cause.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
@@ -16,37 +15,6 @@ use crate::{
     Adoption, Attempt, AttemptOutcome, Caller, Ending, Engine, EngineError, JobState, Journal, JournalLine,
     Launcher, Now, Record,
 };
-
-/// The jobs that are set aside.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SetAside {
-    /// Why jobs are set aside. A load leaves them out of the ledgers.
-    reasons: BTreeMap<i64, String>,
-    /// The jobs that the last load left out and that are not held, with the reasons.
-    left_out: BTreeMap<i64, (Record, String)>,
-}
-
-impl SetAside {
-    /// Returns why a job in a ledger is set aside.
-    pub(crate) fn reason(&self, record: &Record) -> Option<&String> {
-        self.reasons.get(&record.number).filter(|_| record.is_in_ledger())
-    }
-
-    /// Replaces the jobs that a load leaves out.
-    pub(crate) fn leave_out(&mut self, jobs: Vec<(Record, String)>) {
-        self.left_out = jobs.into_iter().map(|(record, reason)| (record.number, (record, reason))).collect();
-    }
-
-    /// Returns the record of a job that is set aside and whose attempt has not ended.
-    pub(crate) fn record(&self, job: i64) -> Option<&Record> {
-        self.left_out.get(&job).map(|(record, _)| record)
-    }
-
-    /// Returns the jobs whose attempts have not ended, and why they are set aside.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = &(Record, String)> {
-        self.left_out.values()
-    }
-}
 
 /// What is set aside because of a violation.
 enum Part {
@@ -114,8 +82,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         match part {
             Part::Requests => {}
             Part::Jobs(jobs) => {
-                let reasons = jobs.iter().map(|job| (*job, violation.to_string()));
-                Arc::make_mut(&mut self.unrecorded).aside.reasons.extend(reasons);
+                Arc::make_mut(&mut self.unrecorded).aside.add(jobs, &violation.to_string());
             }
             Part::Queue(queue) => drop(self.stopped.insert(queue.clone(), violation.to_string())),
         }
@@ -169,7 +136,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.jobs.insert(record);
         self.batch.touch(number);
-        Arc::make_mut(&mut self.unrecorded).aside.left_out.remove(&number);
+        Arc::make_mut(&mut self.unrecorded).aside.take(number);
     }
 
     /// Adds the line of a job that is set aside. A replay goes on at the checkpoint after it.
@@ -202,7 +169,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return false;
         }
         self.release_adopted(attempt);
-        let left_out = Arc::make_mut(&mut self.unrecorded).aside.left_out.remove(&number);
+        let left_out = Arc::make_mut(&mut self.unrecorded).aside.take(number);
         let Some((mut record, reason)) = left_out else { return false };
         let retried = record.failure_to_retry(outcome);
         if record.cause_of_another_run(outcome).is_some() {
@@ -230,9 +197,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(attempt) = record.attempt() else { return Ok(false) };
         let kill = self.kill(Ending::Cancelled);
         self.batch.act(attempt, kill);
-        let aside = &mut Arc::make_mut(&mut self.unrecorded).aside;
-        let run = aside.left_out.get_mut(&job).and_then(|(record, _)| record.run.as_mut());
-        if let Some(run) = run {
+        if let Some(run) = Arc::make_mut(&mut self.unrecorded).aside.run_mut(job) {
             run.ending = Some(Ending::Cancelled);
         }
         Ok(true)

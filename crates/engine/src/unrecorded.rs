@@ -5,16 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::Time;
 
-use crate::set_aside::SetAside;
-use crate::{Attempt, BegunWindow, Caller, Ending, Engine, JobRow, Journal, Launcher, Run};
+use crate::{Attempt, JobRow, Record, Run};
 
 /// The problem of an attempt that the state does not have.
-const UNKNOWN: &str = "the state does not have it";
+pub(crate) const UNKNOWN: &str = "the state does not have it";
 
 /// An attempt that runs and of which the state has no usable record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +89,23 @@ impl UnrecordedJobs {
         self.adopted.range(first..=last).next_back().map(|(_, adoption)| adoption)
     }
 
-    fn cpus(&self) -> BTreeSet<u32> {
+    /// Adopts attempts.
+    pub(crate) fn adopt(&mut self, adoptions: impl IntoIterator<Item = Adoption>) {
+        self.adopted.extend(adoptions.into_iter().map(|one| (one.attempt, one)));
+    }
+
+    /// Returns whether an attempt is adopted.
+    pub(crate) fn is_adopted(&self, attempt: Attempt) -> bool {
+        self.adopted.contains_key(&attempt)
+    }
+
+    /// Removes an adopted attempt.
+    pub(crate) fn remove_adopted(&mut self, attempt: Attempt) {
+        self.adopted.remove(&attempt);
+    }
+
+    /// Returns the processors of the adopted attempts.
+    pub(crate) fn cpus(&self) -> BTreeSet<u32> {
         self.adopted.values().flat_map(|adoption| adoption.cpus.iter().copied()).collect()
     }
 
@@ -112,107 +125,48 @@ impl UnrecordedJobs {
     }
 }
 
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
-    pub fn adopt(&mut self, adoptions: Vec<Adoption>) {
-        let adoptions = adoptions.into_iter().map(|one| (one.attempt, one));
-        Arc::make_mut(&mut self.unrecorded).adopted.extend(adoptions);
-        self.withhold_cpus();
+/// The jobs that are set aside.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SetAside {
+    /// Why jobs are set aside. A load leaves them out of the ledgers.
+    reasons: BTreeMap<i64, String>,
+    /// The jobs that the last load left out and that are not held, with the reasons.
+    left_out: BTreeMap<i64, (Record, String)>,
+}
+
+impl SetAside {
+    /// Returns why a job in a ledger is set aside.
+    pub(crate) fn reason(&self, record: &Record) -> Option<&String> {
+        self.reasons.get(&record.number).filter(|_| record.is_in_ledger())
     }
 
-    /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans.
-    pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) {
-        for BegunWindow { attempt, cpus, end } in begun {
-            if self.jobs.is_running(attempt.job) {
-                continue;
-            }
-            let record = self.jobs.get(attempt.job);
-            // A suspended job is in its window, too.
-            let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
-            let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
-            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
-                continue;
-            }
-            let adoption = Adoption {
-                attempt: *attempt,
-                name: record.map(|record| record.name.to_string()).unwrap_or_default(),
-                cpus: cpus.clone(),
-                memory: record.map_or(0, |record| record.memory.kilobytes()),
-                end: Some(*end).filter(|end| *end < Time::MAX),
-                ..Adoption::default()
-            };
-            Arc::make_mut(&mut self.unrecorded).adopted.insert(*attempt, adoption);
-            self.withhold_cpus();
-        }
+    /// Replaces the jobs that a load leaves out.
+    pub(crate) fn leave_out(&mut self, jobs: Vec<(Record, String)>) {
+        self.left_out = jobs.into_iter().map(|(record, reason)| (record.number, (record, reason))).collect();
     }
 
-    /// Ends the adoption of an attempt of a job with a record: it is over, or its window begins.
-    pub(crate) fn release_adopted(&mut self, attempt: Attempt) {
-        self.remove_adopted(attempt);
+    /// Returns the record of a job that is set aside and whose attempt has not ended.
+    pub(crate) fn record(&self, job: i64) -> Option<&Record> {
+        self.left_out.get(&job).map(|(record, _)| record)
     }
 
-    /// Removes an adopted attempt. Returns whether there was one.
-    fn remove_adopted(&mut self, attempt: Attempt) -> bool {
-        if !self.unrecorded.adopted.contains_key(&attempt) {
-            return false;
-        }
-        Arc::make_mut(&mut self.unrecorded).adopted.remove(&attempt);
-        self.withhold_cpus();
-        true
+    /// Returns the jobs whose attempts have not ended, and why they are set aside.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &(Record, String)> {
+        self.left_out.values()
     }
 
-    /// Keeps the processors of the adopted attempts from all other jobs.
-    fn withhold_cpus(&mut self) {
-        self.cpus.withhold(self.unrecorded.cpus());
+    /// Sets jobs aside, for a reason.
+    pub(crate) fn add(&mut self, jobs: &[i64], reason: &str) {
+        self.reasons.extend(jobs.iter().map(|job| (*job, reason.to_owned())));
     }
 
-    /// Ends the adoption of an attempt that is over. Its record stays if the row of its job cannot be read: a later reader finds the
-    /// end there.
-    pub(crate) fn end_adopted(&mut self, attempt: Attempt) {
-        if self.remove_adopted(attempt) {
-            tracing::warn!("job {}: its attempt {} is over; {}", attempt.job, attempt.nth, UNKNOWN);
-        }
-        if !self.unrecorded.unreadable.contains_key(&attempt.job) {
-            self.forget(attempt);
-        }
+    /// Takes the record of a job whose attempt has ended, and why it was set aside.
+    pub(crate) fn take(&mut self, job: i64) -> Option<(Record, String)> {
+        self.left_out.remove(&job)
     }
 
-    /// Logs the waiting jobs that cannot be read. Their promises are at risk until they can be.
-    pub(crate) fn report_unreadable(&self) {
-        for job in self.unrecorded.unreadable_waiting() {
-            tracing::error!(
-                "job {job}: {}; it does not run, and its promise is at risk",
-                self.unrecorded.problem(job)
-            );
-        }
-    }
-
-    /// Returns the attempt of a job without a usable record that the caller may cancel, if there is one.
-    pub(crate) fn adopted_attempt(&self, caller: &Caller, job: i64) -> Result<Option<Attempt>, Problem> {
-        let Some(adoption) = self.unrecorded.attempt(job).filter(|_| !self.jobs.contains(job)) else {
-            return Ok(None);
-        };
-        if !self.info.is_operator(caller) {
-            let message = format!("job {job} has no record; only an operator can cancel it");
-            return Err(Problem::new(ProblemCode::Forbidden, message));
-        }
-        Ok(Some(adoption.attempt))
-    }
-
-    /// Ends the attempt of a job without a usable record. Returns whether there is one.
-    ///
-    /// # Errors
-    /// If there is one, and the caller is no operator.
-    pub(crate) fn cancel_adopted(&mut self, caller: &Caller, job: i64) -> Result<bool, Problem> {
-        let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(false) };
-        let kill = self.kill(Ending::Cancelled);
-        self.batch.act(attempt, kill);
-        Ok(true)
-    }
-
-    /// Returns the problem of a request to change a job without a usable record.
-    pub(crate) fn unrecorded_problem(&self, job: i64) -> Option<Problem> {
-        let message = || format!("job {job} cannot be changed: {}", self.unrecorded.problem(job));
-        self.unrecorded.contains(job).then(|| Problem::new(ProblemCode::Conflict, message()))
+    /// Returns the attempt of a job that is set aside, for changes.
+    pub(crate) fn run_mut(&mut self, job: i64) -> Option<&mut Run> {
+        self.left_out.get_mut(&job)?.0.run.as_mut()
     }
 }
