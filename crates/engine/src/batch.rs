@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::Problem;
 
-use crate::earlier_promises::EarlierPromises;
-use crate::jobs::JobTable;
+use crate::job::table::JobTable;
+use crate::promise::earlier::EarlierPromises;
 use crate::{
     Action, Attempt, BegunWindow, DaemonReply, EffectLine, JobRow, JobStart, JournalError, JournalLine,
     PlannedWindow, Record, Requester, RoundLine,

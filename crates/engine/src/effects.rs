@@ -6,10 +6,10 @@ use std::sync::Arc;
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
 use miserly_core::{BreachCause, Effect, Refusal, State, Time};
 
-use crate::unrecorded::UnrecordedJobs;
+use crate::job::output_path;
+use crate::job::unrecorded::UnrecordedJobs;
 use crate::{
     Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, Record, Run,
-    output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {

@@ -7,23 +7,23 @@ use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation, WakeUps};
 
 use crate::batch::PendingBatch;
-use crate::checkpoints::SinceCheckpoint;
-use crate::cpu_allocator::CpuAllocator;
-use crate::dependencies::DependencyTracker;
-use crate::earlier_promises::EarlierPromises;
-use crate::expected_ends::expected_end;
-use crate::gang::SentSchedules;
-use crate::jobs::JobTable;
+use crate::cpus::allocator::CpuAllocator;
+use crate::cpus::gang::SentSchedules;
+use crate::dependency::expected_ends::expected_end;
+use crate::dependency::tracker::DependencyTracker;
+use crate::job::table::JobTable;
+use crate::job::unrecorded::UnrecordedJobs;
+use crate::journal::checkpoint_schedule::SinceCheckpoint;
+use crate::journal::pruning::Pruning;
+use crate::journal::retry::{CommitRetry, Facts};
 use crate::journal::to_json;
 use crate::limits::used_time::UsedTime;
-use crate::pruning::Pruning;
-use crate::request_ids::RequestIds;
-use crate::retry::{CommitRetry, Facts};
-use crate::saved_setup::SavedSetup;
-use crate::stopped_queue::StoppedQueues;
-use crate::unrecorded::UnrecordedJobs;
+use crate::promise::earlier::EarlierPromises;
+use crate::queue::saved_setup::SavedSetup;
+use crate::queue::stopped::StoppedQueues;
+use crate::submission::request_ids::RequestIds;
 use crate::values::EngineValues;
-use crate::waiters::EndWaiters;
+use crate::view::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, Journal, JournalBatch, JournalError,
     JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots, StartObserver, Usage,
@@ -78,26 +78,28 @@ pub enum EngineError {
 ///
 /// | file | methods |
 /// |---|---|
-/// | `startup`, `resync` | load the state, take over attempts, resend the state to them |
+/// | `startup`, `attempt::resync` | load the state, take over attempts, resend the state to them |
 /// | `rounds`, `effects` | play the events of an instant, apply their effects to the jobs |
-/// | `requests` | dispatch requests |
-/// | `snapshot` | publish the durable state, from which requests that change no job are answered |
-/// | `submission`, `job_control`, `extension` | submit, requeue, extend |
-/// | `selection`, `job_changes` | select jobs; cancel, hold and release them in one round |
-/// | `attempt_end` | end attempts |
-/// | `late_start` | begin windows late, with their jobs |
-/// | `conditions` | end jobs that wait for another end of a job |
-/// | `release` | submit jobs that waited for other jobs or for an instant |
-/// | `capacity`, `reconfiguration`, `reservations` | change processors, change the setup, reserve parts of pools |
-/// | `planned_windows` | plan the windows of opportunistic jobs |
-/// | `gang` | pass the slots to the launcher |
-/// | `checkpoints` | write checkpoints into the journal |
-/// | `adoption` | adopt attempts without a record, report jobs that cannot be read |
-/// | `set_aside` | set aside jobs that cannot be placed, stop queues |
+/// | `request::handler` | dispatch requests |
+/// | `request::selection`, `request::job_changes` | select jobs; cancel, hold and release them in one round |
+/// | `request::job_control`, `request::extension` | requeue, extend |
+/// | `submission::submit` | submit |
+/// | `attempt::end` | end attempts |
+/// | `attempt::late_start` | begin windows late, with their jobs |
+/// | `attempt::planned_windows` | plan the windows of opportunistic jobs |
+/// | `attempt::adoption` | adopt attempts without a record, report jobs that cannot be read |
+/// | `dependency::conditions` | end jobs that wait for another end of a job |
+/// | `dependency::release` | submit jobs that waited for other jobs or for an instant |
+/// | `cpus::capacity` | change processors |
+/// | `cpus::gang` | pass the slots to the launcher |
+/// | `queue::reconfiguration`, `queue::reservations` | change the setup, reserve parts of pools |
+/// | `queue::stopped`, `job::set_aside` | stop queues, set aside jobs that cannot be placed |
 /// | `limits` | check the limits of users, show them |
-/// | `pruning` | remove old jobs and old lines from the journal |
+/// | `journal::checkpoint_schedule` | write checkpoints into the journal |
+/// | `journal::pruning` | remove old jobs and old lines from the journal |
+/// | `view::snapshot` | publish the durable state, from which requests that change no job are answered |
 ///
-/// And others `impl Snapshot`: `views`, `unrecorded_views`, `pool_view`, `listing` and `quote`.
+/// And others `impl Snapshot`: `submission::quote`, and those in `view`.
 pub struct Engine<L, J> {
     pub(crate) setup: Arc<Setup>,
     /// The setup at the last commit, if this batch has replaced it.

@@ -7,73 +7,7 @@
 
 mod now;
 
-mod numbered_cpus;
-
-mod account;
-
-mod request;
-
-mod problems;
-
-mod journal;
-
-mod launcher;
-
-mod saved_setup;
-
-mod set_aside;
-
-mod record;
-
-mod usage;
-
-mod record_map;
-
-mod setup;
-
-mod targets;
-
-mod topology;
-
-mod stopped_queue;
-
-mod unrecorded;
-
-mod adoption;
-
 mod engine;
-
-mod daemon_info;
-
-mod batch;
-
-mod checkpoints;
-
-mod promise;
-
-mod promise_counts;
-
-mod judgements;
-
-mod recorded_promises;
-
-mod retry;
-
-mod waiters;
-
-mod values;
-
-mod jobs;
-
-mod handles;
-
-mod dependencies;
-
-mod conditions;
-
-mod earlier_promises;
-
-mod cpu_allocator;
 
 mod startup;
 
@@ -81,119 +15,68 @@ mod rounds;
 
 mod effects;
 
-mod attempt_end;
-
-mod late_start;
+mod batch;
 
 mod shutdown;
 
-mod release;
+mod values;
 
-mod requests;
+mod daemon_info;
 
-mod snapshot;
-
-mod expected_ends;
-
-mod quote;
-
-mod what_if;
-
-mod rights;
-
-mod listing;
-
-mod changes;
-
-mod start_observer;
-
-mod state_metrics;
+mod request;
 
 mod submission;
 
-mod submission_check;
+mod job;
 
-mod submission_size;
+mod promise;
 
-mod job_memory;
+mod dependency;
+
+mod attempt;
 
 mod limits;
 
-mod request_ids;
+mod queue;
 
-mod job_control;
+mod cpus;
 
-mod job_changes;
+mod journal;
 
-mod selection;
-
-mod extension;
-
-mod signals;
-
-mod modify;
-
-mod moves;
-
-mod capacity;
-
-mod reconfiguration;
-
-mod reservation;
-
-mod reservations;
-
-mod compatibility;
-
-mod planned_windows;
-
-mod gang;
-mod guarded_policy;
-
-mod resync;
-
-mod pruning;
-
-mod output_path;
-
-mod views;
-
-mod pool_view;
-
-mod unrecorded_views;
+mod view;
 
 pub use miserly_saved::{
     Amounts, SavedBreachCause, SavedEntry, SavedForm, SavedLedgerState, SavedRequest, amounts, resources,
 };
 
-pub use account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
-pub use changes::JobChanges;
+pub use attempt::launcher::{
+    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
+};
+pub use attempt::start_observer::{JobStart, StartObserver};
+pub use cpus::topology::Topology;
 pub use daemon_info::{AccountNames, DaemonInfo};
-pub use earlier_promises::jobs_of_promises;
 pub use engine::{Engine, EngineError, Input};
-pub use job_memory::{JobMemory, MemoryAmount};
+pub use job::memory::{JobMemory, MemoryAmount};
+pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
+pub use job::unrecorded::Adoption;
+pub use job::usage::{Usage, UsageLog};
 pub use journal::{
     AmendedLine, Checkpoint, CheckpointLine, EffectLine, EndedFilter, EndedJobs, EndedLine, JobRow, Journal,
     JournalBatch, JournalError, JournalLine, OpportunisticLine, QueueCheckpoint, QueueLine, RoundLine,
 };
-pub use launcher::{
-    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
-};
 pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
 pub use now::{ClockMark, Now};
-pub use promise::PromiseLog;
-pub use promise_counts::unclassified;
-pub use quote::QueueCopy;
-pub use record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
-pub use request::{DaemonReply, DaemonRequest, Requester};
-pub use requests::RequestError;
-pub use reservation::Reservation;
-pub use setup::{Queue, QueueState, Setup};
-pub use snapshot::{Snapshot, Snapshots};
-pub use start_observer::{JobStart, StartObserver};
+pub use promise::counts::unclassified;
+pub use promise::earlier::jobs_of_promises;
+pub use promise::log::PromiseLog;
+pub use queue::reservation::Reservation;
+pub use queue::setup::{Queue, QueueState, Setup};
+pub use request::account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
+pub use request::handler::RequestError;
+pub use request::message::{DaemonReply, DaemonRequest, Requester};
 pub use startup::{StoredJobs, highest};
-pub use state_metrics::StateMetrics;
-pub use topology::Topology;
-pub use unrecorded::Adoption;
-pub use usage::{Usage, UsageLog};
-pub use what_if::WhatIfCopies;
+pub use submission::quote::QueueCopy;
+pub use submission::what_if::WhatIfCopies;
+pub use view::changes::JobChanges;
+pub use view::snapshot::{Snapshot, Snapshots};
+pub use view::state_metrics::StateMetrics;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use miserly_api::model::OverdueCause;
 use miserly_core::{Effect, Entry, JobId, Round, Span, Time};
 
-use crate::expected_ends::{expected_end, overdue_since, start_rank};
+use crate::dependency::expected_ends::{expected_end, overdue_since, start_rank};
 use crate::{
     Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, Launcher, Now, RoundLine,
     SavedEntry,

@@ -7,23 +7,23 @@ use std::sync::Arc;
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time, WakeUps};
 
 use crate::batch::PendingBatch;
-use crate::checkpoints::SinceCheckpoint;
-use crate::compatibility::Compatibility;
-use crate::cpu_allocator::CpuAllocator;
-use crate::dependencies::DependencyTracker;
-use crate::earlier_promises::EarlierPromises;
-use crate::expected_ends::start_rank;
-use crate::gang::SentSchedules;
-use crate::handles::HandleTable;
-use crate::jobs::JobTable;
+use crate::cpus::allocator::CpuAllocator;
+use crate::cpus::gang::SentSchedules;
+use crate::dependency::expected_ends::start_rank;
+use crate::dependency::tracker::DependencyTracker;
+use crate::job::handles::HandleTable;
+use crate::job::table::JobTable;
+use crate::journal::checkpoint_schedule::SinceCheckpoint;
+use crate::journal::pruning::Pruning;
+use crate::journal::retry::CommitRetry;
 use crate::limits::used_time::UsedTime;
-use crate::pruning::Pruning;
-use crate::request_ids::RequestIds;
-use crate::retry::CommitRetry;
-use crate::saved_setup::SavedSetup;
-use crate::stopped_queue::StoppedQueues;
+use crate::promise::earlier::EarlierPromises;
+use crate::queue::compatibility::Compatibility;
+use crate::queue::saved_setup::SavedSetup;
+use crate::queue::stopped::StoppedQueues;
+use crate::submission::request_ids::RequestIds;
 use crate::values::EngineValues;
-use crate::waiters::EndWaiters;
+use crate::view::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, DaemonInfo, Engine, EngineError, JobRow, Journal, JournalError, JournalLine, Launcher,
     Now, QueueState, Record, Run, Setup, Snapshot, Snapshots, amounts,

@@ -3,7 +3,7 @@
 use miserly_core::Time;
 
 use crate::journal::to_json;
-use crate::promise_counts::PromiseBook;
+use crate::promise::counts::PromiseBook;
 use crate::{Journal, JournalError};
 
 /// The engine's named values in the journal.

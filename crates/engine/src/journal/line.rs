@@ -300,7 +300,7 @@ impl QueueLine {
 
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Option<Machine> {
-        Some(crate::setup::pool_machine(&self.name, &self.calendar()?))
+        Some(crate::queue::setup::pool_machine(&self.name, &self.calendar()?))
     }
 }
 

@@ -2,9 +2,15 @@
 
 mod checkpoint;
 
+pub(crate) mod checkpoint_schedule;
+
 mod effects;
 
 mod line;
+
+pub(crate) mod pruning;
+
+pub(crate) mod retry;
 
 use std::ops::ControlFlow;
 

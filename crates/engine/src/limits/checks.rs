@@ -6,9 +6,9 @@ use miserly_units::{duration, memory};
 
 use super::settings::Bound;
 use super::{Scope, UserLimits};
-use crate::conditions::MOST;
-use crate::jobs::Usage;
-use crate::problems::refused_field;
+use crate::dependency::conditions::MOST;
+use crate::job::table::Usage;
+use crate::request::problems::refused_field;
 use crate::{Caller, Engine, Journal, Launcher, Record};
 
 /// A change of the sums of unfinished jobs.

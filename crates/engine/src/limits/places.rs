@@ -14,7 +14,7 @@ use miserly_api::model::WaitReason;
 use super::settings::Bound;
 use super::{Scope, UserLimits};
 use crate::Record;
-use crate::record::ArrayLimit;
+use crate::job::record::ArrayLimit;
 
 /// The most that may be in ledgers of the jobs that a limit counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

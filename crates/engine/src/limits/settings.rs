@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::shared_text;
+use crate::job::record::shared_text;
 use crate::{Caller, QueueUsers, Record};
 
 /// The limits of a user, or of several users together.

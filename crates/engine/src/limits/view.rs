@@ -5,7 +5,7 @@ use miserly_core::State;
 
 use super::settings::Bound;
 use super::{Limits, Scope};
-use crate::jobs::Usage;
+use crate::job::table::Usage;
 use crate::{Caller, Now, Record, Snapshot};
 
 /// The ticks of an hour.

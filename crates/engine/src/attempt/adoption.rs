@@ -1,0 +1,113 @@
+//! Attempts without a usable record: the engine adopts them until they end.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_core::Time;
+
+use crate::job::unrecorded::UNKNOWN;
+use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher, Run};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
+    pub fn adopt(&mut self, adoptions: Vec<Adoption>) {
+        Arc::make_mut(&mut self.unrecorded).adopt(adoptions);
+        self.withhold_cpus();
+    }
+
+    /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans.
+    pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) {
+        for BegunWindow { attempt, cpus, end } in begun {
+            if self.jobs.is_running(attempt.job) {
+                continue;
+            }
+            let record = self.jobs.get(attempt.job);
+            // A suspended job is in its window, too.
+            let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
+            let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
+            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
+                continue;
+            }
+            let adoption = Adoption {
+                attempt: *attempt,
+                name: record.map(|record| record.name.to_string()).unwrap_or_default(),
+                cpus: cpus.clone(),
+                memory: record.map_or(0, |record| record.memory.kilobytes()),
+                end: Some(*end).filter(|end| *end < Time::MAX),
+                ..Adoption::default()
+            };
+            Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
+            self.withhold_cpus();
+        }
+    }
+
+    /// Ends the adoption of an attempt of a job with a record: it is over, or its window begins.
+    pub(crate) fn release_adopted(&mut self, attempt: Attempt) {
+        self.remove_adopted(attempt);
+    }
+
+    /// Removes an adopted attempt. Returns whether there was one.
+    fn remove_adopted(&mut self, attempt: Attempt) -> bool {
+        if !self.unrecorded.is_adopted(attempt) {
+            return false;
+        }
+        Arc::make_mut(&mut self.unrecorded).remove_adopted(attempt);
+        self.withhold_cpus();
+        true
+    }
+
+    /// Keeps the processors of the adopted attempts from all other jobs.
+    fn withhold_cpus(&mut self) {
+        self.cpus.withhold(self.unrecorded.cpus());
+    }
+
+    /// Ends the adoption of an attempt that is over. Its record stays if the row of its job cannot be read: a later reader finds the
+    /// end there.
+    pub(crate) fn end_adopted(&mut self, attempt: Attempt) {
+        if self.remove_adopted(attempt) {
+            tracing::warn!("job {}: its attempt {} is over; {}", attempt.job, attempt.nth, UNKNOWN);
+        }
+        if self.unrecorded.unreadable(attempt.job).is_none() {
+            self.forget(attempt);
+        }
+    }
+
+    /// Logs the waiting jobs that cannot be read. Their promises are at risk until they can be.
+    pub(crate) fn report_unreadable(&self) {
+        for job in self.unrecorded.unreadable_waiting() {
+            tracing::error!(
+                "job {job}: {}; it does not run, and its promise is at risk",
+                self.unrecorded.problem(job)
+            );
+        }
+    }
+
+    /// Returns the attempt of a job without a usable record that the caller may cancel, if there is one.
+    pub(crate) fn adopted_attempt(&self, caller: &Caller, job: i64) -> Result<Option<Attempt>, Problem> {
+        let Some(adoption) = self.unrecorded.attempt(job).filter(|_| !self.jobs.contains(job)) else {
+            return Ok(None);
+        };
+        if !self.info.is_operator(caller) {
+            let message = format!("job {job} has no record; only an operator can cancel it");
+            return Err(Problem::new(ProblemCode::Forbidden, message));
+        }
+        Ok(Some(adoption.attempt))
+    }
+
+    /// Ends the attempt of a job without a usable record. Returns whether there is one.
+    ///
+    /// # Errors
+    /// If there is one, and the caller is no operator.
+    pub(crate) fn cancel_adopted(&mut self, caller: &Caller, job: i64) -> Result<bool, Problem> {
+        let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(false) };
+        let kill = self.kill(Ending::Cancelled);
+        self.batch.act(attempt, kill);
+        Ok(true)
+    }
+
+    /// Returns the problem of a request to change a job without a usable record.
+    pub(crate) fn unrecorded_problem(&self, job: i64) -> Option<Problem> {
+        let message = || format!("job {job} cannot be changed: {}", self.unrecorded.problem(job));
+        self.unrecorded.contains(job).then(|| Problem::new(ProblemCode::Conflict, message()))
+    }
+}

@@ -1,0 +1,98 @@
+//! Starts that come later than they were recorded: a window begins with its job.
+
+use miserly_core::{Amendment, Change, Fault, Round, Span, Time, span_of_work};
+
+use crate::dependency::expected_ends::ExpectedEnds;
+use crate::{Action, Attempt, AttemptOutcome, Engine, Journal, Launcher, Now};
+
+/// The longest delay of a round that needs no record: a window begins and ends by so much later, within the cleanup time.
+///
+/// A longer delay counts as an absence of the daemon.
+pub(crate) const LONGEST_DELAY: Span = Span::from_ticks(250_000);
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns whether the engine is later than [`LONGEST_DELAY`] for something that is due: it was stopped, or starved.
+    pub(crate) fn has_stalled(&self, now: Now) -> bool {
+        self.next_due().is_some_and(|due| due + LONGEST_DELAY < now.ticks)
+    }
+
+    /// Returns the part of a delay by which a window ends later. The cleanup time absorbs it.
+    pub(crate) fn slack(&self, number: i64, delay: Span) -> Span {
+        let cleanup = self.jobs.get(number).map(|record| record.cleanup_time(self.setup.cleanup_time));
+        delay.min(LONGEST_DELAY).min(cleanup.unwrap_or(Span::ZERO)).max(Span::ZERO)
+    }
+
+    /// Moves the windows of jobs that were launched later than their recorded starts.
+    ///
+    /// They belong to a round with everything that was due meanwhile. Before it, the policy would take jobs for ended that
+    /// are overdue. Of a job that has `ended` since, only the delay is recorded.
+    pub(crate) fn move_late_windows(
+        &mut self,
+        now: Now,
+        launches: &[(Attempt, Time)],
+        ended: &[(Attempt, AttemptOutcome)],
+        round: &mut Round,
+    ) {
+        for (attempt, at) in launches {
+            let Some(missed) = self.missed(*attempt, *at) else { continue };
+            let Some(end) = self.delay_window(now, *at, attempt.job, round) else { continue };
+            if ended.iter().any(|(one, _)| one == attempt) {
+                continue;
+            }
+            // A job whose window is over already is overdue.
+            if end > now.ticks {
+                round.amended.extend(self.lengthened(attempt.job, missed));
+            }
+            self.batch.act(*attempt, Action::EndAt(end));
+        }
+    }
+
+    /// Returns whether one of these launches came so late that its window moves.
+    pub(crate) fn has_late_launch(&self, launches: &[(Attempt, Time)]) -> bool {
+        launches.iter().any(|(attempt, at)| self.missed(*attempt, *at).is_some())
+    }
+
+    /// Returns what a job that was launched at `at` lacks of its window, if that is more than [`LONGEST_DELAY`].
+    fn missed(&self, attempt: Attempt, at: Time) -> Option<Span> {
+        let run = self.jobs.run(attempt.job)?;
+        let in_window = run.nth == attempt.nth && run.in_window && run.ending.is_none();
+        let expected = self.expected_end(attempt.job).filter(|_| in_window)?;
+        let planned = self.jobs.get(attempt.job)?.planned(self.setup.cleanup_time);
+        Some(at + planned - expected).filter(|missed| *missed > LONGEST_DELAY)
+    }
+
+    /// Launches a job whose recorded start led to no launch: the daemon was killed between the two, or lacked a resource.
+    ///
+    /// The jobs behind it may be delayed for the same cause.
+    pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
+        let number = attempt.job;
+        let Some(entry) = self.entry(number) else { return };
+        let missed = span_of_work(entry.done(at), entry.request.procs());
+        if missed <= LONGEST_DELAY {
+            let end = self.window_end(number).map(|end| end + self.slack(number, missed));
+            return self.launch_again(attempt, end);
+        }
+        let Some(end) = self.delay_window(now, at, number, round) else { return };
+        if end <= at {
+            return self.expire(now, number, round);
+        }
+        round.amended.extend(self.lengthened(number, missed));
+        self.launch_again(attempt, Some(end));
+    }
+
+    /// Records that the window of a job begins only at `at`, because the daemon was away. Returns the end of the window.
+    fn delay_window(&mut self, now: Now, at: Time, number: i64, round: &mut Round) -> Option<Time> {
+        round.fault.get_or_insert(Fault::Away);
+        self.judge_start_again(now, at, number);
+        let record = self.jobs.get_mut(number)?;
+        record.started = Some(at.ticks());
+        self.batch.touch(number);
+        Some(record.end_of_window(at))
+    }
+
+    /// Returns the amendment by which the ledger plans a job for longer.
+    fn lengthened(&self, number: i64, by: Span) -> Option<Amendment> {
+        let (job, entry) = (self.jobs.handle(number)?, self.entry(number)?);
+        Some(Amendment { job, change: Change::Estimate(entry.request.estimate + by) })
+    }
+}

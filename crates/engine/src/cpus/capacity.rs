@@ -1,0 +1,123 @@
+//! Changes of the machine's capacity under the jobs.
+
+use miserly_core::{Calendar, Fault, Kind, Resources, Round};
+
+use crate::cpus::allocator::instants_of;
+use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Sets the processors that are online, before [`begin`](Engine::begin).
+    pub fn set_online(&mut self, cpus: &[u32]) {
+        self.cpus.set_online(cpus);
+    }
+
+    /// Sets the processors that are online from now on, and moves jobs off the others.
+    pub(crate) fn online(&mut self, cpus: &[u32]) {
+        self.cpus.set_online(cpus);
+        self.leave_lost_cpus();
+        self.move_gang_jobs();
+    }
+
+    /// Adjusts the capacity of the pools to the processors that are online.
+    ///
+    /// The processors and the memory of adopted attempts are lost, too.
+    ///
+    /// A queue with processors of its own loses those that are offline. Queues with shared processors lose capacity from the last
+    /// queue on. When processors come back the pools grow again, up to their configured size.
+    pub(crate) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
+        for (place, capacity) in self.pool_capacities() {
+            let queue = u32::try_from(place).unwrap_or(u32::MAX);
+            if self.system.queues()[place].ledger().machine().capacity() != capacity {
+                let fault = Some(Fault::Capacity { queue, capacity });
+                self.play_now(now, Round { fault, ..Round::default() })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the capacity that each pool has at most, by place, from the last queue on; none if all processors are there.
+    pub(crate) fn pool_capacities(&self) -> Vec<(usize, Resources)> {
+        let Some(there) = self.cpus.shared_online() else { return vec![] };
+        let mut memory = self.unrecorded.memory();
+        let mut changes = vec![];
+        let lost = self.lost_cpus(there);
+        // A reservation that has not begun has no memory to lose.
+        let reserved = |place: &usize| self.setup.is_reservation(&self.setup.queues[*place].name);
+        let mut lost_memory = vec![0; self.setup.queues.len()];
+        let places = || (0..self.setup.queues.len()).rev();
+        for place in places().filter(|place| !reserved(place)).chain(places().filter(reserved)) {
+            lost_memory[place] = memory.min(self.setup.queues[place].pool.most().get(Kind::Memory));
+            memory -= lost_memory[place];
+        }
+        for (place, queue) in self.setup.queues.iter().enumerate().rev() {
+            let whole: Resources = queue.pool.most();
+            let loses = self.cpus.own_lost(&queue.name).unwrap_or(lost[place]).min(whole.cpus_count().get());
+            let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory[place]);
+            changes.push((place, left.with_cpus(whole.cpus_count() - loses.into())));
+        }
+        changes
+    }
+
+    /// Returns the number of processors that each pool loses from its most, if so many shared ones are online.
+    ///
+    /// Pools that change over time share processors, so the missing ones count at each time.
+    fn lost_cpus(&self, there: u64) -> Vec<u64> {
+        let mut lost = vec![0; self.setup.queues.len()];
+        if self.cpus.together_most() <= there {
+            return lost;
+        }
+        let shared = |place: &usize| !self.cpus.has_own(&self.setup.queues[*place].name);
+        let shared: Vec<usize> = (0..lost.len()).filter(shared).collect();
+        let pools: Vec<&Calendar> = shared.iter().map(|place| &self.setup.queues[*place].pool).collect();
+        for at in instants_of(&pools) {
+            let has = |pool: &Calendar| pool.at(at).cpus_count().get();
+            let kept = |place: usize, pool: &Calendar, lost: &[u64]| {
+                has(pool).min(pool.most().cpus_count().get().saturating_sub(lost[place]))
+            };
+            let all: u64 = shared.iter().zip(&pools).map(|(place, pool)| kept(*place, pool, &lost)).sum();
+            let mut missing = all.saturating_sub(there);
+            for (place, pool) in shared.iter().zip(&pools).rev() {
+                let kept = kept(*place, pool, &lost);
+                let loses = missing.min(kept);
+                if loses > 0 {
+                    lost[*place] = pool.most().cpus_count().get() - (kept - loses);
+                    missing -= loses;
+                }
+            }
+        }
+        lost
+    }
+
+    /// Moves running jobs off processors that are offline.
+    fn leave_lost_cpus(&mut self) {
+        for number in self.jobs.running().collect::<Vec<_>>() {
+            let end = self.window_end(number);
+            let Some(record) = self.jobs.get(number) else { continue };
+            let lacks = record.run.as_ref().is_some_and(|run| self.cpus.lacks_any(&run.cpus));
+            if !lacks || self.is_gang(&record.queue) {
+                continue;
+            }
+            let (requested, attempt) = (record.submission.cpus, record.attempt());
+            if let (Some((attempt, cpus)), Some(end)) = (self.reallocate_cpus(number), end) {
+                self.batch.act(attempt, Action::BeginWindow { cpus, end });
+            }
+            let left = self.jobs.run(number).map_or(0, |run| run.cpus.len() as u64);
+            if let Some(attempt) = attempt.filter(|_| left < requested) {
+                self.record_loss(
+                    attempt,
+                    format!("{} of {requested} processors are offline", requested - left),
+                );
+            }
+        }
+    }
+
+    /// Records that an attempt does not have the processors for itself that were promised to it.
+    pub(crate) fn record_loss(&mut self, attempt: Attempt, how: String) {
+        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
+        let is_present = record.run.as_ref().is_some_and(|run| run.nth == attempt.nth);
+        if is_present && record.capacity_lost.as_ref() != Some(&how) {
+            record.capacity_lost = Some(how);
+            self.batch.touch(attempt.job);
+        }
+    }
+}

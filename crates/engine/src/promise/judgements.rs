@@ -1,0 +1,105 @@
+//! The judgements of promises: the changes of jobs that end a promise, and what becomes of it then.
+
+use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason};
+use miserly_core::{BreachCause, Span, State, Time};
+
+use crate::promise::counts::PromiseBook;
+use crate::{Attempt, Engine, Journal, Launcher, Now, Record};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Judges the promise of a job that is cancelled: its user withdraws it, and an operator loses it.
+    pub(crate) fn judge_cancel(&mut self, now: Now, caller: u32, job: i64) {
+        let wall = now.wall.as_microsecond();
+        let Some(record) = self.jobs.get_mut(job) else { return };
+        if caller == record.uid {
+            record.promise.withdraw(&mut self.values.promises, job, wall);
+        } else {
+            record.promise.lose(&mut self.values.promises, job, wall, PromiseChangeReason::Operator);
+        }
+    }
+
+    /// Judges the promise of a job whose request is changed: its user withdraws it. After a change by an operator it stays.
+    pub(crate) fn judge_change(&mut self, now: Now, caller: u32, record: &mut Record) {
+        let is_own = caller == record.uid;
+        if is_own {
+            record.promise.withdraw(&mut self.values.promises, record.number, now.wall.as_microsecond());
+        }
+        record.promise.renew(if is_own {
+            PromiseChangeReason::Modified
+        } else {
+            PromiseChangeReason::Operator
+        });
+    }
+
+    /// Judges the promise of a job again that was launched after its promised start, although its start was recorded in time.
+    pub(crate) fn judge_launch(&mut self, now: Now, attempt: Attempt, at: Time) {
+        let is_present =
+            |record: &&Record| record.run.as_ref().is_some_and(|run| run.nth == attempt.nth && run.in_window);
+        let record = self.jobs.get(attempt.job).filter(is_present);
+        if record.is_some_and(|record| record.promise.was_kept_until(at)) {
+            self.judge_start_again(now, at, attempt.job);
+            self.batch.touch(attempt.job);
+        }
+    }
+
+    /// Judges the promise of a job again whose recorded start did not take place. It starts at `at`, as the daemon was away.
+    pub(crate) fn judge_start_again(&mut self, now: Now, at: Time, job: i64) {
+        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall.as_microsecond());
+        let Some(record) = self.jobs.get_mut(job) else { return };
+        let book = &mut self.values.promises;
+        record.promise.take_start_back(book, job);
+        record.promise.move_plan(wall, at, cause);
+        record.promise.start(book, job, wall, at, cause);
+    }
+
+    /// Judges the promise of a job as lost that does not run because its deadline has passed.
+    pub(crate) fn lose_expired(&mut self, now: Now, job: i64) {
+        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall.as_microsecond());
+        let Some(record) = self.jobs.get_mut(job) else { return };
+        record.promise.take_start_back(&mut self.values.promises, job);
+        record.promise.lose(&mut self.values.promises, job, wall, cause);
+    }
+
+    /// Counts the open promises in the state of an earlier version, once.
+    pub(crate) fn classify_promises(&mut self) {
+        let open = self.jobs.records().filter(|record| record.promise.is_open()).count();
+        let unreadable = self.unrecorded.unreadable_waiting().count();
+        self.values.promises.counts.classify((open + unreadable) as u64);
+    }
+
+    /// Returns the slack of the promise to a job, or that of its queue if it has none.
+    pub(crate) fn slack_of(&self, job: i64) -> Span {
+        let slack = |record: &Record| {
+            record.promise.slack().unwrap_or_else(|| self.setup.promise_slack(&record.queue))
+        };
+        self.jobs.get(job).map_or(Span::ZERO, slack)
+    }
+}
+
+impl Record {
+    /// Judges the open promise of a job that ends so.
+    pub(crate) fn judge_end(&mut self, book: &mut PromiseBook, phase: &Phase) {
+        let (job, wall) = (self.number, phase.ended().map_or(0, jiff::Timestamp::as_microsecond));
+        match phase {
+            Phase::Failed { why: Failure::Dependency, .. } | Phase::Killed { by: KilledBy::User, .. } => {
+                self.promise.withdraw(book, job, wall);
+            }
+            Phase::Failed { why: Failure::Refused, .. } => {
+                self.promise.lose(book, job, wall, PromiseChangeReason::Refused);
+            }
+            // It ran ahead of its window.
+            _ if self.attempts > self.never_ran => self.promise.keep(book, job, wall),
+            _ => self.promise.lose(book, job, wall, PromiseChangeReason::Lost),
+        }
+    }
+
+    /// Turns the promises that an earlier version stored into those of this one.
+    pub(crate) fn settle_promise(&mut self) {
+        let entry = self.ledger_entry();
+        let waits = entry.is_some_and(|entry| {
+            let is_planned = entry.promise.is_some_and(|promise| promise.best < Time::MAX);
+            entry.state == State::Waiting && is_planned
+        });
+        self.promise.settle(waits);
+    }
+}

@@ -1,0 +1,10 @@
+//! Queues: the setup with its reservations, and changes of it.
+
+pub(crate) mod compatibility;
+pub(crate) mod guarded_policy;
+pub(crate) mod reconfiguration;
+pub(crate) mod reservation;
+pub(crate) mod reservations;
+pub(crate) mod saved_setup;
+pub(crate) mod setup;
+pub(crate) mod stopped;

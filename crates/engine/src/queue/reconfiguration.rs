@@ -1,0 +1,244 @@
+//! Reconfiguration with running jobs.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System, Time};
+use miserly_policies::Promises;
+
+use crate::dependency::tracker::DependencyTracker;
+use crate::queue::compatibility::Compatibility;
+use crate::queue::reservations::excess;
+use crate::{
+    Engine, EngineError, Journal, JournalError, JournalLine, Launcher, Now, Queue, Record, RequestError,
+    Setup,
+};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Replaces the setup by that of a configuration, and commits it. Reservations stay.
+    ///
+    /// # Errors
+    /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
+    pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
+        let setup = setup.with_reservations(&self.setup.reservations)?;
+        match self.replace_setup(now, setup) {
+            Err(RequestError::Fatal(error @ EngineError::Violation(_))) => {
+                let message = format!("it does not fit the jobs that are there: {error}");
+                self.set_aside(now, error)?;
+                self.settle_left_out(now)?;
+                self.commit_setup(now)?;
+                Err(Problem::new(ProblemCode::Conflict, message).into())
+            }
+            replaced => {
+                replaced?;
+                self.commit_setup(now)
+            }
+        }
+    }
+
+    /// Replaces the setup in this batch, if that affects no running job and breaks no promise. A trial on a copy decides.
+    ///
+    /// # Errors
+    /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
+    pub(crate) fn replace_setup(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
+        // Compatibility first: a trial needs it.
+        self.check_compatibility(&setup)?;
+        let trial = self.system_over(&setup)?;
+        self.try_setup(now, &setup, trial)?;
+        self.stopped.clear();
+        self.system = self.system_over(&setup)?;
+        // Without predictions, the planned ends are others.
+        self.save_entries();
+        self.cpus = self.cpus.anew(&setup);
+        for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
+            self.cpus.take_these(&run.cpus);
+        }
+        let before = std::mem::replace(&mut self.setup, Arc::new(setup));
+        self.durable_setup.get_or_insert(before);
+        self.dependencies = DependencyTracker::new(&self.setup.user_limits, self.jobs.records());
+        // The start of a daemon may have left some steps.
+        self.dependencies.set_settled(false);
+        self.batch.has_setup = true;
+        let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
+        self.batch.line(&began);
+        let round = Round { fault: Some(Fault::Away), ..Round::default() };
+        self.play_now(now, round)?;
+        self.fit_pools(now)?;
+        self.add_planned_windows();
+        Ok(())
+    }
+
+    /// Puts the jobs under the configured setup, after the start of a daemon.
+    ///
+    /// Where that would break a promise or move a running job, the setup of the last daemon stays.
+    pub(crate) fn apply_configuration(&mut self, now: Now) -> Result<(), EngineError> {
+        let Some(setup) = self.configured.take() else { return Ok(()) };
+        match self.reconfigure(now, setup) {
+            Ok(()) => Ok(()),
+            Err(RequestError::Refused(problem)) => {
+                tracing::error!("the configuration stays as it was under the last daemon: {problem}");
+                self.configuration_problem = Some(problem.message);
+                self.publish();
+                Ok(())
+            }
+            Err(RequestError::Fatal(error)) => Err(error),
+        }
+    }
+
+    /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
+    fn commit_setup(&mut self, now: Now) -> Result<(), RequestError> {
+        match self.commit(now) {
+            Ok(()) => {
+                self.configuration_problem = None;
+                self.publish();
+                self.dispatch(now);
+                self.send_slot_schedules();
+                Ok(())
+            }
+            Err(error @ JournalError::Full(_)) => {
+                let facts = self.retry.take_facts();
+                self.rollback(now, &error, facts)?;
+                Err(Problem::new(ProblemCode::Storage, error.to_string()).into())
+            }
+            Err(error) => Err(EngineError::from(error).into()),
+        }
+    }
+
+    /// Checks that all jobs can keep their placements.
+    fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
+        let compatibility = Compatibility::new(setup, self.queue_states());
+        let conflict = |record: &Record| {
+            let conflict = compatibility.conflict(record).or_else(|| self.breaks_cores(setup, record))?;
+            Some((record.number, conflict))
+        };
+        self.jobs
+            .records()
+            .find_map(conflict)
+            .map_or(Ok(()), |(number, conflict)| Err(conflict_of(number, format!("job {number} {conflict}"))))
+    }
+
+    /// Finds a job without whole cores under a setup that newly gives whole cores, or cores of another size. Others could not
+    /// have theirs.
+    fn breaks_cores(&self, setup: &Setup, record: &Record) -> Option<String> {
+        let (granule, cpus) = (setup.granule(), record.submission.cpus);
+        if !setup.whole_cores || granule == self.setup.granule() {
+            return None;
+        }
+        if !cpus.is_multiple_of(granule) {
+            return Some(format!(
+                "requests {cpus} cpus, which are no whole cores of {granule} (whole-cores)"
+            ));
+        }
+        let run = record.run.as_ref().filter(|run| !setup.are_whole_cores(&run.cpus))?;
+        Some(format!("runs on the cpus {:?}, which are no whole cores (whole-cores)", run.cpus))
+    }
+
+    /// Checks on a copy of the jobs that no promise would break.
+    fn try_setup(&self, now: Now, setup: &Setup, mut trial: System) -> Result<(), RequestError> {
+        let mut effects = vec![];
+        let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
+        let at = self.values.last_instant.max(now.ticks);
+        trial.round(at, &mut round, &mut effects).map_err(|violation| {
+            Problem::new(
+                ProblemCode::Conflict,
+                format!("it does not fit the jobs that are there: {violation}"),
+            )
+        })?;
+        let suffers = |effect: &Effect| match effect {
+            Effect::PromiseBroken { job, .. } | Effect::Refused { job, .. } => Some(self.number(*job)),
+            _ => None,
+        };
+        let unheeded = || {
+            let mut queues = trial.queues().iter().zip(&setup.queues);
+            queues.find_map(|(queue, setup)| self.unheeded_promise(queue.ledger(), setup.policy.promises()))
+        };
+        self.check_reserved(at, setup, &trial)?;
+        let Some(job) = effects.iter().find_map(suffers).or_else(unheeded) else { return Ok(()) };
+        let message = format!("the promise to job {job} would break");
+        Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
+    }
+
+    /// Checks that running and promised jobs leave each reservation its part of the pool.
+    fn check_reserved(&self, at: Time, setup: &Setup, trial: &System) -> Result<(), Problem> {
+        for (queue, driver) in setup.queues.iter().zip(trial.queues()) {
+            let Some((lack, _)) = excess(at, driver.ledger(), &queue.pool) else { continue };
+            let is_reserved = queue.pool.exceptions().iter().any(|one| one.from <= lack && lack < one.to);
+            let present = self.setup.queue(&queue.name).zip(self.ledger_called(&queue.name));
+            let had_lack = present.is_some_and(|(before, ledger)| excess(at, ledger, &before.pool).is_some());
+            if is_reserved && !had_lack {
+                let message =
+                    format!("queue {} would have too little for its jobs during a reservation", queue.name);
+                return Err(Problem::new(ProblemCode::Refused, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a waiting job with a promise that a policy does not heed because it promises less.
+    fn unheeded_promise(&self, ledger: &Ledger, promises: Promises) -> Option<i64> {
+        let heeded = match promises {
+            Promises::Nothing => 0,
+            Promises::Head => 1,
+            Promises::EveryJob => return None,
+        };
+        let waiting = ledger.waiting().filter(|job| ledger.entry(*job).promise.is_some());
+        waiting.map(|job| self.number(job)).nth(heeded)
+    }
+
+    /// Returns whether a job waits in a queue for an instant, or for the end of another job.
+    fn waits_for_begin(&self, number: i64) -> bool {
+        self.entry(number).is_some_and(|entry| {
+            let begin = entry.request.constraints.begin;
+            entry.state == State::Waiting && begin.is_some_and(|begin| begin > self.values.last_instant)
+        })
+    }
+
+    /// Returns the present jobs in the queues of a setup.
+    fn system_over(&self, setup: &Setup) -> Result<System, Problem> {
+        let mut entries: Vec<Vec<(JobId, Entry)>> = setup.queues.iter().map(|_| vec![]).collect();
+        for record in self.jobs.records() {
+            let number = record.number;
+            let queue = setup.position(&record.queue).ok_or_else(|| {
+                conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
+            })?;
+            if let (Some(entry), Some(job)) = (record.ledger_entry(), self.jobs.handle(number)) {
+                let request = Request { queue: u32::try_from(queue).ok(), ..entry.request };
+                entries[queue].push((job, Entry { request, ..entry }));
+            }
+            let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));
+            if has_fit && !fits(record, &setup.queues[queue]) {
+                let message =
+                    format!("job {number} needs more than queue {} would have at any time", record.queue);
+                return Err(conflict_of(number, message));
+            }
+            if !setup.queues[queue].knows_begin() && self.waits_for_begin(number) {
+                let message = format!(
+                    "job {number} has an earliest start, which queue {} would not heed",
+                    record.queue
+                );
+                return Err(conflict_of(number, message));
+            }
+            let has_gone = |cpu: &u32| !setup.cpus.contains(cpu);
+            if record.run.as_ref().is_some_and(|run| run.cpus.iter().any(has_gone)) {
+                return Err(conflict_of(number, format!("job {number} runs on processors that are gone")));
+            }
+        }
+        setup.system(entries, self.queue_states()).map_err(|queue| {
+            let message = format!("the jobs that run in queue {} hold more than it would have", queue.name);
+            Problem::new(ProblemCode::Conflict, message)
+        })
+    }
+}
+
+/// Returns whether a queue ever has what a job needs.
+fn fits(record: &Record, queue: &Queue) -> bool {
+    let most = queue.pool.most();
+    let memory = most.get(Kind::Memory);
+    record.submission.cpus <= most.cpus_count().get()
+        && record.gpus() <= most.get(Kind::Gpus)
+        && (memory == 0 || record.memory.kilobytes() <= memory)
+}
+
+fn conflict_of(job: i64, message: String) -> Problem {
+    Problem { job: Some(job), ..Problem::new(ProblemCode::Conflict, message) }
+}

@@ -1,0 +1,212 @@
+//! The setup of the engine.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{
+    Calendar, Driver, Entry, EventOrder, Host, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span,
+    System,
+};
+use miserly_policies::{PolicySpec, Promises};
+
+use crate::queue::guarded_policy::GuardedPolicy;
+use crate::{Amounts, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources};
+
+/// The machine and its queues, from the configuration.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The queues, in order; at least one.
+    pub queues: Vec<Queue>,
+    /// The processors for jobs, by number: at least as many as the pools have together.
+    pub cpus: Vec<u32>,
+    /// The number of GPUs for jobs. Their indexes begin with 0.
+    pub gpus: u64,
+    /// The cores and memory nodes of the machine.
+    pub topology: Topology,
+    /// Whether jobs in their windows get whole cores: requests are rounded up, and no two jobs share a core.
+    pub whole_cores: bool,
+    /// The processors for opportunistic jobs, by number.
+    pub opportunistic_cpus: Vec<u32>,
+    /// The grace period: the time before the end of a window at which the job is asked to end.
+    pub grace: Span,
+    /// The cleanup time: the time after a window until its resources are free.
+    pub cleanup_time: Span,
+    /// The time after which a stopped job resumes if no daemon runs.
+    pub orphan_resume_delay: Span,
+    /// The resources for opportunistic jobs, if they are enabled.
+    pub opportunistic: Option<OpportunisticConfig>,
+    /// The time for which finished jobs are kept; `None` means forever.
+    pub keep_history: Option<Span>,
+    /// The limits for the unfinished jobs of each user.
+    pub user_limits: UserLimits,
+    /// The reservations of operators. Their queues are the last ones.
+    pub reservations: Vec<Reservation>,
+}
+
+/// The stored state of a queue besides that of its jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct QueueState {
+    /// The present capacity of its pool, if some of it is lost.
+    pub capacity: Option<Amounts>,
+    /// The state that its policy keeps besides that of jobs.
+    pub state: SavedLedgerState,
+    /// The name of its policy; unknown in the state of earlier versions.
+    pub policy: Option<String>,
+    /// The processors of its own, by number, if its policy chooses processors.
+    pub own: Option<Vec<u32>>,
+    /// The capacity of its pool over time; empty in the state of earlier versions.
+    pub pool: Vec<(i64, Amounts)>,
+}
+
+impl QueueState {
+    /// Returns the stored state of a queue with these processors of its own.
+    pub(crate) fn new(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> QueueState {
+        let capacity = ledger.machine().capacity();
+        QueueState {
+            capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
+            state: SavedLedgerState::new(&ledger.state()),
+            policy: Some(queue.policy.descriptor().name.to_owned()),
+            own: own.cloned(),
+            pool: queue.steps(),
+        }
+    }
+
+    /// Returns the state for a configured queue. Lost capacity counts only if the pool is the same.
+    #[must_use]
+    pub(crate) fn over(self, queue: &Queue) -> QueueState {
+        let same = self.pool.is_empty() || self.pool == queue.steps();
+        QueueState { capacity: self.capacity.filter(|_| same), ..self }
+    }
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// The name.
+    pub name: String,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The capacity of the pool over time.
+    pub pool: Calendar,
+    /// The default time limit; `None` if a job has to set one.
+    pub default_time: Option<Span>,
+    /// The longest time limit.
+    pub most_time: Option<Span>,
+    /// The default memory of a job, in kilobytes.
+    pub default_memory: u64,
+    /// The users of the queue; `None` if every user may use it.
+    pub users: Option<QueueUsers>,
+    /// Whether its jobs have their processors for themselves, also while these are idle.
+    pub strict: bool,
+    /// Whether users may pause their jobs in it.
+    pub pause: bool,
+    /// The slack of promises: the time from the planned start of a job to the latest start that it is promised.
+    pub promise_slack: Span,
+}
+
+impl Queue {
+    /// The slack of promises in a queue that sets none.
+    pub const PROMISE_SLACK: Span = Span::from_ticks(2_000_000);
+
+    /// Returns the pool as a machine.
+    pub fn machine(&self) -> Machine {
+        pool_machine(&self.name, &self.pool)
+    }
+
+    /// Returns the stored form of the pool: instants in ticks, and the amounts from then on.
+    pub(crate) fn steps(&self) -> Vec<(i64, Amounts)> {
+        self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
+    }
+
+    /// Returns whether its policy heeds earliest starts and deadlines.
+    pub fn knows_begin(&self) -> bool {
+        self.policy.needs().begin_and_deadline && self.policy.promises() == Promises::EveryJob
+    }
+
+    /// Returns whether its policy decides which processors a job has.
+    pub fn names_pes(&self) -> bool {
+        self.policy.needs().named_processors
+    }
+
+    /// Returns the policy over a ledger of jobs and the stored state of the queue.
+    ///
+    /// # Errors
+    /// If more resources are allocated to the jobs than the pool has.
+    ///
+    /// # Panics
+    /// If the policy cannot run on the pool. The configuration checks that.
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: &QueueState) -> Result<Driver, Rule> {
+        let mut ledger = Ledger::restored(self.machine(), jobs)?;
+        if let Some(capacity) = kept.capacity {
+            ledger = ledger.with_capacity(resources(capacity))?;
+        }
+        let mut ledger = ledger.with_state(kept.state.state());
+        ledger.track();
+        Ok(self.driver_over(ledger))
+    }
+
+    /// Returns a new policy over a ledger.
+    pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
+        let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
+        Driver::new(ledger, Box::new(GuardedPolicy::new(policy)), EventOrder::Batched)
+    }
+}
+
+/// Returns a pool as a machine of one host.
+pub(crate) fn pool_machine(name: &str, pool: &Calendar) -> Machine {
+    if pool.varies() {
+        return Machine::pool(name.to_owned(), pool.clone());
+    }
+    Machine::new(vec![Host { name: name.to_owned(), capacity: pool.most() }])
+}
+
+impl Setup {
+    /// Returns the processors of each queue whose policy chooses processors: the highest ones, for the first such queue.
+    ///
+    /// The policy counts them from 0. The other queues share the rest.
+    pub(crate) fn own_cpus(&self) -> BTreeMap<String, Vec<u32>> {
+        let mut left = self.cpus.clone();
+        left.sort_unstable();
+        let mut own = BTreeMap::new();
+        for queue in self.queues.iter().filter(|queue| queue.names_pes()) {
+            let wanted = usize::try_from(queue.pool.most().cpus_count().get()).unwrap_or(usize::MAX);
+            own.insert(queue.name.clone(), left.split_off(left.len().saturating_sub(wanted)));
+        }
+        own
+    }
+
+    /// Returns the position of a queue.
+    pub(crate) fn position(&self, queue: &str) -> Option<usize> {
+        self.queues.iter().position(|other| other.name == queue)
+    }
+
+    /// Returns the queue with a name.
+    pub(crate) fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// Returns the slack of promises in a queue.
+    pub(crate) fn promise_slack(&self, queue: &str) -> Span {
+        self.queue(queue).map_or(Span::ZERO, |queue| queue.promise_slack)
+    }
+
+    /// Returns the queues over their jobs, in order, and over their stored states.
+    ///
+    /// # Errors
+    /// The first queue whose jobs hold more than its pool has.
+    pub(crate) fn system(
+        &self,
+        entries: Vec<Vec<(JobId, Entry)>>,
+        mut states: BTreeMap<String, QueueState>,
+    ) -> Result<System, &Queue> {
+        let mut queues = vec![];
+        for (queue, entries) in self.queues.iter().zip(entries) {
+            let state = states.remove(&queue.name).unwrap_or_default().over(queue);
+            queues.push(queue.driver(entries, &state).map_err(|_| queue)?);
+        }
+        Ok(match self.opportunistic {
+            Some(config) => System::new(queues).with_opportunistic(config),
+            None => System::new(queues),
+        })
+    }
+}
