@@ -19,6 +19,7 @@ use crate::journal::retry::{CommitRetry, Facts};
 use crate::journal::to_json;
 use crate::limits::used_time::UsedTime;
 use crate::promise::earlier::EarlierPromises;
+use crate::queue::current_setup::CurrentSetup;
 use crate::queue::saved_setup::SavedSetup;
 use crate::queue::stopped::StoppedQueues;
 use crate::submission::request_ids::RequestIds;
@@ -26,7 +27,7 @@ use crate::values::EngineValues;
 use crate::view::waiters::EndWaiters;
 use crate::{
     Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, Journal, JournalBatch, JournalError,
-    JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup, Snapshots, StartObserver, Usage,
+    JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Snapshots, StartObserver, Usage,
 };
 
 /// An input of the engine.
@@ -101,15 +102,9 @@ pub enum EngineError {
 ///
 /// And others `impl Snapshot`: `submission::quote`, and those in `view`.
 pub struct Engine<L, J> {
-    pub(crate) setup: Arc<Setup>,
-    /// The setup at the last commit, if this batch has replaced it.
-    pub(crate) durable_setup: Option<Arc<Setup>>,
+    pub(crate) setup: CurrentSetup,
     /// The last attempt to remove past reservations.
     pub(crate) expiry_tried: Option<Time>,
-    /// The configured setup, until the jobs of a new daemon are under it.
-    pub(crate) configured: Option<Setup>,
-    /// The reason why the configured setup does not apply.
-    pub(crate) configuration_problem: Option<String>,
     pub(crate) info: Arc<DaemonInfo>,
     /// The wall time at which this daemon began, in microseconds since 1970.
     pub(crate) began: i64,
@@ -284,7 +279,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.since_checkpoint.after(self.batch.line_count(), checkpoint.as_ref().map(|_| now.ticks));
         self.journal.commit(JournalBatch { lines: self.batch.take_lines(), checkpoint, rows, values })?;
         self.since_checkpoint = since;
-        self.durable_setup = None;
+        self.setup.commit();
         self.wake_ups = self.system.wake_ups();
         // Before the replies: a requester that has one finds its change.
         self.publish();

@@ -19,7 +19,7 @@ use crate::journal::retry::CommitRetry;
 use crate::limits::used_time::UsedTime;
 use crate::promise::earlier::EarlierPromises;
 use crate::queue::compatibility::Compatibility;
-use crate::queue::saved_setup::SavedSetup;
+use crate::queue::current_setup::CurrentSetup;
 use crate::queue::stopped::StoppedQueues;
 use crate::submission::request_ids::RequestIds;
 use crate::values::EngineValues;
@@ -41,27 +41,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         launcher: L,
         now: Now,
     ) -> Result<Engine<L, J>, EngineError> {
-        // Jobs have their promises under the setup of the last daemon.
-        let stored = SavedSetup::load(&journal)?.filter(|stored| *stored != SavedSetup::new(&setup));
-        let last = stored.as_ref().and_then(SavedSetup::setup);
-        if stored.is_some() && last.is_none() {
-            tracing::error!(
-                "this version cannot read the stored setup: its advance reservations are lost, and the configuration holds"
-            );
-        }
-        let (setup, configured) = match last {
-            Some(last) => (last, Some(setup)),
-            None => (setup, None),
-        };
+        let setup = CurrentSetup::load(&journal, setup)?;
         let cpus = CpuAllocator::new(&setup);
-        let (setup, info) = (Arc::new(setup), Arc::new(info));
-        let snapshots = Snapshots::new(Snapshot::empty(&setup, &info));
+        let info = Arc::new(info);
+        let snapshots = Snapshots::new(Snapshot::empty(setup.shared(), &info));
         let mut engine = Engine {
-            durable_setup: None,
             expiry_tried: None,
             setup,
-            configured,
-            configuration_problem: None,
             info,
             began: now.wall.as_microsecond(),
             launcher,
@@ -155,9 +141,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
-        if let Some(setup) = self.durable_setup.take() {
-            self.setup = setup;
-        }
+        self.setup.roll_back();
         let Loaded { jobs, system, earlier, unreadable, left_out } = self.loaded()?;
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, jobs.records());
         self.cpus = self.cpus.anew(&self.setup);

@@ -1,6 +1,7 @@
 //! Queues: the setup with its reservations, and changes of it.
 
 pub(crate) mod compatibility;
+pub(crate) mod current_setup;
 pub(crate) mod guarded_policy;
 pub(crate) mod reconfiguration;
 pub(crate) mod reservation;

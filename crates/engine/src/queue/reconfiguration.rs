@@ -1,7 +1,5 @@
 //! Reconfiguration with running jobs.
 
-use std::sync::Arc;
-
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System, Time};
 use miserly_policies::Promises;
@@ -53,8 +51,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for run in self.jobs.records().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
         }
-        let before = std::mem::replace(&mut self.setup, Arc::new(setup));
-        self.durable_setup.get_or_insert(before);
+        self.setup.replace(setup);
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, self.jobs.records());
         // The start of a daemon may have left some steps.
         self.dependencies.set_settled(false);
@@ -72,12 +69,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// Where that would break a promise or move a running job, the setup of the last daemon stays.
     pub(crate) fn apply_configuration(&mut self, now: Now) -> Result<(), EngineError> {
-        let Some(setup) = self.configured.take() else { return Ok(()) };
+        let Some(setup) = self.setup.take_configured() else { return Ok(()) };
         match self.reconfigure(now, setup) {
             Ok(()) => Ok(()),
             Err(RequestError::Refused(problem)) => {
                 tracing::error!("the configuration stays as it was under the last daemon: {problem}");
-                self.configuration_problem = Some(problem.message);
+                self.setup.set_problem(Some(problem.message));
                 self.publish();
                 Ok(())
             }
@@ -89,7 +86,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn commit_setup(&mut self, now: Now) -> Result<(), RequestError> {
         match self.commit(now) {
             Ok(()) => {
-                self.configuration_problem = None;
+                self.setup.set_problem(None);
                 self.publish();
                 self.dispatch(now);
                 self.send_slot_schedules();

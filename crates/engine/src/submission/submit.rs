@@ -15,7 +15,7 @@ use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Recor
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn submit(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
-        let submission = &*Arc::clone(&self.setup).in_whole_cores(submission);
+        let submission = &*Arc::clone(self.setup.shared()).in_whole_cores(submission);
         if self.values.draining {
             let message = "the daemon accepts no new jobs (miserly drain --undo)";
             return Err(Problem::new(ProblemCode::Unavailable, message).into());

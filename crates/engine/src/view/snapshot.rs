@@ -231,14 +231,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             unrecorded: Arc::clone(&self.unrecorded),
             taken: Arc::clone(self.dependencies.taken()),
             used_time: self.used_time.clone(),
-            setup: Arc::clone(&self.setup),
+            setup: Arc::clone(self.setup.shared()),
             info: Arc::clone(&self.info),
             queues: self.setup.queues.iter().zip(self.system.queues()).map(queue).collect(),
             cpus: Arc::clone(self.cpus.numbered()),
             stopped: self.stopped.clone(),
             values: self.values.clone(),
             began: self.began,
-            configuration_problem: self.configuration_problem.clone(),
+            configuration_problem: self.setup.problem().cloned(),
             next_due: self.next_due(),
         }
     }
