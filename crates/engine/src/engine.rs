@@ -265,12 +265,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let rows = self.batch.rows(&self.jobs)?;
         self.batch.update(&mut self.earlier, &self.jobs);
-        let mut values = self.values.entries()?;
+        let mut values = self.values.take_entries()?;
         values.extend(self.earlier.take_changed());
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
         values.extend(self.used_time.take_changed()?);
-        values.extend(self.values.promises.take_changed()?);
         if self.batch.has_setup {
             values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));
         }

@@ -2,7 +2,6 @@
 
 use miserly_core::Time;
 
-use crate::journal::to_json;
 use crate::promise::counts::PromiseBook;
 use crate::{Journal, JournalError};
 
@@ -52,17 +51,17 @@ impl EngineValues {
         })
     }
 
-    /// Returns the values as the journal stores them.
-    pub(crate) fn entries(&self) -> Result<Vec<(String, String)>, JournalError> {
+    /// Takes the values as the journal stores them.
+    pub(crate) fn take_entries(&mut self) -> Result<Vec<(String, String)>, JournalError> {
         let pruned_before = self.pruned_before.map(|limit| ("pruned_before".into(), limit.to_string()));
         let mut entries = vec![
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last_instant.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
-            ("counts".into(), to_json(&self.promises.counts)?),
             ("shutdown".into(), self.shutdown.map_or_else(String::new, |at| at.ticks().to_string())),
         ];
         entries.extend(pruned_before);
+        entries.extend(self.promises.take_changed()?);
         Ok(entries)
     }
 

@@ -10,6 +10,9 @@ use crate::journal::to_json;
 use crate::promise::log::{GivenPromise, Verdict};
 use crate::{Journal, JournalError, Now};
 
+/// The named value with the numbers of promises.
+const COUNTS: &str = "counts";
+
 /// The named value with the last promises that were not kept.
 const MISSED: &str = "missed_promises";
 
@@ -53,7 +56,7 @@ impl PromiseCounts {
     }
 
     /// Counts the promises of an earlier version that it did not judge. `open` promises of unfinished jobs are left.
-    pub(crate) fn classify(&mut self, open: u64) {
+    fn classify(&mut self, open: u64) {
         if self.classified {
             return;
         }
@@ -100,7 +103,7 @@ struct Missed {
 /// The judgements of promises.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PromiseBook {
-    pub(crate) counts: PromiseCounts,
+    counts: PromiseCounts,
     missed: VecDeque<Missed>,
     /// Whether the list differs from the stored one.
     changed: bool,
@@ -109,7 +112,7 @@ pub(crate) struct PromiseBook {
 impl PromiseBook {
     /// Returns the stored judgements.
     pub(crate) fn load(journal: &impl Journal) -> Result<PromiseBook, JournalError> {
-        let counts = journal.value("counts")?.and_then(|text| serde_json::from_str(&text).ok());
+        let counts = journal.value(COUNTS)?.and_then(|text| serde_json::from_str(&text).ok());
         let missed = journal.value(MISSED)?.and_then(|text| serde_json::from_str(&text).ok());
         Ok(PromiseBook {
             counts: counts.unwrap_or_default(),
@@ -118,12 +121,28 @@ impl PromiseBook {
         })
     }
 
-    /// Takes the list of promises that were not kept as a named value, if it has changed.
-    pub(crate) fn take_changed(&mut self) -> Result<Option<(String, String)>, JournalError> {
-        if !std::mem::take(&mut self.changed) {
-            return Ok(None);
+    /// Returns the numbers of promises.
+    pub(crate) const fn counts(&self) -> &PromiseCounts {
+        &self.counts
+    }
+
+    /// Takes the named values: the counts, and the list of promises that were not kept if it has changed.
+    pub(crate) fn take_changed(&mut self) -> Result<Vec<(String, String)>, JournalError> {
+        let mut entries = vec![(COUNTS.to_owned(), to_json(&self.counts)?)];
+        if std::mem::take(&mut self.changed) {
+            entries.push((MISSED.to_owned(), to_json(&self.missed)?));
         }
-        Ok(Some((MISSED.to_owned(), to_json(&self.missed)?)))
+        Ok(entries)
+    }
+
+    /// Counts a promise that is given.
+    pub(crate) fn count_given(&mut self) {
+        self.counts.given += 1;
+    }
+
+    /// Counts the promises of an earlier version that it did not judge. `open` promises of unfinished jobs are left.
+    pub(crate) fn classify(&mut self, open: u64) {
+        self.counts.classify(open);
     }
 
     /// Counts a judgement, and lists the promise if it was not kept.
@@ -211,6 +230,6 @@ mod tests {
         }
         assert_eq!((book.missed.len(), book.counts.lost), (LISTED_MOST, 60));
         assert_eq!(book.missed.front().map(|missed| missed.job), Some(10));
-        assert!(book.take_changed().unwrap().is_some() && book.take_changed().unwrap().is_none());
+        assert_eq!([(); 2].map(|()| book.take_changed().unwrap().len()), [2, 1]);
     }
 }

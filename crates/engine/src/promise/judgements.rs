@@ -64,7 +64,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn classify_promises(&mut self) {
         let open = self.jobs.records().filter(|record| record.promise.is_open()).count();
         let unreadable = self.unrecorded.unreadable_waiting().count();
-        self.values.promises.counts.classify((open + unreadable) as u64);
+        self.values.promises.classify((open + unreadable) as u64);
     }
 
     /// Returns the slack of the promise to a job, or that of its queue if it has none.

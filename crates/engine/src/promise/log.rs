@@ -106,7 +106,7 @@ impl PromiseLog {
         if let Some(open) = &mut self.open {
             open.plan_at(planned, cause.unwrap_or(PromiseChangeReason::Amended));
         } else {
-            book.counts.given += 1;
+            book.count_given();
             self.open = Some(GivenPromise::new(wall, planned, slack));
         }
         let promise = RecordedPromise { at: wall, start: self.latest_by(planned).ticks(), cause };
@@ -408,7 +408,7 @@ mod tests {
     /// Checks the numbers of given, kept, late, lost, withdrawn and open promises.
     #[track_caller]
     fn check(book: &PromiseBook, expect: [u64; 6]) {
-        let counts = book.counts;
+        let counts = book.counts();
         let seen = [counts.given, counts.kept, counts.late, counts.lost, counts.withdrawn, counts.open()];
         assert_eq!(seen, expect, "given, kept, late, lost, withdrawn, open");
     }

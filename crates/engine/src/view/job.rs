@@ -215,7 +215,7 @@ impl Snapshot {
                 waiting: queue.jobs - queue.running,
             }
         };
-        let counts = &self.values.promises.counts;
+        let counts = self.values.promises.counts();
         let at_risk = self.jobs.iter().filter(|record| record.promise.is_at_risk()).count();
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
