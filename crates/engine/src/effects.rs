@@ -198,7 +198,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let wall = now.wall.as_microsecond();
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
-            Some(_) if self.stopped.contains_key(&*record.queue) => {
+            Some(_) if self.stopped.contains(&record.queue) => {
                 record.promise.move_plan(wall, latest, PromiseChangeReason::Stopped);
             }
             Some(cause) => record.promise.move_plan(wall, latest, cause),

@@ -94,7 +94,7 @@ pub enum EngineError {
 /// | `cpus::capacity` | change processors |
 /// | `cpus::gang` | pass the slots to the launcher |
 /// | `queue::reconfiguration`, `queue::reservations` | change the setup, reserve parts of pools |
-/// | `queue::stopped`, `job::set_aside` | stop queues, set aside jobs that cannot be placed |
+/// | `job::set_aside` | stop queues, set aside jobs that cannot be placed |
 /// | `limits` | check the limits of users, show them |
 /// | `journal::checkpoint_schedule` | write checkpoints into the journal |
 /// | `journal::pruning` | remove old jobs and old lines from the journal |

@@ -206,7 +206,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let (handles, entries) = self.ledger_entries(records);
             let queue = match self.setup.system(entries, states.clone()) {
                 Ok(mut system) => {
-                    self.stop_policies(&mut system);
+                    self.stopped.replace_policies(&self.setup.queues, &mut system);
                     return Ok((system, handles, left_out));
                 }
                 Err(queue) => &*queue.name,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
-use miserly_core::{Culprit, Time, Violation};
+use miserly_core::{Culprit, Fault, Round, Span, Time, Violation};
 
 use crate::batch::PendingBatch;
 use crate::dependency::expected_ends::limit_end;
@@ -48,6 +48,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Breaks the promises of stopped queues. Nothing keeps them.
+    pub(crate) fn break_stopped_promises(&mut self, now: Now) -> Result<(), EngineError> {
+        if self.stopped.first().is_none() {
+            return Ok(());
+        }
+        let at = now.ticks.max(self.values.last_instant + Span::TICK);
+        self.play(now, at, Round { fault: Some(Fault::Away), ..Round::default() })?;
+        Ok(())
+    }
+
+    /// Returns whether the queue at a position is stopped: it plans nothing.
+    pub(crate) fn is_stopped(&self, queue: usize) -> bool {
+        self.stopped.contains(&self.setup.queues[queue].name)
+    }
+
     /// Returns what has to be set aside, so that the violation cannot repeat.
     fn part_of(&self, violation: &Violation) -> Result<Part, EngineError> {
         if let Culprit::Event(Some(handle)) = violation.culprit
@@ -58,7 +73,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let queue = self.setup.queues.get(violation.queue).map(|queue| &queue.name);
         let queue = queue.ok_or_else(|| EngineError::Violation(violation.clone()))?;
-        if !self.stopped.contains_key(queue) {
+        if !self.stopped.contains(queue) {
             return Ok(Part::Queue(queue.clone()));
         }
         let placed = self.jobs.records().filter(|record| *record.queue == **queue && record.is_in_ledger());
@@ -84,7 +99,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Part::Jobs(jobs) => {
                 Arc::make_mut(&mut self.unrecorded).aside.add(jobs, &violation.to_string());
             }
-            Part::Queue(queue) => drop(self.stopped.insert(queue.clone(), violation.to_string())),
+            Part::Queue(queue) => self.stopped.stop(queue.clone(), violation.to_string()),
         }
         self.batch = PendingBatch::default();
         self.load()?;

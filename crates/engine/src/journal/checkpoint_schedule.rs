@@ -55,7 +55,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut line = CheckpointLine::new(&self.setup, self.system.queues(), &self.system.wake_ups());
         line.at = self.values.last_instant.ticks();
         for queue in &mut line.queues {
-            queue.stopped = self.stopped.contains_key(&queue.queue.name);
+            queue.stopped = self.stopped.contains(&queue.queue.name);
         }
         line
     }

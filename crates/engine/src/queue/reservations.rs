@@ -79,7 +79,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let over: Vec<String> =
             self.setup.reservations.iter().filter(is_over).map(|one| one.name.clone()).collect();
         // A queue that is stopped gets another chance by a reload only.
-        if over.is_empty() || !self.stopped.is_empty() {
+        if over.is_empty() || self.stopped.first().is_some() {
             return Ok(());
         }
         if self.expiry_tried.is_some_and(|tried| now.ticks < tried + EXPIRY_EVERY) {
@@ -109,7 +109,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn check_reserves(&self, caller: &Caller) -> Result<(), Problem> {
         self.info.check_operator(caller, "make or remove a reservation")?;
-        match self.stopped.keys().next() {
+        match self.stopped.first() {
             None => Ok(()),
             Some(queue) => {
                 let message =

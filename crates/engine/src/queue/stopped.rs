@@ -3,78 +3,59 @@
 use std::collections::BTreeMap;
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{
-    Context, Driver, Effect, Event, Fault, JobId, Ledger, Policy, Round, Slicing, Span, System, Time,
-    Violation,
-};
+use miserly_core::{Context, Event, JobId, Ledger, Policy, Slicing, Span, System, Time, Violation};
 
-use crate::request::handler::RequestError;
-use crate::{Engine, EngineError, Journal, Launcher, Now};
+use crate::Queue;
 
 /// The stopped queues, and the mistake of each.
-pub(crate) type StoppedQueues = BTreeMap<String, String>;
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoppedQueues {
+    mistakes: BTreeMap<String, String>,
+}
 
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Breaks the promises of stopped queues. Nothing keeps them.
-    pub(crate) fn break_stopped_promises(&mut self, now: Now) -> Result<(), EngineError> {
-        if self.stopped.is_empty() {
-            return Ok(());
-        }
-        let at = now.ticks.max(self.values.last_instant + Span::TICK);
-        self.play(now, at, Round { fault: Some(Fault::Away), ..Round::default() })?;
-        Ok(())
+impl StoppedQueues {
+    /// Stops a queue because of a mistake of its policy.
+    pub(crate) fn stop(&mut self, queue: String, mistake: String) {
+        self.mistakes.insert(queue, mistake);
+    }
+
+    /// Lets all queues go on.
+    pub(crate) fn clear(&mut self) {
+        self.mistakes.clear();
+    }
+
+    /// Returns the first stopped queue.
+    pub(crate) fn first(&self) -> Option<&String> {
+        self.mistakes.keys().next()
+    }
+
+    /// Returns whether a queue is stopped.
+    pub(crate) fn contains(&self, queue: &str) -> bool {
+        self.mistakes.contains_key(queue)
+    }
+
+    /// Returns the mistake of the policy of a stopped queue.
+    pub(crate) fn mistake(&self, queue: &str) -> Option<&String> {
+        self.mistakes.get(queue)
+    }
+
+    /// Checks that the queue of a job that is requested is not stopped.
+    pub(crate) fn check(&self, queue: &str) -> Result<(), Problem> {
+        let Some(mistake) = self.mistake(queue) else { return Ok(()) };
+        let message =
+            format!("queue {queue} is stopped: {mistake}; a reload of the configuration tries it again");
+        Err(Problem::new(ProblemCode::Unavailable, message))
     }
 
     /// Replaces the policies of stopped queues.
-    pub(crate) fn stop_policies(&self, system: &mut System) {
-        for (queue, driver) in self.setup.queues.iter().zip(system.queues_mut()) {
-            if self.stopped.contains_key(&queue.name) {
+    pub(crate) fn replace_policies(&self, queues: &[Queue], system: &mut System) {
+        for (queue, driver) in queues.iter().zip(system.queues_mut()) {
+            if self.contains(&queue.name) {
                 let policy = queue.policy.build(driver.ledger().machine(), 0);
                 driver.replace(Box::new(StoppedPolicy::in_place_of(policy.ok().as_deref())));
             }
         }
     }
-
-    /// Returns whether the queue at a position is stopped: it plans nothing.
-    pub(crate) fn is_stopped(&self, queue: usize) -> bool {
-        self.stopped.contains_key(&self.setup.queues[queue].name)
-    }
-
-    /// Plays a round on a copy of a queue. Returns the copy, and the effects.
-    pub(crate) fn play_trial(
-        &self,
-        queue: usize,
-        at: Time,
-        round: Round,
-    ) -> Result<(System, Vec<Effect>), RequestError> {
-        if let Some(problem) = stopped_problem(&self.stopped, &self.setup.queues[queue].name) {
-            return Err(problem.into());
-        }
-        let ledger = self.system.queues()[queue].ledger().clone();
-        play_on(self.setup.queues[queue].driver_over(ledger), queue, at, round)
-    }
-}
-
-/// Plays a round on the copy of a queue. Returns the copy, and the effects.
-pub(crate) fn play_on(
-    copy: Driver,
-    queue: usize,
-    at: Time,
-    mut round: Round,
-) -> Result<(System, Vec<Effect>), RequestError> {
-    let mut trial = System::new(vec![copy]);
-    let mut effects = vec![];
-    let played = trial.round(at, &mut round, &mut effects);
-    played.map_err(|violation| EngineError::Violation(Violation { queue, ..violation }))?;
-    Ok((trial, effects))
-}
-
-/// Returns the problem of a request for a job of a queue, if the queue is stopped.
-pub(crate) fn stopped_problem(stopped: &StoppedQueues, queue: &str) -> Option<Problem> {
-    let mistake = stopped.get(queue)?;
-    let message =
-        format!("queue {queue} is stopped: {mistake}; a reload of the configuration tries it again");
-    Some(Problem::new(ProblemCode::Unavailable, message))
 }
 
 /// The policy of a stopped queue. It starts nothing, and takes all promises back.

@@ -12,7 +12,6 @@ use miserly_api::model::{
 use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
 
 use crate::dependency::expected_ends::ExpectedEnds;
-use crate::queue::stopped::stopped_problem;
 use crate::request::handler::{Handled, RequestError};
 use crate::request::moves::TriedRound;
 use crate::submission::check::check;
@@ -437,7 +436,7 @@ impl Snapshot {
             Some(queue) => self.queue_for(caller, Some(queue))?,
             None => self.queue_called(&before.queue)?,
         };
-        stopped_problem(&self.stopped, &queue.name).map_or(Ok(()), Err)?;
+        self.stopped.check(&queue.name)?;
         let submission = self.changed_submission(before, changes, queue.name.clone());
         size::check(&submission)?;
         let name = submission.job_name();

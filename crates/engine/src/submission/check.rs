@@ -7,7 +7,6 @@ use miserly_core::{Kind, Span};
 use miserly_units::duration;
 
 use crate::dependency::conditions::Waits;
-use crate::queue::stopped::stopped_problem;
 use crate::request::problems::refused_field;
 use crate::submission::size;
 use crate::submission::size::ARRAY_MOST;
@@ -31,7 +30,7 @@ impl Snapshot {
         self.info.check_identity(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         self.info.may_submit(caller)?;
-        stopped_problem(&self.stopped, &queue.name).map_or(Ok(()), Err)?;
+        self.stopped.check(&queue.name)?;
         size::check(submission)?;
         check_script(submission)?;
         let name = submission.job_name();

@@ -8,9 +8,9 @@ use miserly_policies::PolicySpec;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::limits::places::Distribution;
-use crate::queue::stopped::{play_on, stopped_problem};
 use crate::request::handler::RequestError;
 use crate::request::problems::refused_field;
+use crate::rounds::play_on;
 use crate::submission::submit::refused;
 use crate::view::snapshot::QueueSnapshot;
 use crate::{Caller, EndedJobs, JobState, Now, Queue, QueueState, Record, Snapshot};
@@ -120,9 +120,7 @@ impl Snapshot {
         round: Round,
     ) -> Result<(System, Vec<Effect>), RequestError> {
         let setup = &self.setup.queues[queue];
-        if let Some(problem) = stopped_problem(&self.stopped, &setup.name) {
-            return Err(problem.into());
-        }
+        self.stopped.check(&setup.name)?;
         let driver = checked_driver(setup, entries, &self.queues[queue].state)?;
         play_on(driver, queue, at, round)
     }
@@ -133,7 +131,7 @@ impl Snapshot {
     pub fn waiting_queues(&self, now: Now) -> Vec<QueueCopy> {
         let at = self.instant(now);
         let copy = |(setup, kept): (&Queue, &QueueSnapshot)| {
-            if kept.jobs <= kept.running || self.stopped.contains_key(&setup.name) {
+            if kept.jobs <= kept.running || self.stopped.contains(&setup.name) {
                 return None;
             }
             let driver = setup.driver(self.entries_of(&setup.name), &kept.state).ok()?;

@@ -4,7 +4,6 @@ use miserly_api::model::{Problem, ProblemCode, Quote, Submission, WhatIf};
 use miserly_core::{Entry, JobId, Procs, Resources, State};
 use miserly_policies::PolicySpec;
 
-use crate::queue::stopped::stopped_problem;
 use crate::request::problems::refused_field;
 use crate::submission::quote::checked_driver;
 use crate::{Caller, EndedJobs, Now, Queue, QueueCopy, QueueState, Snapshot, amounts, resources};
@@ -50,7 +49,7 @@ impl Snapshot {
         }
         let wanted = job.as_ref().and_then(|job| job.queue.as_deref()).or(queue.as_deref());
         let queue = self.queue_for(caller, wanted)?;
-        stopped_problem(&self.stopped, &queue.name).map_or(Ok(()), Err)?;
+        self.stopped.check(&queue.name)?;
         let at = self.instant(now);
         let state = self.queue_state(&queue.name).map(|kept| kept.state.clone()).unwrap_or_default();
         let copy = |queue: &Queue, jobs, state: &QueueState| {

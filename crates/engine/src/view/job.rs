@@ -205,7 +205,7 @@ impl Snapshot {
             QueueStatus {
                 name: setup.name.clone(),
                 policy: setup.policy.to_string(),
-                stopped: self.stopped.get(&setup.name).cloned(),
+                stopped: self.stopped.mistake(&setup.name).cloned(),
                 promises: setup.policy.promises().as_str().into(),
                 cpus: pool.cpus_count().get(),
                 memory: (memory > 0).then_some(memory * 1024),
