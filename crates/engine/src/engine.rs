@@ -206,7 +206,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Some(Time::ZERO);
         }
         // Until the journal takes the facts, nothing else is played.
-        let open = self.dependencies.is_unsettled().then_some(self.values.last_instant);
+        let open = self.dependencies.is_unsettled().then_some(self.values.last_instant());
         let due = || self.next_due().into_iter().chain(self.next_pruning()).chain(open).min();
         self.retry.at().or_else(due)
     }
@@ -295,7 +295,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the clock's mark, from which ticks continue when the machine boots again.
     fn clock_mark(&self, now: Now) -> Result<Option<(String, String)>, JournalError> {
         let Some(mark) = &self.info.mark else { return Ok(None) };
-        Ok(Some(("clock".into(), to_json(&mark.at(self.values.last_instant, now))?)))
+        Ok(Some(("clock".into(), to_json(&mark.at(self.values.last_instant(), now))?)))
     }
 
     /// Records that the daemon ends. Jobs continue without it.
@@ -303,8 +303,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch).
     pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
-        self.values.last_instant = self.values.last_instant.max(now.ticks);
-        self.batch.line(&JournalLine::Ended { at: self.values.last_instant.ticks() });
+        self.values.advance(self.values.last_instant().max(now.ticks));
+        self.batch.line(&JournalLine::Ended { at: self.values.last_instant().ticks() });
         self.commit(now)?;
         self.dispatch(now);
         Ok(())
@@ -346,7 +346,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
         }
         self.load()?;
-        self.system.resume(self.values.last_instant, &self.wake_ups);
+        self.system.resume(self.values.last_instant(), &self.wake_ups);
         self.publish();
         self.retry.schedule(now.ticks, facts);
         self.answer_reads(now);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::OverdueCause;
-use miserly_core::{Driver, Effect, Entry, JobId, Round, Span, System, Time, Violation};
+use miserly_core::{Driver, Effect, Entry, JobId, Round, System, Time, Violation};
 
 use crate::dependency::expected_ends::{expected_end, overdue_since, start_rank};
 use crate::request::handler::RequestError;
@@ -18,7 +18,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Everything that is due by then is played before. So no two rounds share an instant, and the journal orders them.
     pub(crate) fn fresh(&mut self, now: Now) -> Result<Time, EngineError> {
         loop {
-            let at = now.ticks.max(self.values.last_instant + Span::TICK);
+            let at = self.values.next_instant(now.ticks);
             if self.next_due().is_none_or(|due| due > at) {
                 return Ok(at);
             }
@@ -40,7 +40,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let end = ends.peek().map(|(at, ..)| *at);
             let due = self.next_due().into_iter().chain(end).min();
             let Some(at) = due.filter(|at| *at <= now.ticks) else { break };
-            let at = at.max(self.values.last_instant + Span::TICK);
+            let at = self.values.next_instant(at);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = ends.next_if(|(when, ..)| *when <= at) {
                 self.end_attempt(now, at, attempt, &outcome, &mut round);
@@ -103,7 +103,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         at: Time,
         mut round: Round,
     ) -> Result<Vec<(i64, Effect)>, EngineError> {
-        self.values.last_instant = at;
+        self.values.advance(at);
         round.ended.sort_by_key(|ended| {
             self.system.ledger_of(ended.job).map(|ledger| start_rank(ledger.entry(ended.job)))
         });
@@ -154,7 +154,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.expire(now, number, &mut round);
         }
         if !round.is_empty() {
-            self.play(now, self.values.last_instant + Span::TICK, round)?;
+            self.play(now, self.values.next_instant(self.values.last_instant()), round)?;
         }
         Ok(())
     }

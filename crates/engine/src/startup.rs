@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time, WakeUps};
+use miserly_core::{Entry, Fault, JobId, Round, State, System, Time, WakeUps};
 
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
@@ -123,7 +123,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         launches: &[(Attempt, Time)],
     ) -> Result<(), EngineError> {
         // Not at the instants at which it was due: no action followed then.
-        let at = now.ticks.max(self.values.last_instant + Span::TICK);
+        let at = self.values.next_instant(now.ticks);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.record_usage(&absence.used);
         self.record_epilogs(absence.epilogs);

@@ -1,6 +1,6 @@
 //! Values that outlive the daemon and belong to no job.
 
-use miserly_core::Time;
+use miserly_core::{Span, Time};
 
 use crate::promise::counts::PromiseBook;
 use crate::{Journal, JournalError};
@@ -9,17 +9,17 @@ use crate::{Journal, JournalError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EngineValues {
     /// The number of the next job.
-    pub(crate) next_number: i64,
+    next_number: i64,
     /// The instant of the last round.
-    pub(crate) last_instant: Time,
+    last_instant: Time,
     /// Whether new jobs are rejected.
-    pub(crate) draining: bool,
+    draining: bool,
     /// The judgements of promises since the state was created.
     pub(crate) promises: PromiseBook,
     /// The wall time before which finished jobs are pruned, in microseconds since 1970.
-    pub(crate) pruned_before: Option<i64>,
+    pruned_before: Option<i64>,
     /// The last sign of a shutdown.
-    pub(crate) shutdown: Option<Time>,
+    shutdown: Option<Time>,
 }
 
 impl Default for EngineValues {
@@ -65,9 +65,64 @@ impl EngineValues {
         Ok(entries)
     }
 
+    /// Returns the number of the next job.
+    pub(crate) const fn next_number(&self) -> i64 {
+        self.next_number
+    }
+
     /// Reserves the numbers of `count` new jobs.
     pub(crate) fn reserve_numbers(&mut self, count: usize) {
         self.next_number += i64::try_from(count).unwrap_or(i64::MAX);
+    }
+
+    /// Takes back the number of the last job, which was not accepted.
+    pub(crate) fn take_back_number(&mut self, job: i64) {
+        self.next_number = job;
+    }
+
+    /// Returns the instant of the last round.
+    pub(crate) const fn last_instant(&self) -> Time {
+        self.last_instant
+    }
+
+    /// Returns the first instant from `at` on at which a round can be: no two rounds share an instant.
+    pub(crate) fn next_instant(&self, at: Time) -> Time {
+        at.max(self.last_instant + Span::TICK)
+    }
+
+    /// Notes the instant of a round.
+    pub(crate) fn advance(&mut self, at: Time) {
+        self.last_instant = at;
+    }
+
+    /// Returns whether new jobs are rejected.
+    pub(crate) const fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Sets whether new jobs are rejected.
+    pub(crate) fn drain(&mut self, on: bool) {
+        self.draining = on;
+    }
+
+    /// Returns the wall time before which finished jobs are pruned, in microseconds since 1970.
+    pub(crate) const fn pruned_before(&self) -> Option<i64> {
+        self.pruned_before
+    }
+
+    /// Sets the wall time before which finished jobs are pruned. Returns whether it was another one.
+    pub(crate) fn prune_before(&mut self, limit: i64) -> bool {
+        self.pruned_before.replace(limit) != Some(limit)
+    }
+
+    /// Returns the last sign of a shutdown.
+    pub(crate) const fn shutdown(&self) -> Option<Time> {
+        self.shutdown
+    }
+
+    /// Notes a sign of a shutdown, or that there is none any more.
+    pub(crate) fn set_shutdown(&mut self, at: Option<Time>) {
+        self.shutdown = at;
     }
 }
 

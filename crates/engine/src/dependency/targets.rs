@@ -113,7 +113,7 @@ impl<'s> TargetSearch<'s> {
         when: When,
     ) -> Result<Vec<Target>, Problem> {
         let problem = |message: String| Err(Problem::with_field(field, message));
-        if number >= self.snapshot.values.next_number || number < 1 {
+        if number >= self.snapshot.values.next_number() || number < 1 {
             return problem(format!("there is no job {number} to wait for"));
         }
         let family = self.family(field, number)?;
@@ -255,7 +255,7 @@ impl<'s> TargetSearch<'s> {
                 newest.insert(name, (record.number, array(record.number, record.array)));
             }
         }
-        let mut end = self.snapshot.values.next_number;
+        let mut end = self.snapshot.values.next_number();
         let oldest = end.saturating_sub(NAMED).max(0);
         // Names of which an older job cannot be newer than the one that was found.
         let is_open = |newest: &BTreeMap<&str, (i64, i64)>, end: i64| {

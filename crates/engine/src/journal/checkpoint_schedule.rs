@@ -53,7 +53,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the present state of the queues.
     fn checkpoint(&self) -> CheckpointLine {
         let mut line = CheckpointLine::new(&self.setup, self.system.queues(), &self.system.wake_ups());
-        line.at = self.values.last_instant.ticks();
+        line.at = self.values.last_instant().ticks();
         for queue in &mut line.queues {
             queue.stopped = self.stopped.contains(&queue.queue.name);
         }

@@ -70,9 +70,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn advance_limit(&mut self, now: Now, keep: Span) {
         let target = now.wall.as_microsecond().saturating_sub(keep.ticks());
         let lived = (now.ticks - self.pruning.counted).ticks().max(0);
-        let before = self.values.pruned_before.or_else(|| self.first_end()).unwrap_or(target);
+        let before = self.values.pruned_before().or_else(|| self.first_end()).unwrap_or(target);
         let limit = target.min(before.saturating_add(lived.saturating_mul(2)));
-        if self.values.pruned_before.replace(limit) != Some(limit) {
+        if self.values.prune_before(limit) {
             self.batch.touch_values();
         }
     }
@@ -85,7 +85,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Prunes one batch of jobs, and after the last job one segment. Returns where to continue, if there may be more.
     fn prune_from(&mut self, now: Now, from: i64) -> Result<Option<i64>, JournalError> {
-        let before = self.values.pruned_before.unwrap_or(i64::MIN);
+        let before = self.values.pruned_before().unwrap_or(i64::MIN);
         let rows = self.journal.ended_from(from, LIMIT)?;
         // Records that this version cannot read are kept.
         let records = rows.iter().filter_map(|row| Record::read(row).ok());

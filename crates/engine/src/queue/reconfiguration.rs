@@ -134,7 +134,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn try_setup(&self, now: Now, setup: &Setup, mut trial: System) -> Result<(), RequestError> {
         let mut effects = vec![];
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        let at = self.values.last_instant.max(now.ticks);
+        let at = self.values.last_instant().max(now.ticks);
         trial.round(at, &mut round, &mut effects).map_err(|violation| {
             Problem::new(
                 ProblemCode::Conflict,
@@ -186,7 +186,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn waits_for_begin(&self, number: i64) -> bool {
         self.entry(number).is_some_and(|entry| {
             let begin = entry.request.constraints.begin;
-            entry.state == State::Waiting && begin.is_some_and(|begin| begin > self.values.last_instant)
+            entry.state == State::Waiting && begin.is_some_and(|begin| begin > self.values.last_instant())
         })
     }
 

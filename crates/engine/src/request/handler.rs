@@ -147,7 +147,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn drain(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {
         self.info.check_operator(caller, "drain the daemon")?;
         tracing::info!("operator {} drains the daemon: {on}", (self.info.users.0)(caller.uid));
-        self.values.draining = on;
+        self.values.drain(on);
         self.batch.touch_values();
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))
     }

@@ -42,7 +42,7 @@ impl Snapshot {
         let shared = Arc::new(submission.clone());
         let (name, in_queue): (Arc<str>, Arc<str>) = (name.into(), queue.name.as_str().into());
         let limits = self.setup.user_limits.tables_of(caller);
-        let first = self.values.next_number;
+        let first = self.values.next_number();
         let state = if submission.hold { JobState::Held } else { JobState::Deferred };
         let record = |(number, index): (i64, Option<u32>)| {
             let Waits { after, ok, not_ok } = required.of(index)?;

@@ -97,7 +97,7 @@ impl Snapshot {
     /// Returns the instant of a trial: now, or the last one before an event that is due and not yet played.
     pub(crate) fn instant(&self, now: Now) -> Time {
         let before_due = self.next_due.map_or(now.ticks, |due| now.ticks.min(due - Span::TICK));
-        before_due.max(self.values.last_instant + Span::TICK)
+        self.values.next_instant(before_due)
     }
 
     /// Returns the jobs in the ledger of a queue.
@@ -147,7 +147,7 @@ impl Snapshot {
 
     /// Returns the highest number that a job ever had.
     pub fn highest_job(&self) -> i64 {
-        self.values.next_number - 1
+        self.values.next_number() - 1
     }
 
     /// Returns the unfinished jobs by number: whether each of them waits in its queue.

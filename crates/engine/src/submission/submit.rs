@@ -16,7 +16,7 @@ use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Recor
 impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn submit(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
         let submission = &*Arc::clone(self.setup.shared()).in_whole_cores(submission);
-        if self.values.draining {
+        if self.values.is_draining() {
             let message = "the daemon accepts no new jobs (miserly drain --undo)";
             return Err(Problem::new(ProblemCode::Unavailable, message).into());
         }
@@ -41,7 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         {
             // It was never accepted. The next submission gets its number.
             self.batch.withdraw(only);
-            self.values.next_number = only;
+            self.values.take_back_number(only);
             self.batch.touch_values();
             let at = self.fresh(now)?;
             return Err(self.with_possible_window(now, at, alone.into_iter().collect(), why).into());

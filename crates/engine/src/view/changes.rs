@@ -86,7 +86,7 @@ impl Snapshot {
     /// Returns the numbers of all jobs that may differ from an earlier snapshot. Jobs that came and went since are among them.
     fn changed_numbers(&self, before: &Snapshot) -> BTreeSet<i64> {
         let mut changed: BTreeSet<i64> = self.jobs.changed_since(&before.jobs).into_iter().collect();
-        changed.extend(before.values.next_number..self.values.next_number);
+        changed.extend(before.values.next_number()..self.values.next_number());
         if !Arc::ptr_eq(&self.unrecorded, &before.unrecorded) {
             changed.extend(before.unrecorded.numbers());
         }

@@ -227,7 +227,7 @@ impl Snapshot {
             configuration_problem: self.configuration_problem.clone(),
             reading: None,
             mailer: None,
-            draining: self.values.draining,
+            draining: self.values.is_draining(),
             cpus: self.setup.cpus.len() as u64,
             shared_cpus: vec![],
             damage: self.unreadable_jobs(),
