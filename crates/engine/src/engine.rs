@@ -84,6 +84,7 @@ pub enum EngineError {
 /// | `request::handler` | dispatch requests |
 /// | `request::selection`, `request::job_changes` | select jobs; cancel, hold and release them in one round |
 /// | `request::job_control`, `request::extension` | requeue, extend |
+/// | `request::trial`, `request::moves` | play rounds on copies of queues, preview the promises that a change moves |
 /// | `submission::submit` | submit |
 /// | `attempt::end` | end attempts |
 /// | `attempt::late_start` | begin windows late, with their jobs |

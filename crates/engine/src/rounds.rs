@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use miserly_api::model::OverdueCause;
-use miserly_core::{Driver, Effect, Entry, JobId, Round, System, Time, Violation};
+use miserly_core::{Effect, Entry, JobId, Round, Time};
 
 use crate::dependency::expected_ends::{expected_end, overdue_since, start_rank};
-use crate::request::handler::RequestError;
 use crate::{
     Action, Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, Launcher, Now, RoundLine,
     SavedEntry,
@@ -135,18 +134,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(effects)
     }
 
-    /// Plays a round on a copy of a queue. Returns the copy, and the effects.
-    pub(crate) fn play_trial(
-        &self,
-        queue: usize,
-        at: Time,
-        round: Round,
-    ) -> Result<(System, Vec<Effect>), RequestError> {
-        self.stopped.check(&self.setup.queues[queue].name)?;
-        let ledger = self.system.queues()[queue].ledger().clone();
-        play_on(self.setup.queues[queue].driver_over(ledger), queue, at, round)
-    }
-
     /// Removes the jobs that started although their deadline had passed.
     fn remove_expired(&mut self, now: Now) -> Result<(), EngineError> {
         let mut round = Round::default();
@@ -211,18 +198,4 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn number(&self, job: JobId) -> i64 {
         self.jobs.number(job).unwrap_or_default()
     }
-}
-
-/// Plays a round on the copy of a queue. Returns the copy, and the effects.
-pub(crate) fn play_on(
-    copy: Driver,
-    queue: usize,
-    at: Time,
-    mut round: Round,
-) -> Result<(System, Vec<Effect>), RequestError> {
-    let mut trial = System::new(vec![copy]);
-    let mut effects = vec![];
-    let played = trial.round(at, &mut round, &mut effects);
-    played.map_err(|violation| EngineError::Violation(Violation { queue, ..violation }))?;
-    Ok((trial, effects))
 }

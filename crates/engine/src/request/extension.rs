@@ -7,13 +7,11 @@ use miserly_units::duration;
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::queue::reservations::excess;
 use crate::request::handler::{Handled, RequestError};
-use crate::request::moves::TriedRound;
 use crate::request::problems::no_job;
+use crate::request::trial::TriedRound;
 use crate::submission::check::{longest_time, span_from_secs};
+use crate::submission::submit::SEARCHED_MOST;
 use crate::{Action, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
-
-/// The most waiting jobs of a queue on whose copy it is searched what is possible instead of a refused request.
-pub(crate) const SEARCHED_MOST: usize = 500;
 
 /// The most trials of a search.
 const SEARCH_STEPS: u32 = 32;

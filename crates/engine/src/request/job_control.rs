@@ -8,7 +8,7 @@ use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time}
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::effects::refusal_message;
 use crate::request::handler::{Handled, RequestError};
-use crate::request::moves::TriedRound;
+use crate::request::trial::TriedRound;
 use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {

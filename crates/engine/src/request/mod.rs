@@ -12,3 +12,4 @@ pub(crate) mod problems;
 pub(crate) mod rights;
 pub(crate) mod selection;
 pub(crate) mod signals;
+pub(crate) mod trial;

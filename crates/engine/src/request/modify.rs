@@ -13,7 +13,7 @@ use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
-use crate::request::moves::TriedRound;
+use crate::request::trial::TriedRound;
 use crate::submission::check::check;
 use crate::submission::size;
 use crate::submission::submit::refused;

@@ -3,65 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{JobChange, MovedPromise, Moves, Problem, ProblemCode, Window};
-use miserly_core::{Effect, EndHow, Ended, JobId, Ledger, Round, Span, State, System, Time};
+use miserly_api::model::{JobChange, MovedPromise, Moves, Window};
+use miserly_core::{EndHow, Ended, JobId, Round, Time};
 
 use crate::request::extension::extension;
 use crate::request::handler::{Handled, RequestError};
 use crate::request::modify::CheckedChange;
+use crate::request::trial::{TriedRound, latest_start};
 use crate::{Caller, DaemonReply, Engine, Journal, Launcher, Now, Record};
-
-/// A queue after a round that was played on a copy.
-pub(crate) struct TriedRound {
-    /// The position of the queue.
-    pub(crate) queue: usize,
-    system: System,
-    pub(crate) effects: Vec<Effect>,
-    /// The changed jobs, by their handles on the copy.
-    pub(crate) entered: Vec<(JobId, i64)>,
-    /// The number of the first job whose promise broke.
-    pub(crate) broken: Option<i64>,
-}
-
-impl TriedRound {
-    /// Returns the copy of the ledger.
-    pub(crate) fn ledger(&self) -> &Ledger {
-        self.system.queues()[0].ledger()
-    }
-
-    /// Returns the effects on the changed jobs, with their numbers.
-    pub(crate) fn effects_on_entered(&self) -> impl Iterator<Item = (i64, Effect)> {
-        let number =
-            |handle: JobId| self.entered.iter().find(|(of, _)| *of == handle).map(|(_, number)| *number);
-        self.effects.iter().filter_map(move |effect| Some((number(effect.job())?, *effect)))
-    }
-
-    /// Returns the latest start of a changed job on the copy, if one is promised or it has started.
-    fn start_of(&self, number: i64, slack: Span) -> Option<Time> {
-        let (handle, _) = self.entered.iter().find(|(_, of)| *of == number)?;
-        latest_start(self.ledger(), *handle, slack)
-    }
-
-    /// Returns the problem of a trial in which a promise to another job broke.
-    pub(crate) fn check_kept(&self) -> Result<(), RequestError> {
-        let Some(other) = self.broken else { return Ok(()) };
-        let message = format!("the promise to job {other} would break");
-        Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())
-    }
-}
-
-/// Returns the latest start of a job: its promised plan with the slack, or its start.
-fn latest_start(ledger: &Ledger, job: JobId, slack: Span) -> Option<Time> {
-    let entry = ledger.get(job)?;
-    match entry.state {
-        State::Waiting => entry
-            .promise
-            .map(|promise| promise.best)
-            .filter(|best| *best < Time::MAX)
-            .map(|best| best + slack),
-        State::Running { start, .. } | State::Suspended { start, .. } => Some(start),
-    }
-}
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Computes which promises a change of a job would move. Nothing changes.
@@ -288,16 +237,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn place_of(&self, job: i64) -> Option<(JobId, usize)> {
         let handle = self.jobs.handle(job)?;
         Some((handle, self.system.queue_of(handle)?))
-    }
-
-    /// Plays a round on a copy of a queue.
-    pub(crate) fn try_round(&self, queue: usize, at: Time, round: Round) -> Result<TriedRound, RequestError> {
-        let (system, effects) = self.play_trial(queue, at, round)?;
-        let broken = effects.iter().find_map(|effect| match effect {
-            Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
-            _ => None,
-        });
-        Ok(TriedRound { queue, system, effects, entered: vec![], broken })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::dependency::expected_ends::ExpectedEnds;
 use crate::limits::places::Distribution;
 use crate::request::handler::RequestError;
 use crate::request::problems::refused_field;
-use crate::rounds::play_on;
+use crate::request::trial::play_on;
 use crate::submission::submit::refused;
 use crate::view::snapshot::QueueSnapshot;
 use crate::{Caller, EndedJobs, JobState, Now, Queue, QueueState, Record, Snapshot};

@@ -9,9 +9,11 @@ use miserly_units::duration;
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::effects::refusal_message;
 use crate::job::unrecorded::UnrecordedJobs;
-use crate::request::extension::SEARCHED_MOST;
 use crate::request::handler::{Handled, RequestError};
 use crate::{Caller, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record};
+
+/// The most waiting jobs of a queue on whose copy it is searched what is possible instead of a refused request.
+pub(crate) const SEARCHED_MOST: usize = 500;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn submit(&mut self, now: Now, caller: &Caller, submission: &Submission) -> Handled {
