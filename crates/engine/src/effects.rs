@@ -46,10 +46,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let begun = begun.map(|begun| begun.end);
         let Some(record) = self.jobs.get_mut(number) else { return };
         self.batch.starts.push(JobStart::of_window(record, now, at));
-        record.started.get_or_insert(at.ticks());
+        record.started.get_or_insert(at);
         // A window that began without a daemon was in time, although the ledger is late.
         let actual = begun.map_or(at, |end| at.min(end - record.limit()));
-        let wall = now.wall.as_microsecond();
+        let wall = now.wall;
         record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);
     }
@@ -176,7 +176,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(run) = &mut record.run else {
             if procs > 0 {
                 self.batch.starts.push(JobStart::opportunistic(record, now, at));
-                record.started.get_or_insert(at.ticks());
+                record.started.get_or_insert(at);
                 self.launch(number, vec![], None);
             }
             return;
@@ -195,7 +195,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let broken = broken.map(|cause| self.promise_cause(cause));
-        let wall = now.wall.as_microsecond();
+        let wall = now.wall;
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
             Some(_) if self.stopped.contains(&record.queue) => {

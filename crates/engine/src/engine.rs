@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation, WakeUps};
 
@@ -19,8 +20,7 @@ use crate::journal::retry::{CommitRetry, Facts};
 use crate::journal::to_json;
 use crate::limits::used_time::UsedTime;
 use crate::promise::earlier::EarlierPromises;
-use crate::queue::current_setup::CurrentSetup;
-use crate::queue::saved_setup::SavedSetup;
+use crate::queue::current_setup::{CurrentSetup, SETUP};
 use crate::queue::stopped::StoppedQueues;
 use crate::submission::request_ids::RequestIds;
 use crate::values::EngineValues;
@@ -108,7 +108,7 @@ pub struct Engine<L, J> {
     pub(crate) expiry_tried: Option<Time>,
     pub(crate) info: Arc<DaemonInfo>,
     /// The wall time at which this daemon began, in microseconds since 1970.
-    pub(crate) began: i64,
+    pub(crate) began: Timestamp,
     pub(crate) launcher: L,
     pub(crate) journal: J,
     pub(crate) system: System,
@@ -272,7 +272,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         values.extend(self.clock_mark(now)?);
         values.extend(self.used_time.take_changed()?);
         if self.batch.has_setup {
-            values.push((SavedSetup::KEY.into(), to_json(&SavedSetup::new(&self.setup))?));
+            values.push((SETUP.into(), to_json(&**self.setup.shared())?));
         }
         let checkpoint = self.due_checkpoint(now)?;
         let since =

@@ -49,7 +49,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             expiry_tried: None,
             setup,
             info,
-            began: now.wall.as_microsecond(),
+            began: now.wall,
             launcher,
             journal,
             system: System::new(vec![]),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Phase};
+use miserly_core::Span;
 use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record, Usage};
 
 use crate::store::{History, StoreError};
@@ -166,12 +167,12 @@ fn finished(record: Record) -> Option<FinishedJob> {
         queue: record.queue.to_string(),
         cpus: record.submission.cpus,
         memory: record.memory.kilobytes(),
-        time: record.time,
-        submitted: record.submitted,
+        time: record.time.ticks(),
+        submitted: record.submitted.as_microsecond(),
         begin: record.submission.begin.map(Timestamp::as_microsecond),
         started: started.map(Timestamp::as_microsecond),
         ended: phase.ended()?.as_microsecond(),
-        suspended_time: record.suspended_time.unwrap_or(0),
+        suspended_time: record.suspended_time.map_or(0, Span::ticks),
         attempts: record.attempts,
         usage: record.usage.total(),
         cpu_ranges: phase.cpus(),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use miserly_api::model::{LostBy, Phase, PromiseChangeReason};
-use miserly_core::State;
+use miserly_core::{State, Time};
 use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
 use miserly_launch::StartRecord;
 use rustix::process::geteuid;
@@ -201,11 +201,11 @@ impl LastAttempt {
         }
     }
 
-    /// Returns the start in ticks, if its record is still there and the clock of its boot is known.
-    fn started(&self, boots: &EarlierBoots) -> Option<i64> {
+    /// Returns the start, if its record is still there and the clock of its boot is known.
+    fn started(&self, boots: &EarlierBoots) -> Option<Time> {
         let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
-        Some(boots.ticks(&started.instant())?.ticks())
+        boots.ticks(&started.instant())
     }
 }
 

@@ -21,6 +21,8 @@ mod promise;
 
 mod policy_state;
 
+pub mod ticks;
+
 pub use amounts::{Amounts, amounts, resources};
 pub use entry::SavedEntry;
 pub use policy_state::SavedLedgerState;

@@ -156,8 +156,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let ran = span_of_work(entry.done(at) + entry.opportunistic_work(at), entry.request.procs());
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(started) = record.started else { return };
-        let away = at - Time::from_ticks(started) - ran;
-        record.suspended_time = (away > Span::ZERO).then_some(away.ticks());
+        let away = at - started - ran;
+        record.suspended_time = (away > Span::ZERO).then_some(away);
     }
 
     /// Removes a job from its ledger.
@@ -210,7 +210,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         };
         let at = outcome.at().unwrap_or(at);
-        let most = u128::from(record.submission.cpus) * u128::from(record.time.unsigned_abs());
+        let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
         for bound in limits.bounds_of(record, |limits| limits.cpu_hours) {
             self.used_time.add(bound.scope, at, work, period);
@@ -236,7 +236,7 @@ impl Record {
 
     /// Returns the final state of a job after the end of its attempt.
     pub(crate) fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
-        let started = self.started.map(Time::from_ticks);
+        let started = self.started;
         // No job ends before its start, whatever the clock of an earlier boot was.
         let wall = |at: Time| now.wall_at(started.map_or(at, |started| at.max(started)));
         let start = started.map(wall);

@@ -85,7 +85,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round.fault.get_or_insert(Fault::Away);
         self.judge_start_again(now, at, number);
         let record = self.jobs.get_mut(number)?;
-        record.started = Some(at.ticks());
+        record.started = Some(at);
         self.batch.touch(number);
         Some(record.end_of_window(at))
     }

@@ -60,7 +60,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         (promise.best < Time::MAX).then(|| Candidate {
             job: record.number,
             start: promise.best,
-            time: Span::from_ticks(record.time),
+            time: record.time,
             planned: record.planned(self.setup.cleanup_time),
             cpus: record.submission.cpus,
         })
@@ -156,7 +156,7 @@ fn assign_windows(
 
 impl SentWindow {
     fn new(window: &PlannedWindow) -> SentWindow {
-        SentWindow { start: window.start.ticks(), end: window.end.ticks(), cpus: window.cpus.clone() }
+        SentWindow { start: window.start, end: window.end, cpus: window.cpus.clone() }
     }
 }
 

@@ -250,7 +250,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn fail_dependent(&mut self, now: Now, at: Time, number: i64, message: String, round: &mut Round) {
         if let Some(record) = self.jobs.get_mut(number) {
             // Its user set the condition.
-            record.promise.withdraw(&mut self.values.promises, number, now.wall.as_microsecond());
+            record.promise.withdraw(&mut self.values.promises, number, now.wall);
         }
         if self.end_run(number, Ending::Cancelled) {
             return;

@@ -46,7 +46,7 @@ pub(crate) trait ExpectedEnds {
     fn earliest_begin(&self, record: &Record, at: Time) -> Option<Time> {
         let unfinished = record.after.iter().filter(|other| self.is_unfinished(**other));
         let ends = unfinished.map(|other| self.latest_end(*other, at).unwrap_or(Time::MAX));
-        ends.chain(record.begin.map(Time::from_ticks)).max()
+        ends.chain(record.begin).max()
     }
 
     /// Returns the latest end of an unfinished job, if it is known. The end of an overdue job is unknown.
@@ -102,6 +102,6 @@ impl Record {
 
     /// Returns the earliest start of a job that depends on no other job. Without `--begin` it is the beginning of time.
     fn own_begin(&self) -> Option<Time> {
-        self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
+        self.after.is_empty().then(|| self.begin.unwrap_or(Time::from_ticks(i64::MIN)))
     }
 }

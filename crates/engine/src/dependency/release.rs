@@ -136,7 +136,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let job = self.jobs.handles_mut().assign(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.state = JobState::Queued;
-        record.cleanup_time = Some(self.setup.cleanup_time.ticks());
+        record.cleanup_time = Some(self.setup.cleanup_time);
         let request = record.request(&self.setup, queue, at, begin);
         self.dependencies.untrack(number);
         self.dependencies.take_place(record);

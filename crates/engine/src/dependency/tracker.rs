@@ -272,7 +272,7 @@ impl DependencyTracker {
 impl Record {
     /// Returns the earliest start that the user set; the beginning of time if none was set.
     pub(crate) fn begin(&self) -> Time {
-        Time::from_ticks(self.begin.unwrap_or(i64::MIN))
+        self.begin.unwrap_or(Time::from_ticks(i64::MIN))
     }
 }
 
@@ -287,7 +287,11 @@ mod tests {
     use super::*;
 
     fn record(number: i64, state: JobState, begin: Option<i64>, after: &[i64]) -> Record {
-        Record { begin, after: after.to_vec(), ..Record::new(number, state, Arc::default()) }
+        Record {
+            begin: begin.map(Time::from_ticks),
+            after: after.to_vec(),
+            ..Record::new(number, state, Arc::default())
+        }
     }
 
     fn deferred(number: i64, begin: Option<i64>, after: &[i64]) -> Record {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::to_json;
@@ -37,21 +40,23 @@ pub struct Record {
     /// The tables of limits that named the user at the submission, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "shared_texts")]
     pub limits: Vec<Arc<str>>,
-    /// The wall time of the submission, in microseconds since 1970.
-    pub submitted: i64,
-    /// The time limit, in ticks.
-    pub time: i64,
-    /// The cleanup time with which the resources were planned, in ticks; `None` until the job is in a ledger.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cleanup_time: Option<i64>,
+    /// The wall time of the submission.
+    #[serde(with = "microsecond::required")]
+    pub submitted: Timestamp,
+    /// The time limit.
+    #[serde(with = "ticks")]
+    pub time: Span,
+    /// The cleanup time with which the resources were planned; `None` until the job is in a ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub cleanup_time: Option<Span>,
     /// Memory.
     pub memory: JobMemory,
-    /// The earliest start that the user set, in ticks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begin: Option<i64>,
-    /// The deadline that the user set, in ticks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<i64>,
+    /// The earliest start that the user set.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub begin: Option<Time>,
+    /// The deadline that the user set.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub deadline: Option<Time>,
     /// The unfinished jobs that have to end first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
@@ -81,13 +86,13 @@ pub struct Record {
     /// The exit codes of the attempts that failed and after which it ran again, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retried: Vec<i32>,
-    /// The first instant at which the present attempt ran, in ticks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started: Option<i64>,
-    /// The time since the start in which a finished job did not run, in ticks. Time on fewer processors than requested counts in
+    /// The first instant at which the present attempt ran.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub started: Option<Time>,
+    /// The time since the start in which a finished job did not run. Time on fewer processors than requested counts in
     /// proportion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suspended_time: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub suspended_time: Option<Span>,
     /// How the job lost processors in its window, or the sole use of them; the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_lost: Option<String>,
@@ -271,10 +276,12 @@ pub struct SentSignal {
 /// A planned window, as it was sent to a shim.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SentWindow {
-    /// The start, in ticks.
-    pub start: i64,
-    /// The end, in ticks.
-    pub end: i64,
+    /// The start.
+    #[serde(with = "ticks")]
+    pub start: Time,
+    /// The end.
+    #[serde(with = "ticks")]
+    pub end: Time,
     /// The processors, by number.
     pub cpus: Vec<u32>,
 }
@@ -321,8 +328,8 @@ impl Record {
             name: Arc::default(),
             queue: Arc::default(),
             limits: vec![],
-            submitted: 0,
-            time: 0,
+            submitted: Timestamp::UNIX_EPOCH,
+            time: Span::ZERO,
             cleanup_time: None,
             memory: JobMemory::NONE,
             begin: None,
@@ -430,7 +437,7 @@ impl Record {
 
     /// Returns the time limit of a job that is time-sliced.
     pub(crate) fn limit(&self) -> Span {
-        Span::from_ticks(self.time)
+        self.time
     }
 
     /// Returns the remaining time in which the job may run.
@@ -440,23 +447,23 @@ impl Record {
 
     /// Returns the end of a window that begins at an instant. No window goes beyond the deadline.
     pub(crate) fn end_of_window(&self, start: Time) -> Time {
-        let end = start + Span::from_ticks(self.time);
-        self.deadline.map_or(end, |deadline| end.min(Time::from_ticks(deadline)))
+        let end = start + self.time;
+        self.deadline.map_or(end, |deadline| end.min(deadline))
     }
 
     /// Returns the time for which the job's resources are planned: its time limit and the cleanup time.
     pub(crate) fn planned(&self, today: Span) -> Span {
-        Span::from_ticks(self.time) + self.cleanup_time(today)
+        self.time + self.cleanup_time(today)
     }
 
     /// Returns the cleanup time after the job's window: as it was planned, or else `today`.
     pub(crate) fn cleanup_time(&self, today: Span) -> Span {
-        self.cleanup_time.map_or(today, Span::from_ticks)
+        self.cleanup_time.unwrap_or(today)
     }
 
     /// Returns the grace period of the job. It is at most a tenth of the time limit.
     pub(crate) fn grace(&self, longest: Span) -> Span {
-        longest.min(Span::from_ticks(self.time / 10))
+        longest.min(Span::from_ticks(self.time.ticks() / 10))
     }
 
     /// Returns the number of requested GPUs.
@@ -473,10 +480,9 @@ impl Record {
         let constraints = Constraints {
             begin,
             // The job is over by its deadline, also if it starts as late as promised. Only its resources are kept longer.
-            deadline: self.deadline.map(|at| {
-                Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)
-                    - setup.promise_slack(&self.queue)
-            }),
+            deadline: self
+                .deadline
+                .map(|at| at + self.cleanup_time(setup.cleanup_time) - setup.promise_slack(&self.queue)),
             // Idle processors come without GPUs.
             in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none() || gpus > 0,
             restartable: self.submission.restartable,

@@ -145,7 +145,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.log_aside(&record, reason.clone());
         (record.state, record.held_by, record.set_aside) = (JobState::Held, None, Some(reason));
         (record.entry, record.started) = (None, None);
-        record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseChangeReason::Stopped);
+        record.promise.move_plan(now.wall, Time::MAX, PromiseChangeReason::Stopped);
         if !record.after.is_empty() {
             self.dependencies.track(&record);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use miserly_core::{JobId, Time};
+use miserly_core::{JobId, Span, Time};
 
 use crate::job::handles::HandleTable;
 use crate::job::record_map::RecordMap;
@@ -133,8 +133,8 @@ impl JobTable {
         }
     }
 
-    /// Sets the time limit of a job, in ticks.
-    pub(crate) fn set_time_limit(&mut self, number: i64, time: i64) {
+    /// Sets the time limit of a job.
+    pub(crate) fn set_time_limit(&mut self, number: i64, time: Span) {
         let Some(before) = self.records.get(number).cloned() else { return };
         let after = Record { time, ..before.clone() };
         self.count_in_scopes(&after);
@@ -262,7 +262,7 @@ impl Usage {
         Usage {
             jobs: 1,
             bytes: size::bytes(&record.submission) as u64,
-            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.into()),
+            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.ticks().into()),
         }
     }
 

@@ -112,7 +112,7 @@ impl Record {
     /// counts as no older than `last`, the end of the job before it, which is replaced.
     fn end_now(&self, now: Now, last: &mut i64) -> i64 {
         let wall = self.end().unwrap_or(i64::MAX);
-        let start_now = self.started.map(|at| now.wall_at(Time::from_ticks(at)).as_microsecond());
+        let start_now = self.started.map(|at| now.wall_at(at).as_microsecond());
         let start = match &self.state {
             JobState::Finished(phase) => match &**phase {
                 Phase::Done { start, .. } | Phase::Killed { start: Some(start), .. } => {

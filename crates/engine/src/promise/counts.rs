@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::{Judgement, MissedPromise, PromiseChangeReason};
 use miserly_core::{Span, Time};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::to_json;
@@ -90,13 +93,15 @@ pub fn unclassified(text: &str) -> Option<String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Missed {
     job: i64,
-    /// The wall time of the judgement, in microseconds since 1970.
-    at: i64,
-    /// The latest start, in ticks.
-    latest: i64,
-    /// The delay of the start, in ticks; `None` if the job never started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    late: Option<i64>,
+    /// The wall time of the judgement.
+    #[serde(with = "microsecond::required")]
+    at: Timestamp,
+    /// The latest start.
+    #[serde(with = "ticks")]
+    latest: Time,
+    /// The delay of the start; `None` if the job never started.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    late: Option<Span>,
     cause: PromiseChangeReason,
 }
 
@@ -146,14 +151,14 @@ impl PromiseBook {
     }
 
     /// Counts a judgement, and lists the promise if it was not kept.
-    pub(crate) fn add(&mut self, job: i64, wall: i64, given: &GivenPromise, verdict: Verdict) {
+    pub(crate) fn add(&mut self, job: i64, wall: Timestamp, given: &GivenPromise, verdict: Verdict) {
         *self.counts.number(verdict) += 1;
         let (late, cause) = match verdict {
             Verdict::Late { by, cause } => (Some(by), cause),
             Verdict::Lost { cause } => (None, cause),
             Verdict::Kept | Verdict::Withdrawn => return,
         };
-        self.missed.push_back(Missed { job, at: wall, latest: given.latest.ticks(), late, cause });
+        self.missed.push_back(Missed { job, at: wall, latest: given.latest, late, cause });
         if self.missed.len() > LISTED_MOST {
             self.missed.pop_front();
         }
@@ -164,7 +169,7 @@ impl PromiseBook {
     pub(crate) fn take_back(&mut self, job: i64, given: &GivenPromise, verdict: Verdict) {
         let number = self.counts.number(verdict);
         *number = number.saturating_sub(1);
-        let is_it = |missed: &Missed| missed.job == job && missed.latest == given.latest.ticks();
+        let is_it = |missed: &Missed| missed.job == job && missed.latest == given.latest;
         if let Some(at) = self.missed.iter().rposition(is_it) {
             self.missed.remove(at);
             self.changed = true;
@@ -175,10 +180,10 @@ impl PromiseBook {
     pub(crate) fn missed(&self, now: Now) -> Vec<MissedPromise> {
         let view = |missed: &Missed| MissedPromise {
             job: missed.job,
-            at: jiff::Timestamp::from_microsecond(missed.at).unwrap_or(jiff::Timestamp::UNIX_EPOCH),
-            promised: now.wall_at(Time::from_ticks(missed.latest)),
+            at: missed.at,
+            promised: now.wall_at(missed.latest),
             judgement: if missed.late.is_some() { Judgement::Late } else { Judgement::Lost },
-            by: missed.late.map(|by| Span::from_ticks(by).as_secs_f64()),
+            by: missed.late.map(Span::as_secs_f64),
             why: missed.cause,
         };
         self.missed.iter().map(view).collect()
@@ -224,9 +229,14 @@ mod tests {
     #[test]
     fn the_list_of_missed_promises_is_bounded_and_the_counts_are_not() {
         let mut book = PromiseBook::default();
-        let given = GivenPromise::new(0, Time::from_ticks(7), Span::ZERO);
+        let given = GivenPromise::new(Timestamp::UNIX_EPOCH, Time::from_ticks(7), Span::ZERO);
         for job in 0..60 {
-            book.add(job, 0, &given, Verdict::Lost { cause: PromiseChangeReason::Refused });
+            book.add(
+                job,
+                Timestamp::UNIX_EPOCH,
+                &given,
+                Verdict::Lost { cause: PromiseChangeReason::Refused },
+            );
         }
         assert_eq!((book.missed.len(), book.counts.lost), (LISTED_MOST, 60));
         assert_eq!(book.missed.front().map(|missed| missed.job), Some(10));

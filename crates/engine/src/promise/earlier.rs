@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use miserly_core::{Span, Time};
 
 use crate::promise::counts::PromiseBook;
@@ -118,7 +119,7 @@ impl EarlierPromise {
     fn of(record: &Record) -> Option<EarlierPromise> {
         let (start, decided) = record.entry.as_ref()?.last_promise()?;
         let (wall, changes) = record.promise.last_improvement()?;
-        Some(EarlierPromise { start, decided, wall, changes })
+        Some(EarlierPromise { start, decided, wall: wall.as_microsecond(), changes })
     }
 
     /// Applies this to the stored record. Returns whether it is newer than the record.
@@ -130,7 +131,8 @@ impl EarlierPromise {
             entry.move_promise(self.start, self.decided);
             // It is a plan of an open promise, so nothing is counted.
             let book = &mut PromiseBook::default();
-            record.promise.give(book, self.wall, Time::from_ticks(self.start), Span::ZERO);
+            let wall = Timestamp::from_microsecond(self.wall).unwrap_or(Timestamp::UNIX_EPOCH);
+            record.promise.give(book, wall, Time::from_ticks(self.start), Span::ZERO);
         }
         is_newer
     }

@@ -9,7 +9,7 @@ use crate::{Attempt, Engine, Journal, Launcher, Now, Record};
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Judges the promise of a job that is cancelled: its user withdraws it, and an operator loses it.
     pub(crate) fn judge_cancel(&mut self, now: Now, caller: u32, job: i64) {
-        let wall = now.wall.as_microsecond();
+        let wall = now.wall;
         let Some(record) = self.jobs.get_mut(job) else { return };
         if caller == record.uid {
             record.promise.withdraw(&mut self.values.promises, job, wall);
@@ -22,7 +22,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn judge_change(&mut self, now: Now, caller: u32, record: &mut Record) {
         let is_own = caller == record.uid;
         if is_own {
-            record.promise.withdraw(&mut self.values.promises, record.number, now.wall.as_microsecond());
+            record.promise.withdraw(&mut self.values.promises, record.number, now.wall);
         }
         record.promise.renew(if is_own {
             PromiseChangeReason::Modified
@@ -44,7 +44,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Judges the promise of a job again whose recorded start did not take place. It starts at `at`, as the daemon was away.
     pub(crate) fn judge_start_again(&mut self, now: Now, at: Time, job: i64) {
-        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall.as_microsecond());
+        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall);
         let Some(record) = self.jobs.get_mut(job) else { return };
         let book = &mut self.values.promises;
         record.promise.take_start_back(book, job);
@@ -54,7 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Judges the promise of a job as lost that does not run because its deadline has passed.
     pub(crate) fn lose_expired(&mut self, now: Now, job: i64) {
-        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall.as_microsecond());
+        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall);
         let Some(record) = self.jobs.get_mut(job) else { return };
         record.promise.take_start_back(&mut self.values.promises, job);
         record.promise.lose(&mut self.values.promises, job, wall, cause);
@@ -79,7 +79,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 impl Record {
     /// Judges the open promise of a job that ends so.
     pub(crate) fn judge_end(&mut self, book: &mut PromiseBook, phase: &Phase) {
-        let (job, wall) = (self.number, phase.ended().map_or(0, jiff::Timestamp::as_microsecond));
+        let (job, wall) = (self.number, phase.ended().unwrap_or_default());
         match phase {
             Phase::Failed { why: Failure::Dependency, .. } | Phase::Killed { by: KilledBy::User, .. } => {
                 self.promise.withdraw(book, job, wall);

@@ -12,10 +12,13 @@
 //! A promise is a latest start: the planned start at which it is given, and the slack of the queue. It never moves. The plan of
 //! the ledger moves, and the promise is at risk while the plan is behind it. A job that runs again gets another promise.
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::{
     AtRisk, JudgedPromise, Judgement, PromiseChange, PromiseChangeReason, PromiseView, Window,
 };
 use miserly_core::{Span, Time};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::promise::counts::PromiseBook;
@@ -24,23 +27,23 @@ use crate::promise::recorded::{RecordedPromise, RecordedPromises};
 /// A promise, as it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct GivenPromise {
-    /// The wall time at which it was given, in microseconds since 1970.
-    at: i64,
+    /// The wall time at which it was given.
+    #[serde(with = "microsecond::required")]
+    at: Timestamp,
     /// The latest start: the planned start and the slack.
     #[serde(with = "ticks")]
     pub(crate) latest: Time,
-    /// The slack of the queue at that time, in ticks.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    slack: i64,
+    /// The slack of the queue at that time.
+    #[serde(default, skip_serializing_if = "is_zero", with = "ticks")]
+    slack: Span,
     /// The cause for which the plan is behind the promise, while it is there: neither the submission nor an improvement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cause: Option<PromiseChangeReason>,
 }
 
 impl GivenPromise {
-    pub(crate) fn new(wall: i64, planned: Time, slack: Span) -> GivenPromise {
-        let slack = slack.ticks();
-        GivenPromise { at: wall, latest: later(planned, slack), slack, cause: None }
+    pub(crate) fn new(wall: Timestamp, planned: Time, slack: Span) -> GivenPromise {
+        GivenPromise { at: wall, latest: planned + slack, slack, cause: None }
     }
 
     /// Updates the risk after a move of the plan. The first cause stays while the plan is behind the promise.
@@ -57,8 +60,9 @@ pub(crate) enum Verdict {
     Kept,
     /// The job started later.
     Late {
-        /// The delay, in ticks.
-        by: i64,
+        /// The delay.
+        #[serde(with = "ticks")]
+        by: Span,
         cause: PromiseChangeReason,
     },
     /// The job ended without a start, against the wish of its user.
@@ -101,7 +105,7 @@ pub struct PromiseLog {
 
 impl PromiseLog {
     /// Records a promise by the planned start: that of a run, or an earlier plan of the same run.
-    pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: i64, planned: Time, slack: Span) {
+    pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: Timestamp, planned: Time, slack: Span) {
         let cause = self.renewed.take().filter(|_| !self.entries.is_empty());
         if let Some(open) = &mut self.open {
             open.plan_at(planned, cause.unwrap_or(PromiseChangeReason::Amended));
@@ -109,7 +113,7 @@ impl PromiseLog {
             book.count_given();
             self.open = Some(GivenPromise::new(wall, planned, slack));
         }
-        let promise = RecordedPromise { at: wall, start: self.latest_by(planned).ticks(), cause };
+        let promise = RecordedPromise { at: wall, start: self.latest_by(planned), cause };
         // Of several improvements only the last one is kept.
         let is_improved =
             self.entries.len() > 1 && self.entries.last().is_some_and(|last| last.cause.is_none());
@@ -131,20 +135,20 @@ impl PromiseLog {
     }
 
     /// Returns the wall time of the last improvement, and the number of [`changes`](PromiseLog::changes).
-    pub(crate) fn last_improvement(&self) -> Option<(i64, usize)> {
+    pub(crate) fn last_improvement(&self) -> Option<(Timestamp, usize)> {
         self.entries.last().filter(|last| last.cause.is_none()).map(|last| (last.at, self.changes()))
     }
 
     /// Records that the plan moved later. [`Time::MAX`] means that no start is planned any more.
-    pub(crate) fn move_plan(&mut self, wall: i64, planned: Time, cause: PromiseChangeReason) {
+    pub(crate) fn move_plan(&mut self, wall: Timestamp, planned: Time, cause: PromiseChangeReason) {
         let Some(open) = &mut self.open else { return };
         open.plan_at(planned, cause);
         self.log(wall, self.latest_by(planned), cause);
     }
 
     /// Adds a change that is no improvement.
-    fn log(&mut self, wall: i64, latest: Time, cause: PromiseChangeReason) {
-        let promise = RecordedPromise { at: wall, start: latest.ticks(), cause: Some(cause) };
+    fn log(&mut self, wall: Timestamp, latest: Time, cause: PromiseChangeReason) {
+        let promise = RecordedPromise { at: wall, start: latest, cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
             self.entries.replace_last(promise);
@@ -158,7 +162,7 @@ impl PromiseLog {
         &mut self,
         book: &mut PromiseBook,
         job: i64,
-        wall: i64,
+        wall: Timestamp,
         at: Time,
         cause: PromiseChangeReason,
     ) {
@@ -166,7 +170,7 @@ impl PromiseLog {
         let verdict = if at <= open.latest {
             Verdict::Kept
         } else {
-            Verdict::Late { by: (at - open.latest).ticks(), cause: open.cause.unwrap_or(cause) }
+            Verdict::Late { by: at - open.latest, cause: open.cause.unwrap_or(cause) }
         };
         self.judge(book, job, wall, verdict);
     }
@@ -191,22 +195,28 @@ impl PromiseLog {
     /// Judges the open promise of a job that ends without a start, against the wish of its user.
     ///
     /// `cause` is that of the end, if the promise was not at risk.
-    pub(crate) fn lose(&mut self, book: &mut PromiseBook, job: i64, wall: i64, cause: PromiseChangeReason) {
+    pub(crate) fn lose(
+        &mut self,
+        book: &mut PromiseBook,
+        job: i64,
+        wall: Timestamp,
+        cause: PromiseChangeReason,
+    ) {
         let Some(open) = self.open else { return };
         self.judge(book, job, wall, Verdict::Lost { cause: open.cause.unwrap_or(cause) });
     }
 
     /// Judges the open promise of a job that its user takes back.
-    pub(crate) fn withdraw(&mut self, book: &mut PromiseBook, job: i64, wall: i64) {
+    pub(crate) fn withdraw(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp) {
         self.judge(book, job, wall, Verdict::Withdrawn);
     }
 
     /// Judges the open promise as kept: the job ran and ended before its promised start.
-    pub(crate) fn keep(&mut self, book: &mut PromiseBook, job: i64, wall: i64) {
+    pub(crate) fn keep(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp) {
         self.judge(book, job, wall, Verdict::Kept);
     }
 
-    fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: i64, verdict: Verdict) {
+    fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp, verdict: Verdict) {
         let Some(given) = self.open.take() else { return };
         book.add(job, wall, &given, verdict);
         self.judged.push(Judged { given, verdict });
@@ -225,7 +235,7 @@ impl PromiseLog {
         &mut self,
         book: &mut PromiseBook,
         job: i64,
-        wall: i64,
+        wall: Timestamp,
         cause: PromiseChangeReason,
     ) {
         if self.open.is_some() {
@@ -247,7 +257,7 @@ impl PromiseLog {
 
     /// Returns the slack of the open promise.
     pub(crate) fn slack(&self) -> Option<Span> {
-        self.open.map(|open| Span::from_ticks(open.slack))
+        self.open.map(|open| open.slack)
     }
 
     /// Returns whether the plan is behind the open promise.
@@ -257,7 +267,7 @@ impl PromiseLog {
 
     /// Returns the latest start by a planned start.
     fn latest_by(&self, planned: Time) -> Time {
-        later(planned, self.open.map_or(0, |open| open.slack))
+        planned + self.open.map_or(Span::ZERO, |open| open.slack)
     }
 
     /// Turns the log of an earlier version, which judged nothing, into one with an open promise, if the job waits with one.
@@ -271,9 +281,9 @@ impl PromiseLog {
         let last_run = entries.iter().rposition(|entry| entry.cause.is_some_and(|cause| !moves_plan(cause)));
         let run = entries.split_off(last_run.unwrap_or(0));
         let Some(first) = run.first() else { return };
-        let mut open = GivenPromise::new(first.at, Time::from_ticks(first.start), Span::ZERO);
+        let mut open = GivenPromise::new(first.at, first.start, Span::ZERO);
         for entry in &run[1..] {
-            open.plan_at(Time::from_ticks(entry.start), entry.cause.unwrap_or(PromiseChangeReason::Amended));
+            open.plan_at(entry.start, entry.cause.unwrap_or(PromiseChangeReason::Amended));
         }
         self.open = Some(open);
     }
@@ -291,13 +301,11 @@ impl PromiseLog {
             return None;
         }
         let earlier = || self.entries.first().filter(|_| self.judged.is_empty());
-        let promised = self.present().or_else(|| earlier().map(|first| Time::from_ticks(first.start)))?;
-        let last = self.entries.last().map(|last| Time::from_ticks(last.start)).filter(|at| *at < Time::MAX);
+        let promised = self.present().or_else(|| earlier().map(|first| first.start))?;
+        let last = self.entries.last().map(|last| last.start).filter(|at| *at < Time::MAX);
         let change = |(nth, entry): (usize, &RecordedPromise)| PromiseChange {
-            at: jiff::Timestamp::from_microsecond(entry.at).unwrap_or(jiff::Timestamp::UNIX_EPOCH),
-            start: Some(Time::from_ticks(entry.start))
-                .filter(|at| *at < Time::MAX)
-                .map(|at| window(at).start),
+            at: entry.at,
+            start: Some(entry.start).filter(|at| *at < Time::MAX).map(|at| window(at).start),
             why: match entry.cause {
                 Some(cause) => cause,
                 None if nth == 0 => PromiseChangeReason::Submitted,
@@ -315,12 +323,12 @@ impl PromiseLog {
     /// Returns how far the plan is behind the open promise. `last` is the latest start by the plan.
     fn risk(&self, last: Option<Time>) -> Option<AtRisk> {
         let open = self.open?;
-        let behind = |last: Time| (last - open.latest - Span::from_ticks(open.slack)).as_secs_f64();
+        let behind = |last: Time| (last - open.latest - open.slack).as_secs_f64();
         open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause })
     }
 
     /// Returns the judged promises, as clients see them. `wall` returns the wall time of an instant.
-    pub(crate) fn judged(&self, wall: impl Fn(Time) -> jiff::Timestamp) -> Vec<JudgedPromise> {
+    pub(crate) fn judged(&self, wall: impl Fn(Time) -> Timestamp) -> Vec<JudgedPromise> {
         let view = |judged: &Judged| {
             let (judgement, by, cause) = match judged.verdict {
                 Verdict::Kept => (Judgement::Kept, None, None),
@@ -328,15 +336,15 @@ impl PromiseLog {
                 Verdict::Lost { cause } => (Judgement::Lost, None, Some(cause)),
                 Verdict::Withdrawn => (Judgement::Withdrawn, None, None),
             };
-            let by = by.map(|by| Span::from_ticks(by).as_secs_f64());
+            let by = by.map(Span::as_secs_f64);
             JudgedPromise { promised: wall(judged.given.latest), judgement, by, why: cause }
         };
         self.earlier_judgement(&wall).into_iter().chain(self.judged.iter().map(view)).collect()
     }
 
     /// Returns what an earlier version recorded of the start.
-    fn earlier_judgement(&self, wall: impl Fn(Time) -> jiff::Timestamp) -> Option<JudgedPromise> {
-        let promised = wall(Time::from_ticks(self.entries.first()?.start));
+    fn earlier_judgement(&self, wall: impl Fn(Time) -> Timestamp) -> Option<JudgedPromise> {
+        let promised = wall(self.entries.first()?.start);
         let judged = |judgement, by, why| Some(JudgedPromise { promised, judgement, by, why });
         match self.late {
             Some((by, cause)) => {
@@ -362,29 +370,9 @@ const fn moves_plan(cause: PromiseChangeReason) -> bool {
     )
 }
 
-/// Returns an instant and a number of ticks after it. The end of time stays.
-fn later(at: Time, ticks: i64) -> Time {
-    Time::from_ticks(at.ticks().saturating_add(ticks))
-}
-
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &i64) -> bool {
-    *number == 0
-}
-
-/// An instant is stored in ticks.
-mod ticks {
-    use miserly_core::Time;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(of: &Time, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_i64(of.ticks())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
-        i64::deserialize(from).map(Time::from_ticks)
-    }
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 #[cfg(test)]
@@ -394,6 +382,10 @@ mod tests {
     const JOB: i64 = 1;
     const SLACK: Span = Span::from_ticks(2);
 
+    fn wall(micros: i64) -> Timestamp {
+        Timestamp::from_microsecond(micros).unwrap()
+    }
+
     fn at(ticks: i64) -> Time {
         Time::from_ticks(ticks)
     }
@@ -401,7 +393,7 @@ mod tests {
     /// Returns a log with a promise by a plan.
     fn given(planned: i64) -> (PromiseLog, PromiseBook) {
         let (mut log, mut book) = (PromiseLog::default(), PromiseBook::default());
-        log.give(&mut book, 0, at(planned), SLACK);
+        log.give(&mut book, wall(0), at(planned), SLACK);
         (log, book)
     }
 
@@ -417,14 +409,14 @@ mod tests {
     fn earlier_plans_are_merged_and_move_no_promise() {
         let (mut log, mut book) = given(50);
         for planned in [40, 30, 20] {
-            log.give(&mut book, planned, at(planned), Span::ZERO);
+            log.give(&mut book, wall(planned), at(planned), Span::ZERO);
         }
         assert_eq!(log.latest_start(), Some(at(52)));
-        let starts: Vec<i64> = log.entries.iter().map(|entry| entry.start).collect();
+        let starts: Vec<i64> = log.entries.iter().map(|entry| entry.start.ticks()).collect();
         assert_eq!(starts, [52, 22], "the slack of the promise is that of its plans");
         check(&book, [1, 0, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 20, at(52), PromiseChangeReason::Away);
-        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(20), at(52), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(60), at(60), PromiseChangeReason::Away);
         check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
@@ -432,11 +424,13 @@ mod tests {
     fn the_slack_takes_up_a_delay_and_a_longer_one_is_late() {
         for (start, late) in [(10, None), (12, None), (13, Some(1)), (40, Some(28))] {
             let (mut log, mut book) = given(10);
-            log.move_plan(1, at(start), PromiseChangeReason::Away);
+            log.move_plan(wall(1), at(start), PromiseChangeReason::Away);
             assert_eq!(log.is_at_risk(), late.is_some(), "{start}");
-            log.start(&mut book, JOB, 2, at(start), PromiseChangeReason::Shutdown);
-            let verdict =
-                late.map_or(Verdict::Kept, |by| Verdict::Late { by, cause: PromiseChangeReason::Away });
+            log.start(&mut book, JOB, wall(2), at(start), PromiseChangeReason::Shutdown);
+            let verdict = late.map_or(Verdict::Kept, |by| Verdict::Late {
+                by: Span::from_ticks(by),
+                cause: PromiseChangeReason::Away,
+            });
             assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(verdict), "{start}");
             check(&book, [1, u64::from(late.is_none()), u64::from(late.is_some()), 0, 0, 0]);
         }
@@ -446,30 +440,30 @@ mod tests {
     fn a_plan_that_comes_back_in_time_is_no_risk() {
         let (mut log, mut book) = given(10);
         for planned in [20, 30] {
-            log.move_plan(1, at(planned), PromiseChangeReason::Overdue);
+            log.move_plan(wall(1), at(planned), PromiseChangeReason::Overdue);
         }
-        log.move_plan(1, at(40), PromiseChangeReason::Capacity);
+        log.move_plan(wall(1), at(40), PromiseChangeReason::Capacity);
         assert_eq!(
             log.open.and_then(|open| open.cause),
             Some(PromiseChangeReason::Overdue),
             "the first cause"
         );
         assert_eq!(log.entries.len(), 3, "repetitions of a cause are merged: {log:?}");
-        log.give(&mut book, 2, at(11), Span::ZERO);
+        log.give(&mut book, wall(2), at(11), Span::ZERO);
         assert!(!log.is_at_risk());
-        log.start(&mut book, JOB, 3, at(11), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(3), at(11), PromiseChangeReason::Away);
         check(&book, [1, 1, 0, 0, 0, 0]);
     }
 
     #[test]
     fn each_run_has_a_promise_of_its_own() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(10), at(10), PromiseChangeReason::Away);
         log.renew(PromiseChangeReason::Retried);
         assert!(log.view(true, |_| unreachable!()).is_none(), "it has none until its policy gives one");
-        log.give(&mut book, 15, at(30), SLACK);
+        log.give(&mut book, wall(15), at(30), SLACK);
         check(&book, [2, 1, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 33, at(33), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(33), at(33), PromiseChangeReason::Away);
         check(&book, [2, 1, 1, 0, 0, 0]);
         assert_eq!(log.judged.len(), 2);
     }
@@ -477,13 +471,13 @@ mod tests {
     #[test]
     fn a_start_that_did_not_take_place_is_judged_again() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(10), at(10), PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
         check(&book, [1, 0, 0, 0, 0, 1]);
-        log.start(&mut book, JOB, 20, at(20), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(20), at(20), PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
-        assert!(book.missed(crate::Now { ticks: at(0), wall: jiff::Timestamp::UNIX_EPOCH }).is_empty());
-        log.lose(&mut book, JOB, 30, PromiseChangeReason::Away);
+        assert!(book.missed(crate::Now { ticks: at(0), wall: Timestamp::UNIX_EPOCH }).is_empty());
+        log.lose(&mut book, JOB, wall(30), PromiseChangeReason::Away);
         log.take_start_back(&mut book, JOB);
         check(&book, [1, 0, 0, 1, 0, 0]);
     }
@@ -492,7 +486,7 @@ mod tests {
     #[test]
     fn the_judgement_of_another_run_stays() {
         let (mut log, mut book) = given(10);
-        log.start(&mut book, JOB, 10, at(10), PromiseChangeReason::Away);
+        log.start(&mut book, JOB, wall(10), at(10), PromiseChangeReason::Away);
         log.renew(PromiseChangeReason::Retried);
         assert!(!log.was_kept_until(at(99)));
         log.take_start_back(&mut book, JOB);
@@ -502,11 +496,11 @@ mod tests {
     #[test]
     fn a_held_job_has_no_promise_and_gets_another_one() {
         let (mut log, mut book) = given(10);
-        log.give_up(&mut book, JOB, 1, PromiseChangeReason::Held);
+        log.give_up(&mut book, JOB, wall(1), PromiseChangeReason::Held);
         log.renew(PromiseChangeReason::Released);
         check(&book, [1, 0, 0, 0, 1, 0]);
-        log.give(&mut book, 5, at(60), SLACK);
-        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
+        log.give(&mut book, wall(5), at(60), SLACK);
+        log.start(&mut book, JOB, wall(60), at(60), PromiseChangeReason::Away);
         check(&book, [2, 1, 0, 0, 1, 0]);
         let causes: Vec<_> = log.entries.iter().map(|entry| entry.cause).collect();
         assert_eq!(causes, [None, Some(PromiseChangeReason::Held), Some(PromiseChangeReason::Released)]);
@@ -515,12 +509,12 @@ mod tests {
     #[test]
     fn an_operator_who_holds_a_job_puts_its_promise_at_risk() {
         let (mut log, mut book) = given(10);
-        log.move_plan(1, Time::MAX, PromiseChangeReason::Operator);
+        log.move_plan(wall(1), Time::MAX, PromiseChangeReason::Operator);
         log.renew(PromiseChangeReason::Released);
-        log.give(&mut book, 5, at(60), SLACK);
+        log.give(&mut book, wall(5), at(60), SLACK);
         assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(12)), true));
-        log.start(&mut book, JOB, 60, at(60), PromiseChangeReason::Away);
-        let late = Verdict::Late { by: 48, cause: PromiseChangeReason::Operator };
+        log.start(&mut book, JOB, wall(60), at(60), PromiseChangeReason::Away);
+        let late = Verdict::Late { by: Span::from_ticks(48), cause: PromiseChangeReason::Operator };
         assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(late));
         check(&book, [1, 0, 1, 0, 0, 0]);
     }
@@ -533,7 +527,7 @@ mod tests {
         assert_eq!((log.entries.len(), log.late), (2, Some((4, PromiseChangeReason::Away))));
         assert_eq!(serde_json::to_string(&log).unwrap(), stored);
         log.settle(false);
-        assert_eq!((log.is_open(), log.judged(|_| jiff::Timestamp::UNIX_EPOCH).len()), (false, 1));
+        assert_eq!((log.is_open(), log.judged(|_| Timestamp::UNIX_EPOCH).len()), (false, 1));
         let waits =
             r#"{"promises":[{"at":1,"start":5},{"at":2,"start":3},{"at":3,"start":9,"broken":"away"}]}"#;
         let mut log: PromiseLog = serde_json::from_str(waits).unwrap();

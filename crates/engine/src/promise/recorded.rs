@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::PromiseChangeReason;
+use miserly_core::Time;
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 /// A promise, as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct RecordedPromise {
-    /// The wall time at which it was made, in microseconds since 1970.
-    pub(crate) at: i64,
-    /// The latest start, in ticks; [`Time::MAX`](miserly_core::Time::MAX) if none is promised any more.
-    pub(crate) start: i64,
+    /// The wall time at which it was made.
+    #[serde(with = "microsecond::required")]
+    pub(crate) at: Timestamp,
+    /// The latest start; [`Time::MAX`] if none is promised any more.
+    #[serde(with = "ticks")]
+    pub(crate) start: Time,
     /// The cause, if it is not an improvement.
     #[serde(default, rename = "broken", skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<PromiseChangeReason>,
@@ -85,7 +91,7 @@ mod tests {
     use super::*;
 
     fn promise(start: i64, cause: Option<PromiseChangeReason>) -> RecordedPromise {
-        RecordedPromise { at: 0, start, cause }
+        RecordedPromise { at: Timestamp::UNIX_EPOCH, start: Time::from_ticks(start), cause }
     }
 
     #[test]
@@ -98,9 +104,10 @@ mod tests {
         promises.replace_last(promise(7, None));
         assert!(Arc::ptr_eq(&before.earlier, &promises.earlier));
         promises.push(promise(6, None));
-        let starts = |of: &RecordedPromises| of.iter().map(|promise| promise.start).collect::<Vec<_>>();
+        let starts =
+            |of: &RecordedPromises| of.iter().map(|promise| promise.start.ticks()).collect::<Vec<_>>();
         assert_eq!((starts(&before), starts(&promises)), (vec![9, 8], vec![9, 7, 6]));
-        assert_eq!((promises.len(), promises.first().map(|first| first.start)), (3, Some(9)));
+        assert_eq!((promises.len(), promises.first().map(|first| first.start.ticks())), (3, Some(9)));
         assert_eq!(RecordedPromises::from(Vec::from(promises.clone())), promises);
     }
 }

@@ -3,8 +3,11 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::queue::saved_setup::SavedSetup;
+use crate::journal::to_json;
 use crate::{Journal, JournalError, Setup};
+
+/// The key of the stored setup.
+pub(crate) const SETUP: &str = "setup";
 
 /// The setup that holds now. A batch may replace it, and a failed commit restores it.
 #[derive(Debug)]
@@ -29,13 +32,23 @@ impl Deref for CurrentSetup {
 impl CurrentSetup {
     /// Returns the setup of the last daemon, under which the stored jobs have their promises, or else the configured one.
     pub(crate) fn load(journal: &impl Journal, configured: Setup) -> Result<CurrentSetup, JournalError> {
-        let stored = SavedSetup::load(journal)?.filter(|stored| *stored != SavedSetup::new(&configured));
-        let last = stored.as_ref().and_then(SavedSetup::setup);
-        if stored.is_some() && last.is_none() {
-            tracing::error!(
-                "this version cannot read the stored setup: its advance reservations are lost, and the configuration holds"
-            );
-        }
+        let stored: Option<serde_json::Result<Setup>> =
+            journal.value(SETUP)?.map(|text| serde_json::from_str(&text));
+        let last = match stored.transpose() {
+            Ok(stored) => stored,
+            Err(error) => {
+                tracing::error!(
+                    "this version cannot read the stored setup ({error}): its advance reservations are lost, and the \
+                     configuration holds"
+                );
+                None
+            }
+        };
+        let text = to_json(&configured)?;
+        let last = match last {
+            Some(last) if to_json(&last)? != text => Some(last),
+            _ => None,
+        };
         let (setup, configured) = match last {
             Some(last) => (last, Some(configured)),
             None => (configured, None),

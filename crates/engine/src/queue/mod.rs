@@ -6,6 +6,6 @@ pub(crate) mod guarded_policy;
 pub(crate) mod reconfiguration;
 pub(crate) mod reservation;
 pub(crate) mod reservations;
-pub(crate) mod saved_setup;
+mod saved_queue;
 pub(crate) mod setup;
 pub(crate) mod stopped;

@@ -7,43 +7,56 @@ use miserly_core::{
     System,
 };
 use miserly_policies::{PolicySpec, Promises};
+use miserly_saved::ticks;
+use serde::{Deserialize, Serialize};
 
 use crate::queue::guarded_policy::GuardedPolicy;
+use crate::queue::saved_queue::{SavedQueue, opportunistic};
 use crate::{Amounts, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources};
 
-/// The machine and its queues, from the configuration.
-#[derive(Clone, Debug)]
+/// The machine and its queues, from the configuration; and as stored, with the promises of its jobs under it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Setup {
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
     /// The number of GPUs for jobs. Their indexes begin with 0.
+    #[serde(default)]
     pub gpus: u64,
     /// The cores and memory nodes of the machine.
+    #[serde(default)]
     pub topology: Topology,
     /// Whether jobs in their windows get whole cores: requests are rounded up, and no two jobs share a core.
+    #[serde(default)]
     pub whole_cores: bool,
     /// The processors for opportunistic jobs, by number.
     pub opportunistic_cpus: Vec<u32>,
     /// The grace period: the time before the end of a window at which the job is asked to end.
+    #[serde(with = "ticks")]
     pub grace: Span,
     /// The cleanup time: the time after a window until its resources are free.
+    #[serde(with = "ticks")]
     pub cleanup_time: Span,
     /// The time after which a stopped job resumes if no daemon runs.
+    #[serde(with = "ticks")]
     pub orphan_resume_delay: Span,
     /// The resources for opportunistic jobs, if they are enabled.
+    #[serde(default, with = "opportunistic")]
     pub opportunistic: Option<OpportunisticConfig>,
     /// The time for which finished jobs are kept; `None` means forever.
+    #[serde(default, with = "ticks::optional")]
     pub keep_history: Option<Span>,
     /// The limits for the unfinished jobs of each user.
+    #[serde(default)]
     pub user_limits: UserLimits,
     /// The reservations of operators. Their queues are the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Reservation>,
 }
 
 /// The stored state of a queue besides that of its jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueState {
     /// The present capacity of its pool, if some of it is lost.
@@ -80,7 +93,8 @@ impl QueueState {
 }
 
 /// A queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(into = "SavedQueue", try_from = "SavedQueue")]
 pub struct Queue {
     /// The name.
     pub name: String,

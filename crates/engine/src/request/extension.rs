@@ -22,7 +22,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
         let longer = extension(by)?;
-        let time = Span::from_ticks(record.time) + longer;
+        let time = record.time + longer;
         self.tried_extension(at, record, longer)?;
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
@@ -56,7 +56,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         longer: Span,
     ) -> Result<Option<TriedRound>, RequestError> {
         self.check_limits(at, record, longer)?;
-        let longest = Record { time: record.time.saturating_add(longer.ticks()), ..record.clone() };
+        let longest = Record { time: record.time + longer, ..record.clone() };
         self.check_changed_usage(at, record, &longest)?;
         let Some(handle) = self.jobs.handle(record.number) else { return Ok(None) };
         let tried = self.try_amendment(at, record.number, self.longer(handle, record.number, longer)?)?;
@@ -126,18 +126,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns how much longer a job may be by the time limit of its queue and the horizon of its policy.
     fn room(&self, at: Time, record: &Record) -> Option<Span> {
         let queue = self.setup.queue(&record.queue)?;
-        let by_limit = longest_time(queue) - Span::from_ticks(record.time);
+        let by_limit = longest_time(queue) - record.time;
         let end = self.latest_end(record.number, at).unwrap_or(at);
         let by_horizon = queue.policy.horizon().map_or(Span::MAX, |horizon| (at + horizon) - end);
-        let by_deadline = record.deadline.map_or(Span::MAX, |deadline| Time::from_ticks(deadline) - end);
+        let by_deadline = record.deadline.map_or(Span::MAX, |deadline| deadline - end);
         Some(by_limit.min(by_horizon).min(by_deadline).max(Span::ZERO))
     }
 
     /// Checks an extension against the time limit of the queue and the horizon of its policy.
     fn check_limits(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
         let Some(queue) = self.setup.queue(&record.queue) else { return Ok(()) };
-        let (job, time, longest) =
-            (record.number, Span::from_ticks(record.time) + longer, longest_time(queue));
+        let (job, time, longest) = (record.number, record.time + longer, longest_time(queue));
         if time > longest {
             let message = format!(
                 "job {job} would run for {}: its queue allows at most {}",
@@ -147,7 +146,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Refused, message));
         }
         let end = self.latest_end(job, at).unwrap_or(at) + longer;
-        if record.deadline.is_some_and(|deadline| end > Time::from_ticks(deadline)) {
+        if record.deadline.is_some_and(|deadline| end > deadline) {
             let message = format!("job {job} would end after its deadline");
             return Err(Problem::new(ProblemCode::Refused, message));
         }
@@ -183,7 +182,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn set_time_limit(&mut self, job: i64, time: Span) {
         let end = self.window_end(job);
         let gang = self.jobs.get(job).is_some_and(|record| self.is_gang(&record.queue));
-        self.jobs.set_time_limit(job, time.ticks());
+        self.jobs.set_time_limit(job, time);
         let Some(record) = self.jobs.get(job) else { return };
         self.batch.touch(job);
         let action = if gang { Some(Action::RunFor(record.limit())) } else { end.map(Action::EndAt) };

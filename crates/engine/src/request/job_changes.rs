@@ -171,7 +171,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             record.held_by = kept.or(Some(caller.uid));
             record.state = JobState::Held;
             record.entry = None;
-            let wall = now.wall.as_microsecond();
+            let wall = now.wall;
             if caller.uid == record.uid {
                 record.promise.give_up(&mut self.values.promises, job, wall, PromiseChangeReason::Held);
             } else {

@@ -332,7 +332,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         if let Some(record) = self.jobs.get_mut(number) {
-            record.promise.move_plan(now.wall.as_microsecond(), Time::MAX, PromiseChangeReason::Operator);
+            record.promise.move_plan(now.wall, Time::MAX, PromiseChangeReason::Operator);
         }
     }
 
@@ -444,10 +444,10 @@ impl Snapshot {
         let (time, memory) = check(queue, &submission)?;
         self.check_deadline(queue, &submission)?;
         let removes = |bound| changes.remove.contains(&bound);
-        let ticks = |wall: jiff::Timestamp| now.ticks_at(wall).ticks();
+        let ticks = |wall| now.ticks_at(wall);
         Ok(Record {
             // An unchanged limit keeps its ticks: seconds are not exact.
-            time: changes.time.map_or(before.time, |_| time.ticks()),
+            time: changes.time.map_or(before.time, |_| time),
             memory: if changes.memory.is_some() || changes.queue.is_some() { memory } else { before.memory },
             begin: changes.begin.map(ticks).or(before.begin.filter(|_| !removes(TimeBound::Begin))),
             deadline: changes
@@ -471,7 +471,7 @@ impl Snapshot {
             cpus: changes.cpus.unwrap_or(old.cpus),
             gpus: changes.gpus.or(old.gpus),
             memory: changes.memory.or(old.memory),
-            time: changes.time.unwrap_or(Span::from_ticks(before.time).as_secs_f64()),
+            time: changes.time.unwrap_or(before.time.as_secs_f64()),
             queue: Some(queue),
             begin: changes.begin.or(old.begin.filter(|_| !removes(TimeBound::Begin))),
             deadline: changes.deadline.or(old.deadline.filter(|_| !removes(TimeBound::Deadline))),

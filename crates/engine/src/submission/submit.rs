@@ -141,7 +141,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
         let record = self.jobs.get(number)?;
         let (promise, started) = (record.promise.present(), self.jobs.is_running(number));
-        let begun = record.started.filter(|_| started).map(Time::from_ticks);
+        let begun = record.started.filter(|_| started);
         Some(Accepted {
             number,
             index: record.array.map(|array| array.index),
@@ -185,6 +185,6 @@ impl Record {
 
     /// Returns the window that begins at `start`.
     pub(crate) fn window(&self, now: Now, start: Time) -> Window {
-        Window { start: now.wall_at(start), end: now.wall_at(start + Span::from_ticks(self.time)) }
+        Window { start: now.wall_at(start), end: now.wall_at(start + self.time) }
     }
 }

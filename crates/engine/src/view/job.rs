@@ -3,7 +3,7 @@
 use miserly_api::model::{
     JobAllocation, JobView, LateStart, Overdue, Phase, QueueStatus, Status, WaitReason,
 };
-use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
+use miserly_core::{Entry, Expected, Kind, Pace, Resources, State, Time};
 
 use crate::dependency::expected_ends::{limit_end, overdue_since};
 use crate::job::output_path;
@@ -16,7 +16,7 @@ impl Snapshot {
         let submission = &record.submission;
         let entry = record.entry.as_deref().map(SavedEntry::entry);
         let in_ledger = entry.as_ref().filter(|_| record.is_in_ledger());
-        let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
+        let wall = |at| now.wall_at(at);
         let waits = record.started.is_none() && !record.is_finished();
         let judged = record.promise.judged(|at| now.wall_at(at));
         let late = judged.last().and_then(|last| Some(LateStart { by: last.by?, why: last.why? }));
@@ -33,13 +33,13 @@ impl Snapshot {
             memory: record.memory.kilobytes().saturating_mul(1024),
             gpus: record.gpus(),
             has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),
-            time: Span::from_ticks(record.time).as_secs_f64(),
+            time: record.time.as_secs_f64(),
             script: submission.script.is_some(),
             command: Some(submission.command.clone()),
             directory: Some(submission.directory.clone()),
             output: Some(output_path::output(record)),
             error: Some(output_path::error(record)),
-            submitted: wall_of(record.submitted),
+            submitted: record.submitted,
             begin: record.begin.map(wall),
             deadline: record.deadline.map(wall),
             after: record.after.clone(),
@@ -82,7 +82,7 @@ impl Snapshot {
             JobState::Held => return Phase::Held,
             JobState::Deferred | JobState::Queued => {}
         }
-        let start = record.started.map_or(now.ticks, Time::from_ticks);
+        let start = record.started.unwrap_or(now.ticks);
         let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.in_window);
         let pace = entry.map_or(Pace::WHOLE, |entry| entry.progress.pace);
         match (run, entry.map(|entry| &entry.state)) {
@@ -116,7 +116,7 @@ impl Snapshot {
         if record.is_finished() || matches!(state, Some(State::Running { .. })) {
             return why;
         }
-        if let Some(begin) = record.begin.map(Time::from_ticks).filter(|begin| *begin > now.ticks) {
+        if let Some(begin) = record.begin.filter(|begin| *begin > now.ticks) {
             why.push(WaitReason::Begin { at: now.wall_at(begin) });
         }
         if !record.after.is_empty() {
@@ -220,7 +220,7 @@ impl Snapshot {
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: self.info.pid,
-            since: wall_of(self.began),
+            since: self.began,
             now: now.wall,
             state: self.info.state.clone(),
             configuration: self.info.configuration.clone(),
@@ -263,8 +263,4 @@ fn overdue(now: Now, record: &Record, entry: &Entry) -> Option<Overdue> {
 /// Returns the start that the policy of a job plans, if one is known.
 fn planned_start(entry: &Entry) -> Option<Time> {
     entry.planned.filter(|at| *at < Time::MAX)
-}
-
-fn wall_of(micros: i64) -> jiff::Timestamp {
-    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }

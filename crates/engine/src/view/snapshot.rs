@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use jiff::Timestamp;
 use miserly_api::model::{Problem, ProblemCode, Submission};
 use miserly_core::{Driver, Entry, Ledger, Machine, Resources, Time};
 
@@ -42,7 +43,7 @@ pub struct Snapshot {
     pub(crate) cpus: Arc<QueueCpus>,
     pub(crate) stopped: StoppedQueues,
     pub(crate) values: EngineValues,
-    pub(crate) began: i64,
+    pub(crate) began: Timestamp,
     pub(crate) configuration_problem: Option<String>,
     /// The instant of the next event that no input announces.
     pub(crate) next_due: Option<Time>,
@@ -135,7 +136,7 @@ impl Snapshot {
             cpus: Arc::default(),
             stopped: StoppedQueues::default(),
             values: EngineValues::default(),
-            began: 0,
+            began: Timestamp::UNIX_EPOCH,
             configuration_problem: None,
             next_due: None,
         }
