@@ -86,11 +86,37 @@ impl MatrixWatch {
     }
 
     /// Returns the record, or `None` if no policy slices time.
-    pub fn record(mut self) -> Option<MatrixRecord> {
-        self.stop(self.to);
-        self.left.sort_by_key(|held| (held.from, held.place.slot, held.place.admission));
-        let MatrixWatch { procs, from, to, cut, left: places, .. } = self;
-        (!procs.is_zero()).then_some(MatrixRecord { procs, from, to, cut, places })
+    pub fn record(&self) -> Option<MatrixRecord> {
+        self.part(self.from, self.to, usize::MAX)
+    }
+
+    /// Returns the part of the record from `from` to before `to` with at most `most` positions, or `None` if no policy
+    /// slices time.
+    ///
+    /// It equals the record of an observer of this part that is not cut. O(p log p) for p positions.
+    pub fn part(&self, from: Time, to: Time, most: usize) -> Option<MatrixRecord> {
+        let mut end = to.min(self.to);
+        let held = self.held.values().map(|held| (&held.place, held.since, self.to));
+        let left = self.left.iter().map(|held| (&held.place, held.from, held.to));
+        let overlaps = |(_, since, until): &(&SlotPlace, Time, Time)| *since < end && *until > from;
+        let mut places: Vec<_> = left.chain(held).filter(overlaps).collect();
+        places.sort_by_key(|(place, since, _)| (*since, place.slot, place.admission));
+        let mut cut = self.cut && end == self.to;
+        if let Some(&(_, beyond, _)) = places.get(most) {
+            // With too many at `from` already, the record ends at the next change.
+            let changes = places.iter().flat_map(|&(_, since, until)| [since, until]);
+            let next = changes.filter(|at| *at > from).min().unwrap_or(end);
+            let last = if beyond > from { beyond } else { next };
+            (cut, end) = (cut || last < end, last.min(end));
+            places.retain(|(_, since, _)| *since < end);
+        }
+        let held = |(place, from, until): (&SlotPlace, Time, Time)| PlaceHeld {
+            place: place.clone(),
+            from,
+            to: until.min(end),
+        };
+        let places = places.into_iter().map(held).collect();
+        (!self.procs.is_zero()).then_some(MatrixRecord { procs: self.procs, from, to: end, cut, places })
     }
 
     /// Ends the record. Present positions last until `end`.

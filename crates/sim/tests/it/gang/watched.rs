@@ -84,16 +84,20 @@ proptest! {
         let mut whole = MatrixWatch::new(Time::ZERO, Time::MAX, usize::MAX);
         let mut part = MatrixWatch::new(from, to, most);
         let ledger = play(&machine, &jobs, &policy, EventOrder::Batched, &mut [&mut whole, &mut part]);
-        let (whole, part) = (whole.record().unwrap(), part.record().unwrap());
-        prop_assert!(part.cut || part.to == to);
-        let at_begin = recorded(&part, from).len();
-        prop_assert!(part.places.len() <= most.max(at_begin), "{} of {most}", part.places.len());
-        let within = ledger.keys().copied().chain([from]).filter(|now| (part.from..part.to).contains(now));
-        for now in within {
-            prop_assert_eq!(recorded(&part, now), recorded(&whole, now), "{} at {}", policy, now);
-        }
-        if part.cut {
-            prop_assert!(part.to > from && part.to < to);
+        let (of_whole, whole) = (whole.part(from, to, most).unwrap(), whole.record().unwrap());
+        let part = part.record().unwrap();
+        prop_assert!(of_whole.to >= part.to && (part.cut || of_whole == part));
+        for part in [part, of_whole] {
+            prop_assert!(part.cut || part.to == to);
+            let at_begin = recorded(&part, from).len();
+            prop_assert!(part.places.len() <= most.max(at_begin), "{} of {most}", part.places.len());
+            let within = ledger.keys().copied().chain([from]);
+            for now in within.filter(|now| (part.from..part.to).contains(now)) {
+                prop_assert_eq!(recorded(&part, now), recorded(&whole, now), "{} at {}", policy, now);
+            }
+            if part.cut {
+                prop_assert!(part.to > from && part.to < to);
+            }
         }
     }
 }
