@@ -64,6 +64,6 @@ impl OpportunisticOptions {
             OpportunisticMode::Off => ("off", None),
         };
         let interactive = self.interactive.as_ref().map(ToString::to_string);
-        IdleUseDoc { opportunistic, preempt_lead_time, interactive }
+        IdleUseDoc { opportunistic: opportunistic.to_owned(), preempt_lead_time, interactive }
     }
 }

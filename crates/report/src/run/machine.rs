@@ -40,7 +40,13 @@ mod tests {
 
     #[track_caller]
     fn check(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>, expect: &str) {
-        let machine = MachineDoc { name: "m.toml".into(), span, sharing, hosts, pools: None };
+        let machine = MachineDoc {
+            name: "m.toml".into(),
+            span: span.into(),
+            sharing: sharing.into(),
+            hosts,
+            pools: None,
+        };
         assert_eq!(machine_summary(&machine), expect);
     }
 

@@ -427,7 +427,7 @@ fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> Str
         text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
     }
     if let Some(idle_use) = &settings.idle_use {
-        match (idle_use.opportunistic, idle_use.preempt_lead_time) {
+        match (idle_use.opportunistic.as_str(), idle_use.preempt_lead_time) {
             ("on", Some(lead)) => {
                 text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)));
             }

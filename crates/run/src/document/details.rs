@@ -2,7 +2,7 @@
 
 use miserly_core::Span;
 use miserly_sim::{Batches, Interval, MEASURES, Metrics};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::measures::PerMeasure;
 
@@ -10,7 +10,7 @@ use super::measures::PerMeasure;
 ///
 /// It estimates the distance to the means of a longer log of the same kind. The method requires
 /// nearly independent batches, and figures are omitted if they are not.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct UncertaintyDoc {
     /// Full batches of consecutive jobs, by submission or by termination as the run was measured.
     pub batches: u64,
@@ -30,7 +30,7 @@ pub struct UncertaintyDoc {
 }
 
 /// The quality of promises as forecasts, over the measured jobs (Zotkin et al. §8).
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct GuaranteesDoc {
     /// Share of jobs that did not wait, 0 to 1.
     pub without_wait: Option<f64>,
@@ -46,7 +46,7 @@ pub struct GuaranteesDoc {
 ///
 /// A reservation is a start that the policy promised or planned ahead: of every job under conservative backfilling, of
 /// the head of the queue under EASY.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct ReservationsDoc {
     /// Jobs that had a reservation.
     pub jobs: u64,
@@ -57,7 +57,7 @@ pub struct ReservationsDoc {
 }
 
 /// Promised wait / actual wait, over the jobs that waited and had a promised start.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct GuaranteeRatio {
     /// Nearest-rank median.
     pub median: Option<f64>,
@@ -73,7 +73,7 @@ pub struct GuaranteeRatio {
 pub type Cdf = Vec<(f64, f64)>;
 
 /// Parts of the document that are present only on request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct DetailsDoc {
     /// Distributions of the measures.
     pub cdf: CdfsDoc,
@@ -82,7 +82,7 @@ pub struct DetailsDoc {
 }
 
 /// Cumulative distributions over the measured jobs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CdfsDoc {
     /// Wait in seconds.
     pub wait: Cdf,
@@ -95,7 +95,7 @@ pub struct CdfsDoc {
 }
 
 /// The whole run over time in equal buckets. Bucket i covers `from` + i x `step` up to the next.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SeriesDoc {
     /// Begin of the first bucket in seconds of the log, a multiple of `step`.
     pub from: f64,

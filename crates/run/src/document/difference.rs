@@ -1,19 +1,19 @@
 //! The differences of runs of one log.
 
 use miserly_sim::{Interval, MEASURES};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::measures::KEYS;
 use super::run::RunDoc;
 
 /// The difference of two policies' means of one measure on one log, by paired batches of the same
 /// jobs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct DifferenceDoc {
     /// Name of the log.
     pub trace: String,
     /// Measure, by its key in `metrics`.
-    pub measure: &'static str,
+    pub measure: String,
     /// First policy.
     pub policy_a: String,
     /// Second policy.
@@ -41,7 +41,7 @@ impl DifferenceDoc {
         let Interval { mean, half_width, autocorrelation } = a.batch_sums.difference(&b.batch_sums, measure);
         DifferenceDoc {
             trace: a.trace.name.clone(),
-            measure: KEYS[measure],
+            measure: KEYS[measure].to_owned(),
             policy_a: a.policy.clone(),
             policy_b: b.policy.clone(),
             mean,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use miserly_sim::{GroupKey, Groups, Metrics};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::measures::MetricsDoc;
 
 /// The measures of a group of jobs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct GroupDoc {
     /// Name of the group.
     ///

@@ -2,17 +2,17 @@
 
 use miserly_core::{Kind, Resources};
 use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, SHARINGS, SPANS, Week, word_of};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A machine: its hosts and the placement rules for jobs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct MachineDoc {
     /// Requested name: a built-in machine, a number of processors, or a file.
     pub name: String,
     /// Hosts per job: `one` or `any`.
-    pub span: &'static str,
+    pub span: String,
     /// `shared`, or `whole` if each job has its hosts to itself.
-    pub sharing: &'static str,
+    pub sharing: String,
     /// Hosts in the order of their numbers and of their processors' numbers.
     pub hosts: Vec<HostsDoc>,
     /// Pools, if any.
@@ -21,7 +21,7 @@ pub struct MachineDoc {
 }
 
 /// The batch share of a machine and the queues that divide it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PoolsDoc {
     /// Offset of the weekly calendar from UTC.
     pub utc_offset_minutes: i32,
@@ -32,7 +32,7 @@ pub struct PoolsDoc {
 }
 
 /// A queue and its pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PoolDoc {
     /// Name.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct PoolDoc {
 }
 
 /// A step of a weekly calendar.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct StepDoc {
     /// Start of the step, such as `mon 08:00`.
     pub from: String,
@@ -54,7 +54,7 @@ pub struct StepDoc {
 }
 
 /// A host, or several identical hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HostsDoc {
     /// Name, or common prefix of the names.
     pub name: String,
@@ -72,8 +72,8 @@ impl MachineDoc {
     pub(super) fn new(spec: &MachineSpec) -> MachineDoc {
         MachineDoc {
             name: spec.name.clone(),
-            span: word_of(&SPANS, spec.spread),
-            sharing: word_of(&SHARINGS, spec.sharing),
+            span: word_of(&SPANS, spec.spread).to_owned(),
+            sharing: word_of(&SHARINGS, spec.sharing).to_owned(),
             hosts: spec.hosts.iter().map(HostsDoc::new).collect(),
             pools: spec.pools.as_ref().map(PoolsDoc::new),
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
-        MachineDoc { name: "m.toml".into(), span, sharing, hosts, pools: None }
+        MachineDoc { name: "m.toml".into(), span: span.into(), sharing: sharing.into(), hosts, pools: None }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The measures of a run: a value for each, and the summary of one.
 
 use miserly_sim::{Distribution, MEASURES, Measures};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A value for each measure of the jobs, in the order of [`Measures::all`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct PerMeasure<T> {
     /// Time in the queue, in seconds.
     pub wait: T,
@@ -24,7 +24,7 @@ pub struct PerMeasure<T> {
 pub type MetricsDoc = PerMeasure<MeasureDoc>;
 
 /// The summary of a measure; null if no job has the measure.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct MeasureDoc {
     /// Number of jobs.
     pub count: u64,

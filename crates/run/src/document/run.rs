@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_sim::{Batches, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::{LineCounts, LogDates};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
 use super::groups::{GroupDoc, breakdowns};
@@ -13,10 +13,10 @@ use super::settings::SettingsDoc;
 use super::slicing::{BatchesDoc, SlicingDoc};
 
 /// The complete results of one run. Repeated runs differ only in `timing`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunDoc {
     /// Version of the program.
-    pub version: &'static str,
+    pub version: String,
     /// Policy in its written form.
     pub policy: String,
     /// Settings of the run.
@@ -66,20 +66,21 @@ pub struct RunDoc {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<BatchesDoc>,
     /// Measures by group, if requested: grouping, then groups.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by: BTreeMap<String, Vec<GroupDoc>>,
     /// Parts that are present only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<DetailsDoc>,
-    /// Duration of the run, which differs between repetitions.
+    /// Duration of the run, which differs between repetitions. Zero in a document without it.
+    #[serde(default)]
     pub timing: TimingDoc,
-    /// Batches behind `uncertainty`, for comparisons.
+    /// Batches behind `uncertainty`, for comparisons. Empty in a document that was read back.
     #[serde(skip)]
     pub batch_sums: Batches,
 }
 
 /// A log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct TraceDoc {
     /// File name.
     pub name: String,
@@ -91,7 +92,7 @@ pub struct TraceDoc {
 }
 
 /// Counts of the lines and jobs of a log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct JobCountsDoc {
     /// Job lines.
     pub read: u64,
@@ -115,16 +116,16 @@ pub struct JobCountsDoc {
 }
 
 /// The accuracy of the percentiles.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PercentileDoc {
     /// `exact`, or `sketch` beyond a million measured jobs.
-    pub method: &'static str,
+    pub method: String,
     /// Largest relative error of a percentile.
     pub relative_error: f64,
 }
 
 /// The wait queue over time.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct QueueLengthDoc {
     /// Mean number of waiting jobs over the makespan.
     pub mean: Option<f64>,
@@ -133,7 +134,7 @@ pub struct QueueLengthDoc {
 }
 
 /// Promises of a latest start.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct PromisesDoc {
     /// Jobs with a promise.
     pub made: u64,
@@ -146,7 +147,7 @@ pub struct PromisesDoc {
 }
 
 /// The results of opportunistic execution on idle resources.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct OpportunisticDoc {
     /// Jobs that ran before their promised starts.
     pub jobs: u64,
@@ -175,7 +176,7 @@ impl OpportunisticDoc {
 }
 
 /// The results of suspension.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct SuspensionDoc {
     /// Jobs that were suspended at least once.
     pub jobs: u64,
@@ -198,7 +199,7 @@ impl SuspensionDoc {
 }
 
 /// The duration of a run.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct TimingDoc {
     /// Wall-clock seconds, including reading.
     pub seconds: f64,
@@ -220,7 +221,7 @@ impl RunDoc {
         let exact = metrics.measures.wait.is_exact();
         let (queue_mean, queue_max) = metrics.queue_length();
         RunDoc {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             policy,
             settings,
             trace,
@@ -236,7 +237,7 @@ impl RunDoc {
             },
             metrics: MetricsDoc::new(&mut metrics.measures),
             percentiles: PercentileDoc {
-                method: if exact { "exact" } else { "sketch" },
+                method: if exact { "exact" } else { "sketch" }.to_owned(),
                 relative_error: if exact { 0.0 } else { SKETCH_ERROR },
             },
             uncertainty: UncertaintyDoc::new(&metrics.batches),

@@ -1,7 +1,7 @@
 //! The settings of a run.
 
 use miserly_workload::ArrivalScaling;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::machine::MachineDoc;
 use super::slicing::BatchSettings;
@@ -9,7 +9,7 @@ use crate::options::RunOptions;
 use crate::setup::RunSetup;
 
 /// The settings of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SettingsDoc {
     /// Processors of the machine.
     pub procs: u32,
@@ -58,11 +58,11 @@ pub struct SettingsDoc {
 }
 
 /// The use of idle resources on a machine with pools.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct IdleUseDoc {
     /// Opportunistic execution: `by-policy` enables it if the policy of a queue needs it; `on` and
     /// `off` override that.
-    pub opportunistic: &'static str,
+    pub opportunistic: String,
     /// Preemption lead time before promised starts, in seconds.
     pub preempt_lead_time: Option<i64>,
     /// Interactive work: a process with parameters, or a file with the SHA-256 of its bytes.

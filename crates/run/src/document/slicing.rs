@@ -1,5 +1,7 @@
 //! Document parts of time-sliced runs and of runs measured in batches by termination.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{Procs, Time};
 use miserly_sim::{BatchRule, Interval, MEASURES, Mark, Metrics, Window};
 use serde::{Deserialize, Serialize};
@@ -7,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::measures::{KEYS, MeasureDoc};
 
 /// The results of time slicing.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct SlicingDoc {
     /// Slots in which each measured job ran, as a mean over its residence time.
     ///
@@ -24,7 +26,7 @@ pub struct SlicingDoc {
 }
 
 /// The number of slots in use.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct SlotsDoc {
     /// Mean over the makespan.
     pub mean: Option<f64>,
@@ -68,7 +70,7 @@ impl From<BatchRule> for BatchSettings {
 
 /// A run measured in batches by termination, from the begin of the first batch to the end of the
 /// last.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct BatchesDoc {
     /// Begin of the first batch in seconds of the log.
     pub from: f64,
@@ -99,7 +101,7 @@ pub struct BatchesDoc {
 }
 
 /// A value for each figure of time slicing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SlicedFigures<T> {
     /// Slots per job.
     pub slots: T,
@@ -113,14 +115,30 @@ pub struct SlicedFigures<T> {
 pub type EachBatch = SlicedFigures<Vec<Option<f64>>>;
 
 /// The mean of each batch in order; null if no job of the batch has the measure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(from = "MeansFields")]
 pub struct MeansDoc {
     /// Measures of every run.
     #[serde(flatten)]
-    pub measures: std::collections::BTreeMap<&'static str, Vec<Option<f64>>>,
+    pub measures: BTreeMap<String, Vec<Option<f64>>>,
     /// Measures of time-sliced runs.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub sliced: Option<EachBatch>,
+}
+
+/// The fields of [`MeansDoc`] in the order in which they are read: the map takes the remaining ones.
+#[derive(Deserialize)]
+struct MeansFields {
+    #[serde(flatten)]
+    sliced: Option<EachBatch>,
+    #[serde(flatten)]
+    measures: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+impl From<MeansFields> for MeansDoc {
+    fn from(MeansFields { sliced, measures }: MeansFields) -> MeansDoc {
+        MeansDoc { measures, sliced }
+    }
 }
 
 impl BatchesDoc {
@@ -157,8 +175,10 @@ impl BatchesDoc {
     }
 }
 
-fn measures(metrics: &Metrics) -> std::collections::BTreeMap<&'static str, Vec<Option<f64>>> {
-    (0..MEASURES).map(|measure| (KEYS[measure], metrics.batches.means(measure).collect())).collect()
+fn measures(metrics: &Metrics) -> BTreeMap<String, Vec<Option<f64>>> {
+    (0..MEASURES)
+        .map(|measure| (KEYS[measure].to_owned(), metrics.batches.means(measure).collect()))
+        .collect()
 }
 
 fn figures(window: &Window) -> EachBatch {

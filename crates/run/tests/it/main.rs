@@ -1,3 +1,5 @@
-//! The examples of this crate.
+//! The tests of this crate: its examples, and its documents.
+
+mod document;
 
 mod examples;

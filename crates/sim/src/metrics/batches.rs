@@ -61,6 +61,13 @@ pub struct Interval {
     pub autocorrelation: Option<f64>,
 }
 
+/// No batches.
+impl Default for Batches {
+    fn default() -> Batches {
+        Batches::new([1.0; MEASURES])
+    }
+}
+
 impl Batches {
     /// Returns empty batches. Sums are divided by `units`.
     pub fn new(units: [f64; MEASURES]) -> Batches {
