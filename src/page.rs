@@ -4,8 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_experiments::{Overview, overview};
-use miserly_policies::PolicySpec;
+use miserly_experiments::{LogRuns, Overview, overview};
 use miserly_report::AtomicFile;
 use miserly_report::page::{Page, html};
 use miserly_run::{RunDoc, RunSetup};
@@ -41,18 +40,16 @@ impl ReportFileArgs {
         log.with_details(details || self.is_requested()).grouped(&by)
     }
 
-    /// Writes the page of these runs and of the recorded schedules of their logs, if it was requested.
+    /// Writes the page of the runs of these logs, if it was requested.
     pub(crate) fn write(
         &self,
-        runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>,
-        recorded: Vec<(&RunSetup, &RunDoc)>,
+        logs: Vec<LogRuns<'_>>,
         by: &[Grouping],
         difference: Option<[String; 2]>,
     ) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let by = by.iter().map(ToString::to_string).collect();
-        let page =
-            overview(&Overview { command: command(), runs, recorded, by, difference, window: self.window })?;
+        let page = overview(&Overview { command: command(), logs, by, difference, window: self.window });
         write_page(path, &page)
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
 use miserly_report::{compare_tables, verdict};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::{CompareArgs, RunArgs};
-use crate::commands::simulate::RunKind;
+use crate::commands::simulate::{MadeRun, RunKind};
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
@@ -58,9 +59,12 @@ struct VerdictDoc<'a> {
 }
 
 /// The schedules of one log: the recorded one, if there is one, and one for each policy.
+#[derive(Default)]
 struct Schedules {
     recorded: Option<RunDoc>,
     runs: Vec<RunDoc>,
+    /// The recordings of the runs, for the charts of a page.
+    recordings: Vec<Recording>,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -72,14 +76,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let difference = pair(&args.difference, &policies)?;
     let setups = setups(args)?;
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
-    let mut schedules = schedules(&setups, &policies, jobs.as_ref())?;
+    let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
     let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
-    let of_page = setups.iter().zip(&schedules).flat_map(|(setup, schedules)| {
-        policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
-    });
-    let recorded = setups.iter().zip(&schedules);
-    let recorded = recorded.filter_map(|(setup, schedules)| Some((setup, schedules.recorded.as_ref()?)));
-    args.report.write(of_page.collect(), recorded.collect(), &args.by, difference)?;
+    args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
     let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);
@@ -118,17 +117,18 @@ fn schedules(
     setups: &[RunSetup],
     policies: &[PolicySpec],
     files: Option<&JobFiles>,
+    drawn: bool,
 ) -> anyhow::Result<Vec<Schedules>> {
     let jobs: u64 = setups.iter().map(|setup| setup.survey.records).sum();
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&RunSetup, &PolicySpec)> =
         setups.iter().flat_map(|setup| policies.iter().map(move |policy| (setup, policy))).collect();
-    let outcomes: Vec<anyhow::Result<(RunDoc, Option<RunDoc>)>> = runs
+    let made: Vec<anyhow::Result<MadeRun>> = runs
         .into_par_iter()
         .enumerate()
         .map(|(at, (setup, policy))| {
             // The first run of each log measures its recorded schedule.
-            let kind = RunKind { policy, recorded: at.is_multiple_of(policies.len()) };
+            let kind = RunKind { policy, recorded: at.is_multiple_of(policies.len()), drawn };
             match files {
                 None => Ok(kind.run(setup, false, &mut [&mut progress.watch()])?),
                 Some(files) => kind.write_csv(setup, &files.0[at], &mut progress.watch()),
@@ -137,15 +137,24 @@ fn schedules(
         .collect();
     drop(progress);
     // The first error in the order of the runs, not in the order of time.
-    let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+    let mut made = made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
     let of_log = |_: &RunSetup| {
-        let (runs, mut recorded): (Vec<_>, Vec<_>) = outcomes.by_ref().take(policies.len()).unzip();
-        Schedules { recorded: recorded.swap_remove(0), runs }
+        let mut schedules = Schedules::default();
+        for MadeRun { outcome, recorded, recording } in made.by_ref().take(policies.len()) {
+            schedules.runs.push(outcome);
+            schedules.recorded = schedules.recorded.take().or(recorded);
+            schedules.recordings.extend(recording);
+        }
+        schedules
     };
     Ok(setups.iter().map(of_log).collect())
 }
 
 impl Schedules {
+    fn of_page(&self) -> LogRuns<'_> {
+        LogRuns { recorded: self.recorded.as_ref(), runs: self.runs.iter().zip(&self.recordings).collect() }
+    }
+
     /// Returns all schedules, the recorded one first.
     fn all(&self) -> Vec<&RunDoc> {
         self.recorded.iter().chain(&self.runs).collect()

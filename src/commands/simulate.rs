@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
 use miserly_report::{AtomicFile, CsvJobs, SwfJobs, simulate_table};
 use miserly_run::{RunDoc, RunSetup, SetupError};
@@ -75,15 +76,15 @@ fn simulate(
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
-    let kind = RunKind { policy: &args.policy, recorded: shown };
-    let (mut outcome, recorded) = match format {
+    let kind = RunKind { policy: &args.policy, recorded: shown, drawn: args.report.is_requested() };
+    let MadeRun { mut outcome, recorded, recording } = match format {
         None => kind.run(&prepared, false, &mut [&mut watch])?,
         Some((path, Format::Csv)) => kind.write_csv(&prepared, path, &mut watch)?,
         Some((path, Format::Swf)) => kind.write_swf(&prepared, path, &mut watch)?,
     };
     drop(progress);
-    let of_log = recorded.iter().map(|recorded| (&prepared, recorded)).collect();
-    args.report.write(vec![(&prepared, &args.policy, &outcome)], of_log, &args.by, None)?;
+    let runs = recording.iter().map(|recording| (&outcome, recording)).collect();
+    args.report.write(vec![LogRuns { recorded: recorded.as_ref(), runs }], &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
     Ok(Simulated { prepared, outcome, recorded })
 }
@@ -106,25 +107,47 @@ impl Format {
     }
 }
 
-/// A policy to run, and whether the recorded schedule of the log is measured too.
+/// A policy to run, whether the recorded schedule of the log is measured too, and whether the run is recorded for the
+/// charts of a page.
 #[derive(Clone, Copy)]
 pub(crate) struct RunKind<'a> {
     pub(crate) policy: &'a PolicySpec,
     pub(crate) recorded: bool,
+    pub(crate) drawn: bool,
+}
+
+/// A run that was made.
+pub(crate) struct MadeRun {
+    pub(crate) outcome: RunDoc,
+    /// The recorded schedule of the log, if there is one.
+    pub(crate) recorded: Option<RunDoc>,
+    /// The recording for the charts of a page.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl RunKind<'_> {
-    /// Runs the log. Returns the document of the run, and that of the recorded schedule if there is one.
+    /// Runs the log.
     pub(crate) fn run(
         self,
         setup: &RunSetup,
         pes: bool,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(RunDoc, Option<RunDoc>), SetupError> {
-        if self.recorded {
-            return setup.outcome_and_recorded(self.policy, pes, observers);
+    ) -> Result<MadeRun, SetupError> {
+        let mut recording = self.drawn.then(Recording::default);
+        let mut all: Vec<&mut dyn Observer> = Vec::new();
+        for observer in observers.iter_mut() {
+            all.push(&mut **observer);
         }
-        Ok((setup.outcome(self.policy, pes, observers)?, None))
+        if let Some(recording) = &mut recording {
+            all.push(recording);
+        }
+        let pes = pes || self.drawn;
+        let (outcome, recorded) = if self.recorded {
+            setup.outcome_and_recorded(self.policy, pes, &mut all)?
+        } else {
+            (setup.outcome(self.policy, pes, &mut all)?, None)
+        };
+        Ok(MadeRun { outcome, recorded, recording })
     }
 
     /// Runs the log and writes a row for each job.
@@ -133,29 +156,24 @@ impl RunKind<'_> {
         setup: &RunSetup,
         path: &Path,
         watch: &mut dyn Observer,
-    ) -> anyhow::Result<(RunDoc, Option<RunDoc>)> {
+    ) -> anyhow::Result<MadeRun> {
         let of_output = || format!("--jobs {}", path.display());
         let (file, output) = AtomicFile::create(path).with_context(of_output)?;
         let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
-        let documents = self.run(setup, true, &mut [&mut jobs, watch])?;
-        commit(file, jobs.into_inner().into_inner(), &documents.0).with_context(of_output)?;
-        Ok(documents)
+        let made = self.run(setup, true, &mut [&mut jobs, watch])?;
+        commit(file, jobs.into_inner().into_inner(), &made.outcome).with_context(of_output)?;
+        Ok(made)
     }
 
     /// Runs the log and writes the simulated jobs as a log.
-    fn write_swf(
-        self,
-        setup: &RunSetup,
-        path: &Path,
-        watch: &mut dyn Observer,
-    ) -> anyhow::Result<(RunDoc, Option<RunDoc>)> {
+    fn write_swf(self, setup: &RunSetup, path: &Path, watch: &mut dyn Observer) -> anyhow::Result<MadeRun> {
         let of_output = || format!("--jobs {}", path.display());
         let (file, output) = AtomicFile::create(path).with_context(of_output)?;
         let notes = notes(setup, self.policy)?;
         let mut jobs = InOrder::new(SwfJobs::new(output, &setup.survey.header, &notes, setup.records()?)?);
-        let documents = self.run(setup, false, &mut [&mut jobs, watch])?;
-        commit(file, jobs.into_inner().into_inner(), &documents.0).with_context(of_output)?;
-        Ok(documents)
+        let made = self.run(setup, false, &mut [&mut jobs, watch])?;
+        commit(file, jobs.into_inner().into_inner(), &made.outcome).with_context(of_output)?;
+        Ok(made)
     }
 }
 

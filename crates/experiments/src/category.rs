@@ -61,7 +61,8 @@ fn least_width(range: &str) -> u64 {
     if range.starts_with('>') { least.saturating_add(1) } else { least }
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+/// Returns each name once, in the order in which they come.
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for name in names {
         if !seen.iter().any(|known| known == name) {

@@ -1,17 +1,16 @@
 //! The difference of two schedules of a log: which jobs start earlier or later.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use miserly_core::Time;
 use miserly_report::chart::{Body, Chart, GanttJob, GanttKeys, Ramp};
 use miserly_report::count;
 use miserly_report::page::{Block, Emphasis, TableCell, TableData};
 use miserly_run::{GroupDoc, RunDoc};
-use miserly_sim::{Finished, Observer};
 use miserly_units::{duration_rounded, span_of_seconds};
 
 use crate::category::{CATEGORY, CategoryGrid};
+use crate::recording::{EndedJob, Recording};
 use crate::run_result::secs;
 
 /// The steps of the change of a start, from earlier to later.
@@ -33,39 +32,16 @@ const LIMITS: [f64; 4] = [60.0, 3_600.0, 21_600.0, 86_400.0];
 /// Number of jobs in the table that start later, and of those that start earlier.
 const LISTED: usize = 8;
 
-/// A job with its start.
-#[derive(Clone, Copy)]
-struct Started {
-    procs: u64,
-    user: Option<u32>,
-    start: f64,
-}
-
-/// Collects the starts of all jobs by submission and number. Memory grows with the log.
-#[derive(Default)]
-pub(crate) struct Starts(BTreeMap<(Time, i64), Started>);
-
-impl Observer for Starts {
-    fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let request = &job.request;
-        let started = Started { procs: request.procs().into(), user: request.user, start: secs(job.start) };
-        self.0.insert((request.submit, request.number), started);
-        Ok(())
-    }
-}
-
 /// A job that both schedules ran.
-struct Changed {
-    submit: Time,
-    number: i64,
-    before: Started,
-    after: Started,
+struct Changed<'a> {
+    before: &'a EndedJob,
+    after: &'a EndedJob,
 }
 
-impl Changed {
+impl Changed<'_> {
     /// Returns the change of the start in seconds. Later is positive.
     fn change(&self) -> f64 {
-        self.after.start - self.before.start
+        secs(self.after.start) - secs(self.before.start)
     }
 }
 
@@ -74,25 +50,24 @@ pub(crate) struct Difference<'a> {
     a: &'a RunDoc,
     b: &'a RunDoc,
     /// The jobs of both schedules, by their change: the latest first.
-    jobs: Vec<Changed>,
+    jobs: Vec<Changed<'a>>,
 }
 
 impl<'a> Difference<'a> {
-    pub(crate) fn new(runs: [&'a RunDoc; 2], starts: [Starts; 2]) -> Difference<'a> {
-        let [before, after] = starts;
-        let changed = |((submit, number), after): ((Time, i64), Started)| {
-            let before = *before.0.get(&(submit, number))?;
-            Some(Changed { submit, number, before, after })
+    pub(crate) fn new([(a, before), (b, after)]: [(&'a RunDoc, &'a Recording); 2]) -> Difference<'a> {
+        let by_submission = |recording: &'a Recording| -> BTreeMap<(Time, i64), &'a EndedJob> {
+            recording.jobs.iter().map(|job| ((job.submit, job.number), job)).collect()
         };
-        let mut jobs: Vec<Changed> = after.0.into_iter().filter_map(changed).collect();
+        let before = by_submission(before);
+        let changed = |(key, after)| Some(Changed { before: before.get(&key)?, after });
+        let mut jobs: Vec<Changed<'_>> = by_submission(after).into_iter().filter_map(changed).collect();
         jobs.sort_by(|one, other| other.change().total_cmp(&one.change()));
-        let [a, b] = runs;
         Difference { a, b, jobs }
     }
 
     /// Returns the blocks of the section. `schedule` is the Gantt chart of schedule B.
-    pub(crate) fn blocks(&self, schedule: Option<Chart>) -> Vec<Block> {
-        let charts = schedule.map(|chart| self.recoloured(chart)).into_iter().chain(self.by_category());
+    pub(crate) fn blocks(&self, schedule: Chart) -> Vec<Block> {
+        let charts = std::iter::once(self.recoloured(schedule)).chain(self.by_category());
         std::iter::once(Block::Text(self.summary()))
             .chain(charts.map(Block::Chart))
             .chain(self.table().map(Block::Table))
@@ -116,8 +91,11 @@ impl<'a> Difference<'a> {
 
     /// Returns the Gantt chart of schedule B with the colours of the changes.
     fn recoloured(&self, mut chart: Chart) -> Chart {
-        let changes: BTreeMap<(i64, u64), f64> =
-            self.jobs.iter().map(|job| ((job.number, secs(job.submit).to_bits()), job.change())).collect();
+        let changes: BTreeMap<(i64, u64), f64> = self
+            .jobs
+            .iter()
+            .map(|job| ((job.after.number, secs(job.after.submit).to_bits()), job.change()))
+            .collect();
         if let Body::Gantt { jobs, keys, .. } = &mut chart.body {
             *keys = GanttKeys::Diverging(STEPS.map(str::to_owned).to_vec());
             jobs.retain_mut(|job| self.recolour(job, &changes));
@@ -161,7 +139,7 @@ impl<'a> Difference<'a> {
     fn table(&self) -> Option<TableData> {
         let later = self.jobs.iter().take_while(|job| job.change() > 0.0).take(LISTED);
         let earlier = self.jobs.iter().rev().take_while(|job| job.change() < 0.0).take(LISTED);
-        let mut earlier: Vec<&Changed> = earlier.collect();
+        let mut earlier: Vec<&Changed<'_>> = earlier.collect();
         earlier.reverse();
         let rows: Vec<_> = later.chain(earlier).map(|job| self.row(job)).collect();
         let (a, b) = (&self.a.policy, &self.b.policy);
@@ -171,13 +149,13 @@ impl<'a> Difference<'a> {
         (!rows.is_empty()).then_some(TableData { caption, header: vec![header], rows })
     }
 
-    fn row(&self, job: &Changed) -> Vec<TableCell> {
+    fn row(&self, job: &Changed<'_>) -> Vec<TableCell> {
         let emphasis = if job.change() > 0.0 { Emphasis::Bad } else { Emphasis::Good };
         vec![
-            TableCell::number(job.number.to_string()),
+            TableCell::number(job.after.number.to_string()),
             TableCell::number(job.after.user.map_or_else(|| "-".to_owned(), |user| user.to_string())),
             TableCell::number(count(job.after.procs)),
-            TableCell::number(self.instant(secs(job.submit))),
+            TableCell::number(self.instant(job.after.submit)),
             TableCell::number(self.instant(job.before.start)),
             TableCell::number(self.instant(job.after.start)),
             TableCell::number(words(job.change()).unwrap_or_default()).with(emphasis),
@@ -185,7 +163,8 @@ impl<'a> Difference<'a> {
     }
 
     /// Returns an instant as its date, or as time of the log.
-    fn instant(&self, second: f64) -> String {
+    fn instant(&self, at: Time) -> String {
+        let second = secs(at);
         // Seconds of a log fit by far.
         #[allow(clippy::cast_possible_truncation)]
         let date = self.b.trace.dates.as_ref().and_then(|dates| dates.minute(second as i64));

@@ -16,13 +16,15 @@ pub mod papers;
 
 mod queue_record;
 
+mod recording;
+
 mod run_result;
 
 pub mod chart_request;
 
 pub mod selector;
 
-mod looks;
+mod run_charts;
 
 mod category;
 
@@ -32,6 +34,7 @@ mod overview;
 
 mod table;
 
-pub use overview::{Overview, overview};
+pub use overview::{LogRuns, Overview, overview};
+pub use recording::Recording;
 pub use session::{Session, page, run_part, write_page};
 pub use table::Table;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Request, Time};
+use miserly_core::Time;
 use miserly_report::chart::QueueStep;
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +28,10 @@ impl From<QueueRow> for QueueStep {
 pub(crate) struct QueueRecord(BTreeMap<Time, (i64, i64)>);
 
 impl QueueRecord {
-    /// Adds a job that waits until its first start `began`, from its submission or the begin of the window.
-    pub(crate) fn add(&mut self, request: &Request, from: Time, began: Time) {
-        let procs = i64::try_from(u64::from(request.procs())).unwrap_or(i64::MAX);
-        for (at, jobs, procs) in [(request.submit.max(from), 1, procs), (began, -1, -procs)] {
+    /// Adds a job that requests `procs` processors and waits in this period.
+    pub(crate) fn add(&mut self, [from, to]: [Time; 2], procs: u64) {
+        let procs = i64::try_from(procs).unwrap_or(i64::MAX);
+        for (at, jobs, procs) in [(from, 1, procs), (to, -1, -procs)] {
             let change = self.0.entry(at).or_default();
             *change = (change.0 + jobs, change.1.saturating_add(procs));
         }
@@ -51,19 +51,15 @@ impl QueueRecord {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Resources, Span};
-
     use super::*;
 
     #[test]
     fn jobs_wait_from_their_submission_to_their_start() {
         let at = |secs| Time::from_secs(secs).unwrap();
-        let job =
-            |submit, procs| Request::new(1, at(submit), Span::from_secs(60).unwrap(), Resources::cpus(procs));
         let mut queue = QueueRecord::default();
-        queue.add(&job(2, 4), at(10), at(30));
-        queue.add(&job(20, 3), at(10), at(30));
-        queue.add(&job(25, 1), at(10), at(40));
+        queue.add([at(10), at(30)], 4);
+        queue.add([at(20), at(30)], 3);
+        queue.add([at(25), at(40)], 1);
         let rows: Vec<_> = queue.rows(at(10)).iter().map(|row| (row.at, row.jobs, row.procs)).collect();
         assert_eq!(rows, [(10.0, 1, 4), (20.0, 2, 7), (25.0, 3, 8), (30.0, 1, 1), (40.0, 0, 0)]);
         assert_eq!(QueueRecord::default().rows(at(10)).len(), 1);

@@ -1,35 +1,42 @@
 //! The stored result of a run: its document, and the jobs of a window of time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{PeSet, Request, Span, Time};
+use miserly_core::{Request, Span, Time};
 use miserly_run::RunDoc;
-use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
+use miserly_sim::{Finished, MatrixRecord, Observer, PlaceHeld};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::queue_record::{QueueRecord, QueueRow};
+use crate::queue_record::QueueRow;
 
 /// The stored result of a run.
 #[derive(Serialize)]
 pub(crate) struct RunResult<'a> {
     pub(crate) key: &'a str,
     pub(crate) run: Value,
-    /// The window of the Gantt chart, and the jobs in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) gantt_window: Option<[i64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) gantt: Option<Vec<GanttRow>>,
-    /// The waiting jobs in that window.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) gantt_queue: Option<Vec<QueueRow>>,
-    /// The matrix in that window, where the policy slices time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) matrix: Option<MatrixRows>,
+    #[serde(flatten)]
+    pub(crate) schedule: Option<Schedule>,
     /// Runtime and wait, in seconds, of the jobs that waited longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) longest_waits: Option<Vec<(f64, f64)>>,
+}
+
+/// The jobs of a run in the window of its Gantt chart.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Schedule {
+    #[serde(rename = "gantt_window")]
+    pub(crate) window: [i64; 2],
+    #[serde(rename = "gantt")]
+    pub(crate) jobs: Vec<GanttRow>,
+    /// The waiting jobs.
+    #[serde(default, rename = "gantt_queue")]
+    pub(crate) queue: Vec<QueueRow>,
+    /// The matrix, where the policy slices time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) matrix: Option<MatrixRows>,
 }
 
 /// A job of the window of a Gantt chart. Times in the log's seconds.
@@ -40,7 +47,7 @@ pub(crate) struct GanttRow {
     pub(crate) submit: f64,
     pub(crate) start: f64,
     pub(crate) end: f64,
-    pub(crate) reason: String,
+    pub(crate) reason: Cow<'static, str>,
     /// First and last processor of each range, in the end.
     pub(crate) pes: Vec<(u32, u32)>,
     /// The allocations, unless there was one from the start to the end.
@@ -58,9 +65,6 @@ pub(crate) struct StayRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) worked: Option<[f64; 2]>,
 }
-
-/// The limit of stored places of jobs in a matrix. The record ends where there would be more.
-pub(crate) const PLACES: usize = 10_000;
 
 /// A matrix over the window of a Gantt chart. Times in the log's seconds.
 #[derive(Deserialize, Serialize)]
@@ -134,56 +138,6 @@ pub(crate) fn document(outcome: &RunDoc) -> Value {
     document
 }
 
-/// Collects the jobs that run or wait in a window of time.
-pub(crate) struct Window {
-    from: Time,
-    to: Time,
-    pub(crate) rows: Vec<GanttRow>,
-    queue: QueueRecord,
-}
-
-impl Window {
-    /// From and to in the log's seconds.
-    pub(crate) fn new(from: i64, to: i64) -> Window {
-        Window { from: time(from), to: time(to), rows: Vec::new(), queue: QueueRecord::default() }
-    }
-
-    /// Returns the jobs and the waiting jobs of the window.
-    pub(crate) fn into_rows(self) -> (Vec<GanttRow>, Vec<QueueRow>) {
-        (self.rows, self.queue.rows(self.from))
-    }
-}
-
-impl Observer for Window {
-    fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        // A job that was put back into the queue was on the machine before its last start.
-        let began = job.allocations.first().map_or(job.start, |stay| stay.from);
-        if job.request.submit < self.to && began > self.from.max(job.request.submit) {
-            self.queue.add(&job.request, self.from, began);
-        }
-        if began < self.to && job.end > self.from {
-            let stay = |stay: &Allocation| StayRow {
-                start: secs(stay.from),
-                end: secs(stay.to),
-                pes: stay.pes.ranges().to_vec(),
-                worked: (stay.worked != (stay.from, stay.to))
-                    .then(|| [secs(stay.worked.0), secs(stay.worked.1)]),
-            };
-            self.rows.push(GanttRow {
-                job: job.request.number,
-                user: job.request.user,
-                submit: secs(job.request.submit),
-                start: secs(job.start),
-                end: secs(job.end),
-                reason: job.reason_word().to_owned(),
-                pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
-                stays: job.allocations.iter().map(stay).collect(),
-            });
-        }
-        Ok(())
-    }
-}
-
 /// Collects the runtimes and waits of the measured jobs. Memory grows with the log.
 pub(crate) struct LongestWaits {
     warmup: Span,
@@ -220,15 +174,6 @@ impl Observer for LongestWaits {
         }
         Ok(())
     }
-}
-
-/// Returns an observer of the matrix in that window.
-pub(crate) fn matrix_watch([from, to]: [i64; 2]) -> MatrixWatch {
-    MatrixWatch::new(time(from), time(to), PLACES)
-}
-
-fn time(secs: i64) -> Time {
-    Time::from_secs(secs).unwrap_or(Time::MAX)
 }
 
 pub(crate) fn secs(time: Time) -> f64 {

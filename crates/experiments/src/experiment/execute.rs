@@ -2,14 +2,15 @@
 
 use miserly_core::Span;
 use miserly_report::{AtomicFile, CsvJobs};
-use miserly_sim::{InOrder, MatrixWatch, Observer};
+use miserly_sim::{InOrder, Observer};
 use rayon::prelude::*;
 
 use super::axes::Axes;
 use super::error::ExperimentError;
 use super::plan::{Plan, PlannedRun};
 use super::store::Store;
-use crate::run_result::{LongestWaits, MatrixRows, RunResult, Window, document, matrix_watch};
+use crate::recording::Recording;
+use crate::run_result::{LongestWaits, RunResult, document};
 use miserly_run::{RunDoc, RunSetup, SetupError};
 
 /// A receiver of the progress of the runs.
@@ -105,12 +106,10 @@ pub fn open_jobs(plan: &Plan, store: &Store) -> u64 {
 fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), ExperimentError> {
     let Some(setup) = &run.setup else { return Ok(()) };
     let mut progress = watcher.observer();
-    let mut window = run.record.gantt.map(|[from, to]| Window::new(from, to));
-    let mut matrix = run.record.gantt.map(matrix_watch);
+    let mut recording = run.record.gantt.map(Recording::of_window);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut *progress];
-    if let (Some(window), Some(matrix)) = (&mut window, &mut matrix) {
-        observers.push(window);
-        observers.push(matrix);
+    if let Some(recording) = &mut recording {
+        observers.push(recording);
     }
     let warmup = Span::from_secs(setup.settings().warmup).unwrap_or(Span::MAX);
     let mut waits = run.record.longest_waits.map(|share| LongestWaits::new(share, warmup));
@@ -124,14 +123,10 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     };
     let outcome =
         outcome.map_err(|error| ExperimentError::Run { run: name(&run.axes), error: Box::new(error) })?;
-    let (gantt, gantt_queue) = window.map(Window::into_rows).unzip();
     let result = RunResult {
         key: &run.key,
         run: document(&outcome),
-        gantt_window: run.record.gantt,
-        gantt,
-        gantt_queue,
-        matrix: matrix.and_then(MatrixWatch::record).as_ref().map(MatrixRows::from_record),
+        schedule: run.record.gantt.zip(recording).map(|(window, recording)| recording.schedule(window)),
         longest_waits: waits.map(LongestWaits::pairs),
     };
     store.write_json(Store::run(&run.key), &result)

@@ -5,16 +5,20 @@ use std::collections::BTreeSet;
 use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, Ramp, Style};
 use miserly_report::decimals;
 use miserly_report::page::Block;
+use miserly_run::SettingsDoc;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::drawn::Drawn;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
-use crate::present::lines::{Lookup, part};
+use crate::present::lines::{Lookup, first, part};
 use crate::present::{gantt, matrix};
 use crate::results::{Found, Results, at};
+use crate::run_result::Schedule;
 
 /// Returns the chart with its caption, or the caption alone if there is nothing to draw.
 pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Block>, String> {
+    let mut layout = Vec::new();
     let (body, missing) = match chart.kind {
         ChartKind::Line => lines(chart, results, line)?,
         ChartKind::Steps => lines(chart, results, steps)?,
@@ -23,17 +27,22 @@ pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Bloc
         ChartKind::Points => lines(chart, results, points)?,
         ChartKind::Bars => one(chart, results, bars)?,
         ChartKind::Heat => heat(chart, results)?,
-        ChartKind::Gantt => one(chart, results, gantt::body)?,
-        ChartKind::Matrix => one(chart, results, matrix::body)?,
+        ChartKind::Gantt | ChartKind::Matrix => one(chart, results, |line, results| {
+            let Some((schedule, settings)) = recorded(line, results)? else { return Ok(None) };
+            layout = schedule.matrix.as_ref().and_then(matrix::note).into_iter().collect();
+            if chart.kind == ChartKind::Gantt {
+                layout.extend(gantt::note(&schedule, &settings));
+                return Ok(Some(gantt::body(&schedule, &settings).into()));
+            }
+            let matrix = schedule.matrix.as_ref().map(|matrix| matrix::body(matrix).into());
+            matrix.map(Some).ok_or_else(|| NO_MATRIX.to_owned())
+        })?,
     };
     let mut texts: Vec<String> = chart.note.iter().cloned().collect();
     if !missing.is_empty() {
         texts.push(format!("Not drawn, log missing: {}.", missing.join(", ")));
     }
-    if let (ChartKind::Gantt | ChartKind::Matrix, [line]) = (chart.kind, &chart.lines[..]) {
-        texts.extend(matrix::note(&line.runs, results));
-        texts.extend((chart.kind == ChartKind::Gantt).then(|| gantt::note(&line.runs, results)).flatten());
-    }
+    texts.extend(layout);
     if chart.kind != ChartKind::Line && several_seeds(chart, results) {
         texts.push("First seed only.".into());
     }
@@ -48,6 +57,18 @@ pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Bloc
         y,
         body: body.body,
     })])
+}
+
+const NO_WINDOW: &str = "no window was recorded; add gantt = [from, to] to the runs' record";
+
+const NO_MATRIX: &str = "no matrix was recorded: add gantt = [from, to] to the record of runs under gang";
+
+/// Returns the recorded window of the run of a line and its settings; `None` if the log is missing.
+fn recorded(line: &LineRequest, results: &Results) -> Result<Option<(Schedule, SettingsDoc)>, String> {
+    let Some(result) = first(results, &line.runs)? else { return Ok(None) };
+    let schedule = Schedule::deserialize(result).map_err(|_| NO_WINDOW)?;
+    let settings = SettingsDoc::deserialize(&result["run"]["settings"]).map_err(|error| error.to_string())?;
+    Ok(Some((schedule, settings)))
 }
 
 /// Returns whether some line has runs of several seeds, of which only one can be drawn.
@@ -136,7 +157,7 @@ fn names(chart: &ChartRequest, results: &Results) -> Result<Vec<String>, String>
 fn one(
     chart: &ChartRequest,
     results: &Results,
-    draw: fn(&LineRequest, &Results) -> Result<Option<Drawn>, String>,
+    draw: impl FnOnce(&LineRequest, &Results) -> Result<Option<Drawn>, String>,
 ) -> DrawnLines {
     let [line] = &chart.lines[..] else {
         return Err(format!("this kind of chart takes one line, not {}", chart.lines.len()));

@@ -1,58 +1,35 @@
 //! The jobs of a recorded window on the processors of the hosts.
 
 use miserly_report::chart::{Body, GanttJob, GanttKeys, QueueStep};
-use serde::Deserialize;
-use serde_json::Value;
+use miserly_run::{HostsDoc, SettingsDoc};
 
-use super::drawn::Drawn;
-use crate::chart_request::LineRequest;
-use crate::present::lines::part;
 use crate::present::matrix;
-use crate::queue_record::QueueRow;
-use crate::results::Results;
-use crate::run_result::{GanttRow, StayRow};
-use crate::selector::Selector;
+use crate::run_result::{GanttRow, Schedule, StayRow};
 
 /// Returns the jobs of the recorded window.
-pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
-    let select = &line.runs;
-    if let Some(slots) = matrix::over_time(select, results) {
-        return Ok(Some(Drawn::from(slots)));
+pub(crate) fn body(schedule: &Schedule, settings: &SettingsDoc) -> Body {
+    if let Some(recorded) = &schedule.matrix {
+        return matrix::over_time(recorded);
     }
-    let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
-    let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
-    let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
-    let window = part(results, select, "gantt_window")?;
-    let bound =
-        |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
-    let hosts = hosts(select, results);
-    let body = Body::Gantt {
+    let [from, to] = schedule.window.map(|second| second as f64);
+    Body::Gantt {
         keys: GanttKeys::default(),
-        queue: queue(select, results),
-        procs: u32::try_from(procs).unwrap_or(u32::MAX),
-        hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
+        queue: schedule.queue.iter().copied().map(QueueStep::from).collect(),
+        procs: settings.procs,
+        hosts: hosts(&settings.machine.hosts).iter().skip(1).map(|(_, low)| *low).collect(),
         slots: 1,
-        from: bound(0),
-        to: bound(1),
-        jobs: rows.iter().filter_map(stays).flatten().collect(),
-    };
-    Ok(Some(Drawn::from(body)))
-}
-
-/// Returns the waiting jobs of the recorded window; none if they were not recorded.
-fn queue(select: &Selector, results: &Results) -> Vec<QueueStep> {
-    let rows = part(results, select, "gantt_queue").ok().flatten();
-    let rows = rows.and_then(|rows| Vec::<QueueRow>::deserialize(rows).ok());
-    rows.unwrap_or_default().into_iter().map(QueueStep::from).collect()
+        from,
+        to,
+        jobs: schedule.jobs.iter().flat_map(stays).collect(),
+    }
 }
 
 /// More names than a caption takes.
 const NAMED: usize = 16;
 
 /// Returns the note on the layout: slots, or the hosts of a machine of several.
-pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
-    let slots = part(results, select, "matrix").ok().flatten();
-    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_note(select, results) }
+pub(crate) fn note(schedule: &Schedule, settings: &SettingsDoc) -> Option<String> {
+    if schedule.matrix.is_some() { Some(SLOTS.to_owned()) } else { hosts_note(&settings.machine.hosts) }
 }
 
 /// How a matrix is laid out.
@@ -60,8 +37,8 @@ const SLOTS: &str = "The slots alternate on the processors. A job is drawn in ev
                      others in which no other job needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
-fn hosts_note(select: &Selector, results: &Results) -> Option<String> {
-    let hosts = hosts(select, results);
+fn hosts_note(machine: &[HostsDoc]) -> Option<String> {
+    let hosts = hosts(machine);
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     match names.len() {
         0 | 1 => None,
@@ -71,16 +48,13 @@ fn hosts_note(select: &Selector, results: &Results) -> Option<String> {
 }
 
 /// The hosts, each with its first processor.
-fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
-    let machine = part(results, select, "settings.machine.hosts").ok().flatten();
+fn hosts(machine: &[HostsDoc]) -> Vec<(String, u32)> {
     let (mut hosts, mut low) = (Vec::new(), 0_u32);
-    for kind in machine.and_then(Value::as_array).into_iter().flatten() {
-        let number = |field: &str| kind.get(field).and_then(Value::as_u64);
-        let name = kind.get("name").and_then(Value::as_str).unwrap_or_default();
-        let cpus = number("cpus").and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default();
-        let names = number("count").map_or_else(
-            || vec![name.to_owned()],
-            |count| (1..=count).map(|number| format!("{name}{number}")).collect(),
+    for kind in machine {
+        let cpus = u32::try_from(kind.cpus).unwrap_or_default();
+        let names = kind.count.map_or_else(
+            || vec![kind.name.clone()],
+            |count| (1..=count).map(|number| format!("{}{number}", kind.name)).collect(),
         );
         for name in names {
             hosts.push((name, low));
@@ -94,8 +68,7 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
 const TRANSFER: &str = "swapping";
 
 /// Returns the parts of a job of the window: the whole job, or its work and its transfers in each allocation.
-fn stays(row: &Value) -> Option<Vec<GanttJob>> {
-    let row = GanttRow::deserialize(row).ok()?;
+fn stays(row: &GanttRow) -> Vec<GanttJob> {
     let part = |start, end, pes: &[(u32, u32)], part| GanttJob {
         number: row.job,
         pes: pes.to_vec(),
@@ -103,18 +76,18 @@ fn stays(row: &Value) -> Option<Vec<GanttJob>> {
         start,
         end,
         user: row.user.map(|user| user.to_string()),
-        key: row.reason.clone(),
+        key: row.reason.clone().into_owned(),
         part,
         note: None,
     };
     if row.stays.is_empty() {
-        return Some(vec![part(row.start, row.end, &row.pes, None)]);
+        return vec![part(row.start, row.end, &row.pes, None)];
     }
     let numbered = (1..).zip(&row.stays);
     let stay = |(number, stay): (usize, &StayRow)| {
         apart(part(stay.start, stay.end, &stay.pes, Some((number, row.stays.len()))), stay.worked)
     };
-    Some(numbered.flat_map(stay).collect())
+    numbered.flat_map(stay).collect()
 }
 
 /// Returns an allocation as its transfers and its work.
@@ -128,7 +101,7 @@ fn apart(stay: GanttJob, worked: Option<[f64; 2]>) -> Vec<GanttJob> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, from_value, json};
 
     use super::*;
 
@@ -139,7 +112,7 @@ mod tests {
             "pes": [[0, 1], [4, 5]],
         });
         let parts = |row: &Value| -> Vec<_> {
-            let jobs = stays(row).unwrap().into_iter();
+            let jobs = stays(&from_value(row.clone()).unwrap()).into_iter();
             jobs.map(|job| (job.start, job.end, job.pes, job.part)).collect()
         };
         assert_eq!(parts(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
@@ -162,7 +135,7 @@ mod tests {
             ],
         });
         let parts: Vec<_> =
-            stays(&row).unwrap().into_iter().map(|job| (job.start, job.end, job.key)).collect();
+            stays(&from_value(row).unwrap()).into_iter().map(|job| (job.start, job.end, job.key)).collect();
         let (work, transfer) = ("reserved".to_owned(), TRANSFER.to_owned());
         let expected =
             [(0.0, 5.0, &work), (5.0, 9.0, &transfer), (20.0, 24.0, &transfer), (24.0, 30.0, &work)];

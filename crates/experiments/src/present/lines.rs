@@ -40,13 +40,18 @@ pub(super) fn part<'a>(
 ) -> Result<Option<&'a Value>, String> {
     let (document, inner) = match path.strip_prefix("log.") {
         Some(inner) => (log(results, select)?, inner.to_owned()),
-        None => match results.find(select)? {
-            Found::NoLog => (None, String::new()),
-            Found::Runs(documents) => (documents.first().copied(), in_run(path)),
-        },
+        None => (first(results, select)?, in_run(path)),
     };
     let Some(document) = document else { return Ok(None) };
     at(document, &inner).map(Some).ok_or_else(|| format!("the results have no {path:?}"))
+}
+
+/// Returns the stored result of the first seed that `select` finds; `None` if the log is missing.
+pub(super) fn first<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>, String> {
+    Ok(match results.find(select)? {
+        Found::NoLog => None,
+        Found::Runs(documents) => documents.first().copied(),
+    })
 }
 
 fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>, String> {

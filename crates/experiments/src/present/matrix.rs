@@ -3,42 +3,27 @@
 use std::collections::BTreeMap;
 
 use miserly_report::chart::{Body, GanttJob, GanttKeys, MatrixJob, MatrixPlace};
-use serde::Deserialize;
-use serde_json::Value;
 
-use super::drawn::Drawn;
-use crate::chart_request::LineRequest;
-use crate::present::lines::part;
-use crate::results::Results;
-use crate::run_result::{MatrixJobRow, MatrixRows, PLACES, PlaceRow};
-use crate::selector::Selector;
+use crate::recording::PLACES;
+use crate::run_result::{MatrixJobRow, MatrixRows, PlaceRow};
 
 /// The matrix of the window, slots by processors.
-pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
-    let select = &line.runs;
-    let none = "no matrix was recorded: add gantt = [from, to] to the record of runs under gang";
-    // That one run is meant: else it is that which is to be said.
-    part(results, select, "settings.procs")?;
-    let Some(recorded) = part(results, select, "matrix").map_err(|_| none)? else { return Ok(None) };
-    let MatrixRows { procs, from, to, jobs, places, .. } =
-        MatrixRows::deserialize(recorded).map_err(|_| none)?;
-    let (jobs, places) = (jobs.iter().map(job).collect(), places.into_iter().map(place).collect());
-    Ok(Some(Drawn::from(Body::Matrix { procs, from, to, jobs, places })))
+pub(crate) fn body(recorded: &MatrixRows) -> Body {
+    let &MatrixRows { procs, from, to, ref jobs, ref places, .. } = recorded;
+    let (jobs, places) = (jobs.iter().map(job).collect(), places.iter().map(place).collect());
+    Body::Matrix { procs, from, to, jobs, places }
 }
 
 /// Returns the note on a recorded matrix that is cut.
-pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
-    let matrix = part(results, select, "matrix").ok().flatten()?;
-    let cut = matrix.get("cut").and_then(Value::as_bool).unwrap_or_default();
-    cut.then(|| format!("The record ends before the window: it is limited to {PLACES} placements."))
+pub(crate) fn note(recorded: &MatrixRows) -> Option<String> {
+    recorded.cut.then(|| format!("The record ends before the window: it is limited to {PLACES} placements."))
 }
 
-/// The same as a Gantt chart: the jobs in the slots in which they run. `None` if the run has no matrix.
-pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
-    let recorded = part(results, select, "matrix").ok().flatten()?;
-    let MatrixRows { procs, from, to, jobs, places, .. } = MatrixRows::deserialize(recorded).ok()?;
+/// The same as a Gantt chart: the jobs in the slots in which they run.
+pub(super) fn over_time(recorded: &MatrixRows) -> Body {
+    let &MatrixRows { procs, from, to, ref jobs, ref places, .. } = recorded;
     let slots = places.iter().map(|place| place.slot + 1).max().unwrap_or(1);
-    let parts = Parts::new(&places);
+    let parts = Parts::new(places);
     let drawn = places.iter().enumerate().filter_map(|(at, place)| {
         let job = job(jobs.get(place.of)?);
         let first = place.slot.saturating_mul(procs);
@@ -54,7 +39,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             note: None,
         })
     });
-    Some(Body::Gantt {
+    Body::Gantt {
         keys: GanttKeys::default(),
         queue: vec![],
         procs,
@@ -63,7 +48,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
         from,
         to,
         jobs: drawn.collect(),
-    })
+    }
 }
 
 /// The names of the two kinds of places.
@@ -98,13 +83,14 @@ fn job(row: &MatrixJobRow) -> MatrixJob {
     MatrixJob { number: row.job, submit: row.submit, user: row.user.map(|user| user.to_string()) }
 }
 
-fn place(row: PlaceRow) -> MatrixPlace {
-    let PlaceRow { of, slot, own, from, to, pes } = row;
-    MatrixPlace { job: of, slot, own, from, to, pes }
+fn place(row: &PlaceRow) -> MatrixPlace {
+    let &PlaceRow { of, slot, own, from, to, ref pes } = row;
+    MatrixPlace { job: of, slot, own, from, to, pes: pes.clone() }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;

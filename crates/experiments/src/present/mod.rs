@@ -4,9 +4,9 @@ mod drawn;
 
 mod chart;
 
-mod gantt;
+pub(crate) mod gantt;
 
-mod matrix;
+pub(crate) mod matrix;
 
 mod claim;
 
