@@ -36,13 +36,8 @@ const LISTED: usize = 8;
 struct Changed<'a> {
     before: &'a EndedJob,
     after: &'a EndedJob,
-}
-
-impl Changed<'_> {
-    /// Returns the change of the start in seconds. Later is positive.
-    fn change(&self) -> f64 {
-        secs(self.after.start) - secs(self.before.start)
-    }
+    /// The change of the start in seconds. Later is positive.
+    change: f64,
 }
 
 /// The difference of schedule B from schedule A.
@@ -55,13 +50,14 @@ pub(crate) struct Difference<'a> {
 
 impl<'a> Difference<'a> {
     pub(crate) fn new([(a, before), (b, after)]: [(&'a RunDoc, &'a Recording); 2]) -> Difference<'a> {
-        let by_submission = |recording: &'a Recording| -> BTreeMap<(Time, i64), &'a EndedJob> {
-            recording.jobs.iter().map(|job| ((job.submit, job.number), job)).collect()
+        let mut before = in_order(before).into_iter().peekable();
+        let changed = |after: &'a EndedJob| {
+            while before.next_if(|before| before.admission < after.admission).is_some() {}
+            let before = before.next_if(|before| before.admission == after.admission)?;
+            Some(Changed { before, after, change: secs(after.start) - secs(before.start) })
         };
-        let before = by_submission(before);
-        let changed = |(key, after)| Some(Changed { before: before.get(&key)?, after });
-        let mut jobs: Vec<Changed<'_>> = by_submission(after).into_iter().filter_map(changed).collect();
-        jobs.sort_by(|one, other| other.change().total_cmp(&one.change()));
+        let mut jobs: Vec<Changed<'_>> = in_order(after).into_iter().filter_map(changed).collect();
+        jobs.sort_by(|one, other| other.change.total_cmp(&one.change));
         Difference { a, b, jobs }
     }
 
@@ -76,7 +72,7 @@ impl<'a> Difference<'a> {
 
     fn summary(&self) -> String {
         let number = |holds: fn(f64) -> bool| {
-            let jobs = self.jobs.iter().filter(|job| holds(job.change())).count();
+            let jobs = self.jobs.iter().filter(|job| holds(job.change)).count();
             count(jobs as u64)
         };
         format!(
@@ -91,12 +87,11 @@ impl<'a> Difference<'a> {
 
     /// Returns the Gantt chart of schedule B with the colours of the changes.
     fn recoloured(&self, mut chart: Chart) -> Chart {
-        let changes: BTreeMap<(i64, u64), f64> = self
-            .jobs
-            .iter()
-            .map(|job| ((job.after.number, secs(job.after.submit).to_bits()), job.change()))
-            .collect();
-        if let Body::Gantt { jobs, keys, .. } = &mut chart.body {
+        if let Body::Gantt { jobs, keys, from, to, .. } = &mut chart.body {
+            let key = |job: &EndedJob| (job.number, secs(job.submit).to_bits());
+            let there = |job: &&Changed<'_>| secs(job.after.submit) < *to && secs(job.after.end) > *from;
+            let there = self.jobs.iter().filter(there);
+            let changes = there.map(|job| (key(job.after), job.change)).collect();
             *keys = GanttKeys::Diverging(STEPS.map(str::to_owned).to_vec());
             jobs.retain_mut(|job| self.recolour(job, &changes));
         }
@@ -137,8 +132,8 @@ impl<'a> Difference<'a> {
 
     /// Returns the jobs with the largest changes.
     fn table(&self) -> Option<TableData> {
-        let later = self.jobs.iter().take_while(|job| job.change() > 0.0).take(LISTED);
-        let earlier = self.jobs.iter().rev().take_while(|job| job.change() < 0.0).take(LISTED);
+        let later = self.jobs.iter().take_while(|job| job.change > 0.0).take(LISTED);
+        let earlier = self.jobs.iter().rev().take_while(|job| job.change < 0.0).take(LISTED);
         let mut earlier: Vec<&Changed<'_>> = earlier.collect();
         earlier.reverse();
         let rows: Vec<_> = later.chain(earlier).map(|job| self.row(job)).collect();
@@ -150,7 +145,7 @@ impl<'a> Difference<'a> {
     }
 
     fn row(&self, job: &Changed<'_>) -> Vec<TableCell> {
-        let emphasis = if job.change() > 0.0 { Emphasis::Bad } else { Emphasis::Good };
+        let emphasis = if job.change > 0.0 { Emphasis::Bad } else { Emphasis::Good };
         vec![
             TableCell::number(job.after.number.to_string()),
             TableCell::number(job.after.user.map_or_else(|| "-".to_owned(), |user| user.to_string())),
@@ -158,7 +153,7 @@ impl<'a> Difference<'a> {
             TableCell::number(self.instant(job.after.submit)),
             TableCell::number(self.instant(job.before.start)),
             TableCell::number(self.instant(job.after.start)),
-            TableCell::number(words(job.change()).unwrap_or_default()).with(emphasis),
+            TableCell::number(words(job.change).unwrap_or_default()).with(emphasis),
         ]
     }
 
@@ -170,6 +165,13 @@ impl<'a> Difference<'a> {
         let date = self.b.trace.dates.as_ref().and_then(|dates| dates.minute(second as i64));
         date.unwrap_or_else(|| duration_rounded(span_of_seconds(second)))
     }
+}
+
+/// Returns the jobs in the order of their submission.
+fn in_order(recording: &Recording) -> Vec<&EndedJob> {
+    let mut jobs: Vec<&EndedJob> = recording.jobs.iter().collect();
+    jobs.sort_unstable_by_key(|job| job.admission);
+    jobs
 }
 
 /// Returns the step of a change in seconds.

@@ -26,12 +26,14 @@ pub struct Recording {
 /// A job that ended.
 #[derive(Debug)]
 pub(crate) struct EndedJob {
+    /// Its position in the order of submission: the same under every policy.
+    pub(crate) admission: u64,
     pub(crate) number: i64,
     pub(crate) user: Option<u32>,
     pub(crate) procs: u64,
     pub(crate) submit: Time,
     pub(crate) start: Time,
-    end: Time,
+    pub(crate) end: Time,
     reason: &'static str,
     pes: Option<PeSet>,
     allocations: Vec<Allocation>,
@@ -85,6 +87,7 @@ impl Observer for Recording {
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         let [from, to] = self.period;
         let job = EndedJob {
+            admission: job.admission,
             number: job.request.number,
             user: job.request.user,
             procs: job.request.procs().into(),

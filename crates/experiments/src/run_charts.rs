@@ -41,8 +41,11 @@ const RUNTIME_BIN: &str = "runtime-bin";
 /// The label of a time axis.
 const TIME: &str = "time of the log";
 
+/// A figure of a measure.
+type Summary = fn(&MeasureDoc) -> Option<f64>;
+
 /// The heat maps of the bounded slowdown by category.
-const SLOWDOWNS: [(&str, fn(&MeasureDoc) -> Option<f64>); 3] = [
+const SLOWDOWNS: [(&str, Summary); 3] = [
     ("Mean bounded slowdown", |measure| measure.mean),
     ("95th percentile of the bounded slowdown", |measure| measure.p95),
     ("Worst bounded slowdown", |measure| measure.max),
@@ -90,7 +93,7 @@ impl RunCharts<'_> {
     pub(crate) fn by_category(&self) -> Vec<Chart> {
         let groups = |run: &RunDoc| run.by.get(CATEGORY).cloned().unwrap_or_default();
         let groups: Vec<Vec<GroupDoc>> = self.runs.iter().map(|run| groups(run)).collect();
-        let chart = |(title, value): (&str, fn(&MeasureDoc) -> Option<f64>)| {
+        let chart = |(title, value): (&str, Summary)| {
             let value = |group: &GroupDoc| value(&group.metrics.bounded_slowdown);
             if let [groups] = &groups[..] {
                 return Some(CategoryGrid::new(groups, value)?.chart(

@@ -39,7 +39,7 @@ pub fn svg(chart: &Chart) -> String {
         @if !words.is_empty() { desc { (words.join(" ")) } }
         style { (PreEscaped(style(chart))) }
     };
-    allowed(&element(&drawing, &name, None).into_string())
+    allowed(element(&drawing, &name, None).into_string())
 }
 
 /// Returns the style of a file of this chart.
@@ -63,7 +63,7 @@ pub(crate) struct Inline {
 /// Renders the chart for a page that provides the style and the title in the element `label`.
 pub(crate) fn inline(chart: &Chart, label: &str) -> Inline {
     let drawing = body(chart);
-    let svg = allowed(&element(&drawing, &html! {}, Some(label)).into_string());
+    let svg = allowed(element(&drawing, &html! {}, Some(label)).into_string());
     Inline { svg, readout: drawing.readout, description: drawing.description }
 }
 

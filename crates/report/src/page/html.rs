@@ -42,7 +42,7 @@ pub fn html(page: &Page) -> String {
             }
         }
     };
-    allowed(&whole.into_string())
+    allowed(whole.into_string())
 }
 
 /// Renders the table of contents if there are several sections.
