@@ -1,7 +1,7 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
 //! Modules by mechanism: [`backfill`], [`predict`], [`window`], [`preempt`], [`classes`], [`equipartition`],
-//! [`gang`]. They use shared structures: [`shared`]. Each policy has a [`PolicyDescriptor`] with
+//! [`gang`]. Each policy has a [`PolicyDescriptor`] with
 //! its parameters, its needs, its promises and its paper. A [`Registry`] is a list of descriptors,
 //! and every front end reads it.
 //!
@@ -29,6 +29,7 @@ pub mod equipartition;
 
 pub mod gang;
 
+#[doc(hidden)]
 pub mod shared;
 
 mod registry;
@@ -37,3 +38,4 @@ pub use registry::{
     DefaultValue, Domain, InnerPolicy, Needs, OrderSettings, Param, ParamReader, Params, PolicyDescriptor,
     PolicyError, PolicySpec, Promises, Registry, Spelling, SyntaxError,
 };
+pub use shared::{Criterion, Draw, Order, Priority, ShareTree, ShareTreeError, Weight};

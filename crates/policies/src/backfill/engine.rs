@@ -15,7 +15,7 @@ use crate::shared::{HostPlan, WhatIf};
 /// ```
 /// use miserly_core::{Machine, Policy};
 /// use miserly_policies::backfill::{Backfill, BackfillRules, CountPlan, ReservationDepth};
-/// use miserly_policies::shared::Order;
+/// use miserly_policies::Order;
 ///
 /// let rules = BackfillRules::recomputed(Order::ARRIVAL, ReservationDepth::First(1));
 /// let easy = Backfill::<CountPlan>::new("easy", &Machine::plain(100), rules);

@@ -65,7 +65,7 @@ impl ReservationDepth {
 ///
 /// ```
 /// use miserly_policies::backfill::{BackfillRules, ReservationDepth};
-/// use miserly_policies::shared::{Criterion, Order};
+/// use miserly_policies::{Criterion, Order};
 ///
 /// let easy = BackfillRules::recomputed(Order::ARRIVAL, ReservationDepth::First(1));
 /// let easy_sjbf = BackfillRules { candidate_order: Order::by(Criterion::Shortest), ..easy };

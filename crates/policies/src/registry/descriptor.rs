@@ -74,8 +74,7 @@ pub struct Spelling {
 /// ```
 /// use miserly_core::{Machine, Policy};
 /// use miserly_policies::backfill::Fcfs;
-/// use miserly_policies::shared::Order;
-/// use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
+/// use miserly_policies::{Order, Params, PolicyDescriptor, PolicySpec, Registry};
 ///
 /// #[derive(Debug)]
 /// struct MyParams {

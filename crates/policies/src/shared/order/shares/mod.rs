@@ -29,11 +29,11 @@ pub use read::ShareTreeError;
 ///
 /// # Example
 /// ```
-/// use miserly_policies::shared::ShareTree;
+/// use miserly_policies::ShareTree;
 ///
 /// let tree: ShareTree = "30*(2*u1, u2), 10*u3".parse()?;
 /// assert_eq!(tree.to_string(), "30*(2*u1, 1*u2), 10*u3");
-/// # Ok::<(), miserly_policies::shared::ShareTreeError>(())
+/// # Ok::<(), miserly_policies::ShareTreeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareTree {

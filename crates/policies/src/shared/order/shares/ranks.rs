@@ -15,7 +15,7 @@ impl ShareTree {
     /// # Example
     /// ```
     /// use miserly_core::{Span, Time, Usage};
-    /// use miserly_policies::shared::ShareTree;
+    /// use miserly_policies::ShareTree;
     ///
     /// let tree: ShareTree = "30*(2*u1, u2), 10*u3".parse()?;
     /// let used = [(1, 40e6), (2, 10e6), (3, 50e6)];
@@ -23,7 +23,7 @@ impl ShareTree {
     /// let ranks = tree.ranks(&usage, Time::ZERO);
     /// // The account has 3/4 of the shares and half of the usage. In it, user 2 has 1/3 of the shares and 1/5 of the usage.
     /// assert_eq!([1, 2, 3].map(|user| ranks.of(Some(user), None)), [2, 3, 1]);
-    /// # Ok::<(), miserly_policies::shared::ShareTreeError>(())
+    /// # Ok::<(), miserly_policies::ShareTreeError>(())
     /// ```
     pub fn ranks(&self, usage: &Usage, now: Time) -> Ranks {
         let used = |owner: Owner| match owner {
