@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use miserly_core::{Machine, Policy, Procs, Span};
 
@@ -36,12 +37,36 @@ pub struct PolicySpec {
     facts: Facts,
     promises: Promises,
     needs: Needs,
+    function: Option<Arc<Function>>,
 }
 
-/// Compares the written forms.
+/// A function that makes a policy.
+struct Function {
+    name: String,
+    make: Box<Make>,
+}
+
+type Make = dyn Fn(&Machine, u64) -> Box<dyn Policy> + Send + Sync;
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({})", self.name)
+    }
+}
+
+/// The descriptor of all policies that functions make. It is in no registry.
+static FUNCTION: PolicyDescriptor =
+    PolicyDescriptor::new("function", "a policy that a function of a program makes", |_| {
+        Err(PolicyError::Unknown { name: "function".to_owned(), nearest: None })
+    });
+
+/// Compares the written forms. A function is equal to itself only.
 impl PartialEq for PolicySpec {
     fn eq(&self, other: &PolicySpec) -> bool {
-        self.descriptor == other.descriptor && self.facts.given == other.facts.given
+        let function = |spec: &PolicySpec| spec.function.as_ref().map(Arc::as_ptr);
+        self.descriptor == other.descriptor
+            && self.facts.given == other.facts.given
+            && function(self) == function(other)
     }
 }
 
@@ -71,6 +96,39 @@ impl PolicySpec {
         PolicySpec::new(descriptor, all, registry)
     }
 
+    /// Returns the policy that `make` makes for a machine and the seed of a run.
+    ///
+    /// `name` is its written form in tables and documents. It has no parameters, and its descriptor is that of all such
+    /// policies. The function may capture values, so that a policy can be made at run time.
+    ///
+    /// # Example
+    /// ```
+    /// use miserly_core::Machine;
+    /// use miserly_policies::backfill::Fcfs;
+    /// use miserly_policies::{Criterion, Needs, Order, PolicySpec};
+    ///
+    /// let order = Order::by(Criterion::Widest);
+    /// let spec = PolicySpec::from_fn("mine", Needs::NONE, move |_, _| Box::new(Fcfs::new(order.clone())));
+    /// assert_eq!(spec.to_string(), "mine");
+    /// let policy = spec.build(&Machine::plain(100), 1)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_fn(
+        name: impl Into<String>,
+        needs: Needs,
+        make: impl Fn(&Machine, u64) -> Box<dyn Policy> + Send + Sync + 'static,
+    ) -> PolicySpec {
+        PolicySpec {
+            descriptor: &FUNCTION,
+            registry: Registry::built_in(),
+            written: Vec::new(),
+            facts: Facts { given: Vec::new(), is_random: false, horizon: None },
+            promises: Promises::Nothing,
+            needs,
+            function: Some(Arc::new(Function { name: name.into(), make: Box::new(make) })),
+        }
+    }
+
     fn new(
         descriptor: &'static PolicyDescriptor,
         written: Vec<Arg>,
@@ -80,7 +138,15 @@ impl PolicySpec {
         let params = (descriptor.read)(&mut reader)?;
         let facts = reader.into_facts()?;
         let (promises, needs) = (params.promises(), params.needs(descriptor.needs));
-        Ok(PolicySpec { descriptor, registry: registry.clone(), written, facts, promises, needs })
+        Ok(PolicySpec {
+            descriptor,
+            registry: registry.clone(),
+            written,
+            facts,
+            promises,
+            needs,
+            function: None,
+        })
     }
 
     /// Returns the descriptor of the policy.
@@ -134,6 +200,9 @@ impl PolicySpec {
         if let Some(wanted) = self.needs.unmet(machine) {
             return Err(PolicyError::Machine { policy: self.descriptor.name, wanted });
         }
+        if let Some(function) = &self.function {
+            return Ok((function.make)(machine, seed));
+        }
         Ok(self.params(seed)?.build(machine))
     }
 
@@ -154,7 +223,7 @@ impl FromStr for PolicySpec {
 
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.descriptor.name)?;
+        f.write_str(self.function.as_ref().map_or(self.descriptor.name, |function| &function.name))?;
         if self.facts.given.is_empty() {
             return Ok(());
         }
