@@ -31,6 +31,8 @@ mod opportunistic;
 
 mod in_order;
 
+mod columns;
+
 mod matrix;
 
 mod interruptions;
@@ -47,6 +49,7 @@ mod shadow;
 
 mod slices;
 
+pub use columns::JobColumns;
 pub use event_queue::EventQueue;
 pub use finished::{Allocation, Finished, Observer, OpportunisticWork, SystemSnapshot};
 pub use in_order::{InOrder, Sink};
