@@ -9,6 +9,7 @@ use miserly_workload::TraceError;
 
 /// The reason for which a log cannot be run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetupError {
     /// An empty slice.
     #[error("no job is submitted from {from} s to {to} s; --to must be above --from")]

@@ -20,6 +20,7 @@ pub struct OpportunisticOptions {
 
 /// Whether waiting jobs run on idle processors ahead of their promised starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OpportunisticMode {
     /// They do if the policy of a queue needs it ([`Needs::opportunistic`](miserly_policies::Needs)).
     #[default]

@@ -10,6 +10,7 @@ use crate::shared::Order;
 
 /// The jobs that have a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReservationDepth {
     /// The first jobs of the queue, up to this number: with 1, EASY backfilling.
     First(usize),

@@ -11,6 +11,7 @@ use super::takers::Takers;
 
 /// The order of jobs that could run in the same alternate slot. The paper does not specify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AlternativeOrder {
     /// The order of arrival.
     Arrival,

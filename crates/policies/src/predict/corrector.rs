@@ -4,6 +4,7 @@ use miserly_core::{Prediction, Span};
 
 /// The rule for the next prediction of a running job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Corrector {
     /// The estimate.
     #[default]

@@ -11,6 +11,7 @@ const SHORTEST: Span = Span::from_ticks(1_000_000);
 
 /// The source of the first prediction of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Predictor {
     /// The estimate.
     Request,

@@ -8,6 +8,7 @@ use crate::shared::{Profile, ShareTreeError};
 
 /// A policy that cannot be built as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PolicyError {
     /// Not written as a policy.
     #[error(transparent)]

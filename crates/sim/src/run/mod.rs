@@ -25,6 +25,7 @@ use crate::slices::UsedSlots;
 
 /// The reason for which a run stopped early. `E` is the error of the source of the jobs.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError<E = Infallible> {
     /// The source of the jobs failed.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use miserly_core::{PeSet, Procs};
 
 /// The choice of processors for a job without fixed processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PeChoice {
     /// The lowest.
     Lowest,

@@ -60,6 +60,7 @@ impl Rank {
 
 /// The condition under which a job may suspend another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Criterion {
     /// By xfactor: (wait + estimate) / estimate, where the wait is all the time that a job did not
     /// run.

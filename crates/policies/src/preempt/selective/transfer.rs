@@ -4,6 +4,7 @@ use miserly_core::{Entry, Holds, Kind, Placement, Resources, Span, State, draw};
 
 /// The destination of a suspended job's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transfer {
     /// None: the job keeps its memory.
     None,

@@ -4,6 +4,7 @@ use miserly_core::{Entry, Request, Span, Time, draw};
 
 /// The criterion that orders jobs, before any weight on the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Criterion {
     /// First come, first served.
     #[default]
@@ -28,6 +29,7 @@ pub enum Criterion {
 
 /// The time at which the random numbers of an order are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Draw {
     /// One number for each job, which it keeps.
     #[default]

@@ -14,6 +14,7 @@ use crate::job::LoggedStatus;
 
 /// A property by which the jobs of a run are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Grouping {
     /// Runtime and width: the sixteen categories of Kettimuthu et al.
     Category,
@@ -40,6 +41,7 @@ pub enum Grouping {
 
 /// A group of jobs. The order is the natural one: small before large, unknown last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum GroupKey {
     /// A range of runtimes and of widths.
     Category(Category),
@@ -65,6 +67,7 @@ pub enum GroupKey {
 
 /// A text that is no [`Grouping`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GroupingError {
     /// A word that names none.
     #[error(

@@ -4,6 +4,7 @@ use miserly_core::Span;
 
 /// The quality of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Quality {
     /// At most twice the actual runtime.
     Well,
