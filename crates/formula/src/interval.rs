@@ -13,7 +13,7 @@ use crate::op::{Binary, MULTIPLIED_OUT, Op, Unary};
 /// use miserly_formula::{Formula, Interval};
 ///
 /// let formula = Formula::parse("(wait + estimate) / estimate", &["wait", "estimate"])?;
-/// let bounds = formula.bounds(&[Interval::between(0.0, 60.0), Interval::of(30.0)]);
+/// let bounds = formula.bounds(&[Interval::between(0.0, 60.0), Interval::from_rounded(30.0)]);
 /// assert!(bounds.least() <= 1.0 && bounds.least() > 0.999);
 /// assert!(bounds.most() >= 3.0 && bounds.most() < 3.001);
 /// # Ok::<(), miserly_formula::FormulaError>(())
@@ -32,7 +32,7 @@ impl Interval {
     pub const ANY: Interval = Interval { least: f64::NEG_INFINITY, most: f64::INFINITY };
 
     /// Returns the interval of a number that was rounded once.
-    pub fn of(value: f64) -> Interval {
+    pub fn from_rounded(value: f64) -> Interval {
         if value.fract() == 0.0 && value.abs() <= EXACT {
             return Interval { least: value, most: value };
         }
@@ -41,7 +41,7 @@ impl Interval {
 
     /// Returns the interval between two numbers, each of which was rounded once.
     pub fn between(least: f64, most: f64) -> Interval {
-        Interval::of(least).hull(Interval::of(most))
+        Interval::from_rounded(least).hull(Interval::from_rounded(most))
     }
 
     /// Returns the lower bound.
@@ -106,7 +106,7 @@ impl Interval {
         if whole < exponent.most || whole.fract() != 0.0 || whole.abs() > f64::from(MULTIPLIED_OUT) {
             return Interval::ANY;
         }
-        let one = Interval::of(1.0);
+        let one = Interval::from_rounded(1.0);
         let factors = (1..=MULTIPLIED_OUT).take_while(|factor| f64::from(*factor) <= whole.abs());
         let product = factors.fold(one, |product, _| product.times(self));
         if whole < 0.0 { one.over(product) } else { product }
@@ -169,7 +169,7 @@ fn of_corners(corners: [f64; 4]) -> Interval {
 /// Returns the value of a condition.
 fn truth(holds: Option<bool>) -> Interval {
     match holds {
-        Some(holds) => Interval::of(f64::from(u8::from(holds))),
+        Some(holds) => Interval::from_rounded(f64::from(u8::from(holds))),
         None => Interval { least: 0.0, most: 1.0 },
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn run(steps: &[Op], values: &[Interval]) -> Interval {
 /// Returns the bounds on the value of an operation other than a name. Operands that it does not take are ignored.
 pub(crate) fn apply_to(op: Op, [x, y, z]: [Interval; 3]) -> Interval {
     match op {
-        Op::Number(value) => Interval::of(value),
+        Op::Number(value) => Interval::from_rounded(value),
         Op::Name(_) => Interval::ANY,
         Op::Unary(unary) => apply(unary, x),
         Op::Binary(binary) => combine(binary, x, y),

@@ -11,7 +11,7 @@ use crate::op::{Binary, Op, Unary};
 ///
 /// let formula = Formula::parse("(wait + estimate) / estimate", &["wait", "estimate"])?;
 /// assert!(formula.is_linear_in(0));
-/// let line = formula.linear(0, &[Interval::ANY, Interval::of(30.0)]).most();
+/// let line = formula.linear(0, &[Interval::ANY, Interval::from_rounded(30.0)]).most();
 /// assert!(line.at(60.0) >= 3.0 && line.at(60.0) < 3.001);
 /// # Ok::<(), miserly_formula::FormulaError>(())
 /// ```
@@ -88,7 +88,7 @@ impl Linear {
     }
 
     fn constant(value: Interval) -> Linear {
-        Linear { at_zero: value, slope: Interval::of(0.0), size: (value.magnitude(), 0.0) }
+        Linear { at_zero: value, slope: Interval::from_rounded(0.0), size: (value.magnitude(), 0.0) }
     }
 
     fn plus(self, other: Linear) -> Linear {
@@ -126,7 +126,7 @@ impl Form {
 
 /// Returns whether these steps are linear in this name, whatever values the others have.
 pub(crate) fn is_linear(steps: &[Op], name: usize) -> bool {
-    run(steps, name, |_| Interval::of(1.0)).is_some()
+    run(steps, name, |_| Interval::from_rounded(1.0)).is_some()
 }
 
 /// Returns the form of these steps; `None` if it is not linear.
@@ -137,8 +137,8 @@ pub(crate) fn run(steps: &[Op], name: usize, value: impl Fn(usize) -> Interval) 
         top -= op.arity();
         stack[top] = match op {
             Op::Name(index) if index == name => Form::Linear(Linear {
-                at_zero: Interval::of(0.0),
-                slope: Interval::of(1.0),
+                at_zero: Interval::from_rounded(0.0),
+                slope: Interval::from_rounded(1.0),
                 size: (0.0, 1.0),
             }),
             Op::Name(index) => Form::Constant(value(index)),
@@ -170,7 +170,7 @@ fn combine(op: Op, operands: &[Form]) -> Option<Form> {
             [Form::Linear(x), Form::Constant(factor)] | [Form::Constant(factor), Form::Linear(x)],
         ) => x.times(*factor),
         (Op::Binary(Binary::Divide), [Form::Linear(x), Form::Constant(divisor)]) => {
-            x.times(Interval::of(1.0).over(*divisor))
+            x.times(Interval::from_rounded(1.0).over(*divisor))
         }
         _ => return None,
     };

@@ -28,8 +28,8 @@ pub(crate) fn sorted_by_usage(
         NaiveDecay::HalfLife(half_life) => Some(half_life),
     };
     let of_job = |job: &NaiveJob| {
-        let of_user = Used::of(|run| run.user == job.request.user, runs, now, half_life);
-        [of_user, Used::of(|run| run.group == job.request.group, runs, now, half_life)]
+        let of_user = Used::new(|run| run.user == job.request.user, runs, now, half_life);
+        [of_user, Used::new(|run| run.group == job.request.group, runs, now, half_life)]
     };
     let used: Vec<[Used; 2]> = jobs.iter().map(of_job).collect();
     sorted_with(positions, jobs, order, now, &vec![0; jobs.len()], &used)

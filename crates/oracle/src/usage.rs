@@ -30,7 +30,12 @@ impl Used {
     }
 
     /// Returns the usage of the runs that are `mine` at `now`. `half_life`: none, if usage does not decay.
-    pub(crate) fn of(mine: impl Fn(&&Run) -> bool, runs: &[Run], now: Time, half_life: Option<Span>) -> Used {
+    pub(crate) fn new(
+        mine: impl Fn(&&Run) -> bool,
+        runs: &[Run],
+        now: Time,
+        half_life: Option<Span>,
+    ) -> Used {
         match half_life {
             None => {
                 let sum = |runs: &mut dyn Iterator<Item = &Run>| runs.map(work).sum();

@@ -114,7 +114,7 @@ impl Associations {
         let mut usage: BTreeMap<u32, f64> =
             self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
         for job in jobs {
-            let left = self.of(job).and_then(|number| usage.get_mut(&number));
+            let left = self.number_of(job).and_then(|number| usage.get_mut(&number));
             let Some((left, start)) = left.zip(job.start) else { continue };
             // Slurm has counted running jobs at its last computation.
             let (from, to) = (age(start.max(at)), age(job.end.map_or_else(|| counted(now), &counted)));
@@ -129,7 +129,7 @@ impl Associations {
     }
 
     /// Returns the number of the association of a job of the accounting.
-    pub fn of(&self, job: &AccountedJob) -> Option<u32> {
+    pub fn number_of(&self, job: &AccountedJob) -> Option<u32> {
         self.number(&job.account, &job.user, Some(&job.partition))
     }
 }
@@ -186,7 +186,7 @@ root||||5521|
         let usage = all.usage.iter().map(|(group, seconds)| (None, Some(*group), *seconds as f64 * 1e6));
         let usage = Usage::until(Time::ZERO, Span::MAX, usage);
         let ranks = all.shares().parse::<ShareTree>().unwrap().ranks(&usage, Time::ZERO);
-        let ours = |group| f64::from(ranks.of(None, Some(group))) / f64::from(ranks.count());
+        let ours = |group| f64::from(ranks.rank(None, Some(group))) / f64::from(ranks.count());
         let users = RANKED.lines().filter(|line| !line.ends_with('|'));
         let theirs: Vec<&str> = users.map(|line| line.rsplit('|').next().unwrap()).collect();
         assert_eq!(theirs, (1..=11).map(|group| format!("{:.6}", ours(group))).collect::<Vec<_>>());

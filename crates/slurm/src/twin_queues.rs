@@ -71,7 +71,7 @@ impl TwinQueues {
     }
 
     /// Returns the number of the queue of a job.
-    pub fn of(&self, job: &Job) -> Option<u32> {
+    pub fn number_of(&self, job: &Job) -> Option<u32> {
         let queue = queue_of(job)?;
         self.iter().find(|(_, known)| **known == queue).map(|(number, _)| number)
     }
@@ -220,7 +220,7 @@ mod tests {
         let queues = TwinQueues::number(&mut log, &cluster, &qualities);
         let numbers: Vec<i64> = log.records.iter().map(|record| record.get(Field::Queue)).collect();
         assert_eq!(numbers, [1, 2, 3]);
-        assert_eq!(jobs.map(|job| queues.of(&job)), [Some(3), Some(4)]);
+        assert_eq!(jobs.map(|job| queues.number_of(&job)), [Some(3), Some(4)]);
         let host = |name: &str| Host { name: name.to_owned(), capacity: Resources::cpus(1_u64) };
         let machine = Machine::new(["n1", "n2"].map(host).into()).with_spread(Spread::Any);
         let (machine, groups) = queues.groups(&cluster, machine);

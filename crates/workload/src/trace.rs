@@ -126,7 +126,7 @@ impl Trace {
         } else {
             spool(file).map_err(failed)?
         };
-        Ok(Trace::of(name, source))
+        Ok(Trace::new(name, source))
     }
 
     /// Copies standard input to a temporary file.
@@ -136,18 +136,18 @@ impl Trace {
     pub fn stdin() -> Result<Trace, TraceError> {
         let name = String::from("standard input");
         match spool(io::stdin().lock()) {
-            Ok(source) => Ok(Trace::of(name, source)),
+            Ok(source) => Ok(Trace::new(name, source)),
             Err(error) => Err(TraceError::Open { name, error }),
         }
     }
 
-    fn of(name: String, source: Source) -> Trace {
+    fn new(name: String, source: Source) -> Trace {
         Trace { name, source, unpacked: OnceLock::new() }
     }
 
     /// Creates a log in memory, such as a generated one.
     pub fn memory(name: impl Into<String>, text: Vec<u8>) -> Trace {
-        Trace::of(name.into(), Source::Memory(text))
+        Trace::new(name.into(), Source::Memory(text))
     }
 
     /// Loads and decompresses the log into memory, for repeated reading. Returns it with its SHA-256.

@@ -42,7 +42,7 @@ impl Ledger {
     fn procs_of_owners(&self) -> BTreeMap<Owner, u64> {
         let mut found: BTreeMap<Owner, u64> = BTreeMap::new();
         for entry in self.jobs.iter().flatten().filter(|entry| !entry.allocated().is_zero()) {
-            *found.entry(Owner::of(&entry.request)).or_default() += entry.allocated().get();
+            *found.entry(Owner::from_request(&entry.request)).or_default() += entry.allocated().get();
         }
         found
     }
@@ -63,7 +63,7 @@ impl Ledger {
         for (since, _, job) in runs {
             let entry = self.entry(job);
             if !entry.allocated().is_zero() {
-                usage.change(since, Owner::of(&entry.request), 0, entry.allocated().get());
+                usage.change(since, Owner::from_request(&entry.request), 0, entry.allocated().get());
             }
         }
         usage
@@ -73,7 +73,7 @@ impl Ledger {
     pub(super) fn charge(&self, job: JobId) -> Option<Charge> {
         self.usage.as_ref()?;
         let entry = self.get(job)?;
-        Some(Charge { owner: Owner::of(&entry.request), procs: entry.allocated().get() })
+        Some(Charge { owner: Owner::from_request(&entry.request), procs: entry.allocated().get() })
     }
 
     /// Counts the usage of a job up to `now`, and continues with its holdings after a change.

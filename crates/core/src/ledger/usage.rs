@@ -48,7 +48,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    pub(super) const fn of(request: &Request) -> Owner {
+    pub(super) const fn from_request(request: &Request) -> Owner {
         Owner { user: request.user, group: request.group }
     }
 }

@@ -113,7 +113,7 @@ proptest! {
         let product = other.map(|other| format!("({}) * ({})", tree.text(), other.text()));
         for text in common.map(str::to_owned).into_iter().chain([tree.text()]).chain(product) {
             let formula = Formula::parse(&text, &NAMES).unwrap();
-            let line = formula.linear(0, &values.map(Interval::of)).most();
+            let line = formula.linear(0, &values.map(Interval::from_rounded)).most();
             for &wait in &waits {
                 let values = [wait, values[1], values[2]];
                 let below = |value: f64| value.is_nan() && line == Line::UNLIMITED || value <= line.at(wait);
@@ -130,14 +130,14 @@ proptest! {
         for text in ["(wait + estimate) / estimate", "wait + 5 * (wait + estimate) / estimate + 0.2 * procs"] {
             let formula = Formula::parse(text, &NAMES).unwrap();
             prop_assert!(formula.is_linear_in(0));
-            let line = formula.linear(0, &[f64::NAN, estimate, procs].map(Interval::of)).most();
+            let line = formula.linear(0, &[f64::NAN, estimate, procs].map(Interval::from_rounded)).most();
             let value = formula.eval(&[wait, estimate, procs]);
             prop_assert!((line.at(wait) - value) < 1e-11 * value, "{formula}: {line:?}");
         }
         for text in ["wait * wait", "1 / wait", "floor(wait)", "wait ^ 1", "if(wait, 1, 2)"] {
             let formula = Formula::parse(text, &NAMES).unwrap();
             prop_assert!(!formula.is_linear_in(0));
-            let line = formula.linear(0, &[0.0, estimate, procs].map(Interval::of)).most();
+            let line = formula.linear(0, &[0.0, estimate, procs].map(Interval::from_rounded)).most();
             prop_assert_eq!(line, Line::UNLIMITED);
         }
     }
@@ -146,7 +146,7 @@ proptest! {
     fn bounds_of_a_single_value_are_tight(wait in 1.0..1e6, estimate in 1.0..1e5, procs in 1.0..1e4) {
         for text in ["(wait / estimate)^3 * procs", "wait + 5 * (wait + estimate) / estimate + 0.2 * procs"] {
             let formula = Formula::parse(text, &NAMES).unwrap();
-            let bounds = formula.bounds(&[wait, estimate, procs].map(Interval::of));
+            let bounds = formula.bounds(&[wait, estimate, procs].map(Interval::from_rounded));
             prop_assert!(bounds.most() - bounds.least() < 1e-13 * bounds.most(), "{formula}: {bounds:?}");
         }
     }

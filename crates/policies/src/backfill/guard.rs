@@ -33,7 +33,7 @@ impl HeadGuard {
     pub(super) fn admits(&self, now: Time, candidate: &Waiting, entry: &Entry) -> bool {
         let HeadGuard { shadow, guard } = *self;
         let latest = if now < guard {
-            let lengths = entry.prediction.map(|prediction| OtherLengths::of(entry, prediction));
+            let lengths = entry.prediction.map(|prediction| OtherLengths::lengths(entry, prediction));
             let cautious = lengths.map_or(entry.request.estimate, |lengths| lengths.cautious);
             now + cautious <= shadow.max(guard)
         } else {

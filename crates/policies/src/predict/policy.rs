@@ -115,9 +115,9 @@ impl Predictive {
             let present = entry.prediction.filter(|_| !others);
             let lengths = match present {
                 Some(present) if self.rules.predictor.heeds_estimates() => {
-                    OtherLengths::of(entry, present).at_most(estimate)
+                    OtherLengths::lengths(entry, present).at_most(estimate)
                 }
-                Some(present) => OtherLengths::of(entry, present),
+                Some(present) => OtherLengths::lengths(entry, present),
                 None => self.rules.predictor.predict(&entry.request, context.ledger()),
             };
             let planned = self.rules.book.while_waiting(lengths, estimate);
@@ -265,7 +265,7 @@ pub(crate) struct OtherLengths(Option<[Span; 2]>);
 impl OtherLengths {
     /// Returns the lengths of a predicted job. Where they are not known, the optimistic one is the likely one, and the cautious
     /// one is the estimate.
-    pub(crate) fn of(entry: &Entry, prediction: Prediction) -> Lengths {
+    pub(crate) fn lengths(entry: &Entry, prediction: Prediction) -> Lengths {
         let OtherLengths(stored) = entry.policy_state.get();
         let likely = prediction.runtime;
         let [optimistic, cautious] = stored.unwrap_or([likely, entry.request.estimate]);

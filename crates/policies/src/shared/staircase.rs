@@ -69,7 +69,7 @@ pub struct StepStaircase {
 
 impl StepStaircase {
     /// Returns a staircase with this number of processors for ever.
-    pub fn of(procs: Procs) -> StepStaircase {
+    pub fn constant(procs: Procs) -> StepStaircase {
         StepStaircase { steps: vec![(width(procs), Span::MAX)] }
     }
 

@@ -131,7 +131,7 @@ proptest! {
                 rank = next;
             }
             next -= 1;
-            prop_assert_eq!(ranks.of(Some(number), None), rank, "{} in {}", number, text);
+            prop_assert_eq!(ranks.rank(Some(number), None), rank, "{} in {}", number, text);
         }
     }
 }

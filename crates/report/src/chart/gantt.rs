@@ -51,7 +51,7 @@ pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, data: &GanttData<'_>) ->
     let chart = &bounded(chart, view);
     let shown: Vec<&GanttJob> =
         data.jobs.iter().filter(|job| job.start < view.to && job.end > view.from).collect();
-    let keys = ColourKeys::of(data.keys, &shown);
+    let keys = ColourKeys::from_keys(data.keys, &shown);
     let legend = Legend::new(keys.entries());
     let tall = (view.lines() * TALL.2).clamp(TALL.0, TALL.1);
     let frame = PlotFrame::new(chart, legend.tall, tall, [None::<Extent>, None]);
@@ -186,7 +186,7 @@ impl ColourScale {
 }
 
 impl<'a> ColourKeys<'a> {
-    fn of(keys: &'a GanttKeys, jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
+    fn from_keys(keys: &'a GanttKeys, jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
         match keys {
             GanttKeys::Listed(keys) if !keys.is_empty() => {
                 ColourKeys::fixed(keys, jobs, ColourScale::Reasons)

@@ -216,7 +216,7 @@ mod tests {
         u128::from(place * place % 101)
     }
 
-    fn of(places: impl Iterator<Item = u64>) -> Batches {
+    fn batches_of(places: impl Iterator<Item = u64>) -> Batches {
         let mut batches = Batches::new(UNITS);
         for place in places {
             let mut amounts = [Some(amount(place)); MEASURES];
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn between_32_and_64_batches_with_the_means_of_their_jobs() {
         for jobs in [1, 5, 31, 32, 63, 64, 65, 127, 128, 129, 1000, 4096, 4097] {
-            let batches = of(0..jobs);
+            let batches = batches_of(0..jobs);
             let size = batches.size();
             assert!(jobs < 32 || (32..=64).contains(&batches.full()), "{jobs}: {}", batches.full());
             for (at, mean) in batches.means(0).enumerate() {
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn the_order_of_jobs_does_not_show() {
         let state = |batches: &Batches| (batches.size(), batches.sums.clone(), batches.interval(2));
-        assert_eq!(state(&of((0..3000).rev())), state(&of(0..3000)));
+        assert_eq!(state(&batches_of((0..3000).rev())), state(&batches_of(0..3000)));
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         }
         // The last position has no job: the batches are those of 4095 positions, until all are
         // counted.
-        assert_eq!((holes.full(), of(0..4096).full()), (63, 64));
+        assert_eq!((holes.full(), batches_of(0..4096).full()), (63, 64));
         holes.reach(4096);
         assert_eq!((holes.size(), holes.full()), (64, 64));
         let mean = |batch: u64| {

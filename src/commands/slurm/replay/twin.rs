@@ -203,7 +203,7 @@ impl Site {
         let request = Request::new(record.get(Field::Job), submit, estimate, demand);
         let queue = number(Field::Queue);
         let group = match &self.associations {
-            Some(associations) => run.and_then(|run| associations.of(run)),
+            Some(associations) => run.and_then(|run| associations.number_of(run)),
             None => number(Field::Group),
         };
         let request = Request { user: number(Field::User), group, queue, ..request };
@@ -241,8 +241,8 @@ impl Site {
         let demand = Resources::cpus(job.cpus.max(1)).with(Kind::Memory, memory).with(Kind::Gpus, gpus);
         let request = Request::new(number, at(job.submitted)?, estimate, demand);
         let start = job.start.filter(|_| job.state != JobState::Pending).and_then(at);
-        let queue = self.queues.of(job);
-        let group = self.associations.as_ref().zip(row).and_then(|(all, row)| all.of(row));
+        let queue = self.queues.number_of(job);
+        let group = self.associations.as_ref().zip(row).and_then(|(all, row)| all.number_of(row));
         let request = Request { user: Some(job.user), group, queue, ..request };
         let form = self.forms.form(&request, row);
         let request = Request { form, ..request };

@@ -168,7 +168,7 @@ pub(super) struct LimitUse(Vec<(Use, BTreeMap<Option<u32>, Use>)>);
 
 impl LimitUse {
     /// Returns the use by the running jobs of a ledger.
-    pub(super) fn of(limits: &RunningLimits, ledger: &Ledger) -> LimitUse {
+    pub(super) fn new(limits: &RunningLimits, ledger: &Ledger) -> LimitUse {
         let mut used = LimitUse::none(limits);
         ledger.running().for_each(|job| used.start(limits, job, ledger));
         used

@@ -231,7 +231,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        let used = LimitUse::of(&self.rules.limits, ledger);
+        let used = LimitUse::new(&self.rules.limits, ledger);
         *self = SlurmLike::new(P::rebuild(now, ledger), used, self.rules.clone());
         for job in ledger.waiting() {
             self.queue.insert(now, job, ledger);

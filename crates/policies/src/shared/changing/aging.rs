@@ -13,7 +13,7 @@ pub(super) struct Aging {
 
 impl Aging {
     /// Returns the line of a job.
-    pub(super) fn of(line: Line, submit: Time) -> Aging {
+    pub(super) fn new(line: Line, submit: Time) -> Aging {
         Aging { line, submit }
     }
 

@@ -69,11 +69,11 @@ impl Chunk {
     /// Returns the chunk of one job.
     pub(super) fn new(at: &Moment<'_>, member: Member) -> Chunk {
         let lines = if at.order.is_linear() { vec![member.line(at)] } else { Vec::new() };
-        Chunk::of(vec![member], lines)
+        Chunk::from_members(vec![member], lines)
     }
 
     /// Returns the chunk of these members, at least one.
-    fn of(members: Vec<Member>, lines: Vec<Aging>) -> Chunk {
+    fn from_members(members: Vec<Member>, lines: Vec<Aging>) -> Chunk {
         let Member { waiting, facts, submit } = members[0];
         let start = place(&waiting);
         let (oldest, newest) = (submit, submit);
@@ -86,7 +86,7 @@ impl Chunk {
     pub(super) fn split(&mut self) -> Chunk {
         let half = self.members.len() / 2;
         let lines = if self.lines.is_empty() { Vec::new() } else { self.lines.split_off(half) };
-        Chunk::of(self.members.split_off(half), lines)
+        Chunk::from_members(self.members.split_off(half), lines)
     }
 
     /// Appends the next chunk.
@@ -248,7 +248,7 @@ impl Member {
     }
 
     fn line(&self, at: &Moment<'_>) -> Aging {
-        Aging::of(at.order.line(&self.facts), self.submit)
+        Aging::new(at.order.line(&self.facts), self.submit)
     }
 }
 

@@ -88,7 +88,7 @@ impl ChangingIndex {
             self.join_sparse();
         }
         let entry = at.ledger.entry(waiting.job);
-        let (facts, submit) = (Facts::of(entry), entry.request.submit);
+        let (facts, submit) = (Facts::new(entry), entry.request.submit);
         let member = Member { waiting, facts, submit };
         let Some(index) = self.chunk_of(&waiting) else { return self.push(Chunk::new(at, member)) };
         let chunk = &mut self.chunks[index];

@@ -115,5 +115,5 @@ fn are_alike(at: &Moment<'_>, one: &Waiting, other: &Waiting) -> bool {
         return false;
     }
     let Some((one, other)) = at.ledger.get(one.job).zip(at.ledger.get(other.job)) else { return false };
-    one.request.submit == other.request.submit && Facts::of(one).are_alike(&Facts::of(other))
+    one.request.submit == other.request.submit && Facts::new(one).are_alike(&Facts::new(other))
 }

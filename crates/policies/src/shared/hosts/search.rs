@@ -87,7 +87,7 @@ impl HostPlan {
     pub fn outlook_on(&self, host: HostId, ledger: &Ledger) -> StepStaircase {
         let now = ledger.free_hosts().on(host).cpus_count();
         let line = &self.hosts[host.index()];
-        if self.held > 0 { line.outlook(self.now, now) } else { StepStaircase::of(now) }
+        if self.held > 0 { line.outlook(self.now, now) } else { StepStaircase::constant(now) }
     }
 
     /// Returns the earliest start of a job from `now` on, and its placement.

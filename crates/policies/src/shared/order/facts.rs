@@ -12,7 +12,7 @@ pub(crate) struct Facts([Interval; PLAIN]);
 
 impl Facts {
     /// Returns the facts of a job.
-    pub(crate) fn of(entry: &Entry) -> Facts {
+    pub(crate) fn new(entry: &Entry) -> Facts {
         Facts(constant_facts(entry).map(interval))
     }
 
@@ -45,5 +45,5 @@ impl Facts {
 /// Returns the interval of a value. Seconds beyond the limit were rounded twice, and may be those of several spans.
 fn interval(value: f64) -> Interval {
     const LIMIT: f64 = 4e9;
-    if value.abs() <= LIMIT { Interval::of(value) } else { Interval::ANY }
+    if value.abs() <= LIMIT { Interval::from_rounded(value) } else { Interval::ANY }
 }

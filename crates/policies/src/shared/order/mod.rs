@@ -163,7 +163,7 @@ impl Order {
         let Some((shares, usage)) = self.shares.as_ref().zip(ledger.usage()) else { return Ranks::default() };
         let last: ComputedRanks =
             if self.computations.is_some() { ledger.policy_state() } else { ComputedRanks::default() };
-        last.of(shares).unwrap_or_else(|| shares.ranks(usage, now))
+        last.into_ranks(shares).unwrap_or_else(|| shares.ranks(usage, now))
     }
 
     /// Returns whether the order depends on a tree of shares.

@@ -25,14 +25,14 @@ pub(super) struct Used {
 }
 
 impl Used {
-    fn of(request: &Request, now: Time, ledger: &Ledger, ranks: &Ranks) -> Used {
+    fn new(request: &Request, now: Time, ledger: &Ledger, ranks: &Ranks) -> Used {
         let Request { user, group, .. } = *request;
         let read = |usage: &Usage| Used {
             parts: usage.share(user, now),
             seconds: usage.processor_seconds(user, now),
             group_parts: usage.group_share(group, now),
             group_seconds: usage.group_processor_seconds(group, now),
-            rank: ranks.of(user, group),
+            rank: ranks.rank(user, group),
             ranked: ranks.count(),
         };
         ledger.usage().map_or_else(Used::default, read)
@@ -64,7 +64,7 @@ impl<'a> Keys<'a> {
         let used = if self.order.uses_usage() {
             let ranks = self.ranks.get_or_insert_with(|| self.order.ranks(now, ledger));
             let of_owner = self.used.entry([entry.request.user, entry.request.group]);
-            *of_owner.or_insert_with(|| Used::of(&entry.request, now, ledger, ranks))
+            *of_owner.or_insert_with(|| Used::new(&entry.request, now, ledger, ranks))
         } else {
             Used::default()
         };

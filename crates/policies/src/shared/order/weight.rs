@@ -29,7 +29,7 @@ impl Weight {
 
     /// Returns bounds on the weight.
     pub(super) fn bounds(self) -> Interval {
-        Interval::of(self.value)
+        Interval::from_rounded(self.value)
     }
 
     /// Returns the value, less the weight of the time before the submission.

@@ -68,7 +68,7 @@ impl OwnRanges {
 
     /// Returns the group of a job.
     pub(super) fn group(self, job: &Finished) -> OwnGroup {
-        OwnGroup { first: self.first.of(job), second: self.second.map(|bounds| bounds.of(job)) }
+        OwnGroup { first: self.first.range_of(job), second: self.second.map(|bounds| bounds.range_of(job)) }
     }
 
     /// Returns every group: by the first property, then by the second.
@@ -117,7 +117,7 @@ impl Bounds {
         Range { property: self.property, over, to: self.list().get(at).copied() }
     }
 
-    fn of(&self, job: &Finished) -> Range {
+    fn range_of(&self, job: &Finished) -> Range {
         let value = match self.property {
             Property::Procs => job.request.procs().get(),
             Property::Runtime => job.runtime.ticks().unsigned_abs(),

@@ -29,7 +29,7 @@ impl ComputedRanks {
     }
 
     /// Returns the ranks, if they are of this tree.
-    pub(in super::super) fn of(self, tree: &ShareTree) -> Option<Ranks> {
+    pub(in super::super) fn into_ranks(self, tree: &ShareTree) -> Option<Ranks> {
         self.0.filter(|computed| computed.tree == tree.digest).map(|computed| computed.ranks)
     }
 }
@@ -102,7 +102,7 @@ mod tests {
         assert!(
             computed.are_of(&tree, at) && !computed.are_of(&tree, Time::ZERO) && !computed.are_of(&other, at)
         );
-        assert_eq!((computed.clone().of(&other), computed.of(&tree).is_some()), (None, true));
+        assert_eq!((computed.clone().into_ranks(&other), computed.into_ranks(&tree).is_some()), (None, true));
         for words in [&[1][..], &[1, 0], &[1, 0, 2, 3], &[1, 0, u64::MAX], &[1, 0, 2, 3, u64::MAX]] {
             assert_eq!(ComputedRanks::decode(1, words), None);
         }

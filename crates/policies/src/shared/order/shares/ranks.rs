@@ -22,7 +22,7 @@ impl ShareTree {
     /// let usage = Usage::until(Time::ZERO, Span::MAX, used.map(|(user, ticks)| (Some(user), None, ticks)));
     /// let ranks = tree.ranks(&usage, Time::ZERO);
     /// // The account has 3/4 of the shares and half of the usage. In it, user 2 has 1/3 of the shares and 1/5 of the usage.
-    /// assert_eq!([1, 2, 3].map(|user| ranks.of(Some(user), None)), [2, 3, 1]);
+    /// assert_eq!([1, 2, 3].map(|user| ranks.rank(Some(user), None)), [2, 3, 1]);
     /// # Ok::<(), miserly_policies::ShareTreeError>(())
     /// ```
     pub fn ranks(&self, usage: &Usage, now: Time) -> Ranks {
@@ -50,7 +50,7 @@ pub struct Ranks {
 
 impl Ranks {
     /// Returns the rank of the user of a job, or else of the group; 0 if neither is in the tree.
-    pub fn of(&self, user: Option<u32>, group: Option<u32>) -> u32 {
+    pub fn rank(&self, user: Option<u32>, group: Option<u32>) -> u32 {
         let owners = [user.map(Owner::User), group.map(Owner::Group)];
         owners.into_iter().flatten().find_map(|owner| self.owners.get(&owner)).copied().unwrap_or(0)
     }
@@ -174,7 +174,7 @@ mod tests {
         let usage = Usage::until(Time::ZERO, Span::MAX, usage);
         let ranks = tree.parse::<ShareTree>().unwrap().ranks(&usage, Time::ZERO);
         let users = 1..=u32::try_from(expected.len()).unwrap();
-        let found: Vec<u32> = users.map(|user| ranks.of(Some(user), None)).collect();
+        let found: Vec<u32> = users.map(|user| ranks.rank(Some(user), None)).collect();
         assert_eq!(found, expected, "{tree}");
     }
 
