@@ -139,7 +139,7 @@ fn resume_suspended(
         return Ok((resumed, others));
     }
     let cluster = Cluster::read(slurm)?;
-    let mut used = Used::of(&cluster, |id| stored.get(id).map(|job| &job.facts.form));
+    let mut used = Used::new(&cluster, |id| stored.get(id).map(|job| &job.facts.form));
     for (id, stored) in suspended {
         let Some(job) = cluster.jobs.get(id).filter(|job| job.state == JobState::Suspended) else { continue };
         let order = Order::Resume { job: id.clone() };

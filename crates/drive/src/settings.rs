@@ -59,7 +59,7 @@ impl Settings {
     }
 
     /// Returns the promise of the policy for a user: with the time that a start takes.
-    pub(crate) fn told(&self, latest: Time) -> Time {
+    pub(crate) fn promise_for_user(&self, latest: Time) -> Time {
         if latest == Time::MAX { latest } else { latest + self.delay() }
     }
 

@@ -190,6 +190,6 @@ impl Attempts {
     }
 
     fn processes(&self, attempt: AttemptId) -> io::Result<AttemptProcesses> {
-        AttemptProcesses::of(&attempt.folder(&self.folder)).map_err(io::Error::other)
+        AttemptProcesses::read(&attempt.folder(&self.folder)).map_err(io::Error::other)
     }
 }

@@ -63,8 +63,8 @@ impl Drop for Following {
 pub fn follow(socket: DaemonSocket) -> Result<Following, ClientError> {
     let path = socket.path.clone();
     let system = |error: io::Error| ClientError::NoDaemon { socket: path.clone(), error };
-    let client = Client::of(socket.clone()).map_err(system)?;
-    let reader = Client::of(socket).map_err(system)?;
+    let client = Client::from_socket(socket.clone()).map_err(system)?;
+    let reader = Client::from_socket(socket).map_err(system)?;
     let mut mirror = Mirror::read(&client)?;
     let board = Board::new(mirror.facts());
     let stop = Arc::new(AtomicBool::new(false));

@@ -68,7 +68,7 @@ impl StoredInstant {
     }
 
     /// Returns the time of the clock if the instant is of this boot.
-    pub fn of(&self, boot: &BootId) -> Option<BootTime> {
+    pub fn boot_time(&self, boot: &BootId) -> Option<BootTime> {
         (self.boot_id.as_ref() == Some(boot)).then_some(self.at)
     }
 
@@ -87,13 +87,13 @@ mod tests {
     fn an_instant_is_of_its_boot_only() {
         let (one, two) = (BootId::from("one"), BootId::from("two"));
         let instant = StoredInstant::new(BootTime(5), one.clone());
-        assert_eq!((instant.of(&one), instant.of(&two)), (Some(BootTime(5)), None));
+        assert_eq!((instant.boot_time(&one), instant.boot_time(&two)), (Some(BootTime(5)), None));
         assert_eq!(instant.clone().or_boot(Some(two.clone())), instant);
         assert_eq!(serde_json::to_string(&instant).unwrap(), r#"{"at":5,"boot_id":"one"}"#);
 
         let earlier: StoredInstant = serde_json::from_str(r#"{"at":5}"#).unwrap();
-        assert_eq!((earlier.of(&one), earlier.parts()), (None, (BootTime(5), None)));
-        assert_eq!(earlier.or_boot(Some(two.clone())).of(&two), Some(BootTime(5)));
+        assert_eq!((earlier.boot_time(&one), earlier.parts()), (None, (BootTime(5), None)));
+        assert_eq!(earlier.or_boot(Some(two.clone())).boot_time(&two), Some(BootTime(5)));
     }
 
     #[test]

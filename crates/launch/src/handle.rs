@@ -243,7 +243,7 @@ impl AttemptProcesses {
     ///
     /// # Errors
     /// The record of the shim cannot be read.
-    pub fn of(dir: &Path) -> Result<AttemptProcesses, RecordError> {
+    pub fn read(dir: &Path) -> Result<AttemptProcesses, RecordError> {
         Ok(AttemptProcesses { dir: dir.to_owned(), shim: read(dir, folder::SHIM)? })
     }
 

@@ -158,7 +158,7 @@ impl BootClock {
     /// The wall clock bridges the time between two boots, and may be set back. So an instant of an earlier boot is at most now.
     pub fn stored(&self, instant: &StoredInstant) -> Option<Time> {
         let (present, earlier) = &*self.boots;
-        match instant.of(present) {
+        match instant.boot_time(present) {
             Some(at) => Some(self.ticks(at.0)),
             None => earlier.ticks(instant).map(|at| at.min(self.now())),
         }

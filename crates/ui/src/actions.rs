@@ -70,7 +70,8 @@ async fn ask<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let task = move || {
         let path = socket.path.clone();
-        let client = Client::of(socket).map_err(|error| ClientError::NoDaemon { socket: path, error })?;
+        let client =
+            Client::from_socket(socket).map_err(|error| ClientError::NoDaemon { socket: path, error })?;
         question(&client)
     };
     let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request to the daemon failed");

@@ -29,7 +29,7 @@ pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
     } else if jobs.is_empty() {
         Wanted::cancelled(args).selection()
     } else {
-        Selection::of(jobs)
+        Selection::from_jobs(jobs)
     };
     let request = ChangeRequest { change: JobChange::Cancel, select, move_promises: false };
     change(&client, &request, args.ask.json, "cancelled")
@@ -90,7 +90,7 @@ fn change_listed(
     done: &str,
 ) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
-    let select = Selection::of(JobList::all(&args.jobs));
+    let select = Selection::from_jobs(JobList::all(&args.jobs));
     self::change(&client, &ChangeRequest { change, select, move_promises }, args.json, done)
 }
 

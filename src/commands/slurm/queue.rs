@@ -88,7 +88,7 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
         }
         let waits = job.state == JobState::Pending;
         // That of a running job may be from its wait.
-        let told = comment.as_deref().and_then(Told::of).filter(|told| waits || told.is_opportunistic());
+        let told = comment.as_deref().and_then(Told::parse).filter(|told| waits || told.is_opportunistic());
         let told = told.unwrap_or_default();
         let planned = told.starts_by.is_some() || told.likely.is_some();
         let why = told.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));

@@ -114,14 +114,14 @@ impl Client {
     /// # Errors
     /// If the system has no descriptor left.
     pub fn new(socket: PathBuf) -> std::io::Result<Client> {
-        Client::of(DaemonSocket { path: socket, named: true })
+        Client::from_socket(DaemonSocket { path: socket, named: true })
     }
 
     /// Returns a client of the daemon on a socket.
     ///
     /// # Errors
     /// As [`Client::new`].
-    pub fn of(socket: DaemonSocket) -> std::io::Result<Client> {
+    pub fn from_socket(socket: DaemonSocket) -> std::io::Result<Client> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let DaemonSocket { path, named } = socket;
         Ok(Client { socket: path, any_user: named, reply_within: REPLY_WITHIN, runtime })

@@ -49,13 +49,13 @@ pub struct Selection {
 
 impl Selection {
     /// Returns the selection of some jobs.
-    pub fn of(jobs: Vec<JobRef>) -> Selection {
+    pub fn from_jobs(jobs: Vec<JobRef>) -> Selection {
         Selection { jobs, ..Selection::default() }
     }
 
     /// Returns the selection of one job.
     pub fn of_job(job: i64) -> Selection {
-        Selection::of(vec![JobRef::One(job)])
+        Selection::from_jobs(vec![JobRef::One(job)])
     }
 
     /// Returns the selection of all jobs of an array.

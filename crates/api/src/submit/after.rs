@@ -106,7 +106,7 @@ fn numbered(when: When, text: &str, conditions: &mut Vec<Condition>) -> Result<(
 mod tests {
     use super::*;
 
-    fn of(when: When, job: i64) -> Condition {
+    fn job(when: When, job: i64) -> Condition {
         Condition { when, job: Some(job), ..Condition::default() }
     }
 
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn conditions() {
-        check("12, 13", &[of(When::Any, 12), of(When::Any, 13)]);
-        check("ok:12,13,notok:14", &[of(When::Ok, 12), of(When::Ok, 13), of(When::NotOk, 14)]);
-        check("12,ok:13,any:14", &[of(When::Any, 12), of(When::Ok, 13), of(When::Any, 14)]);
-        check("each-ok:20", &[of(When::EachOk, 20)]);
+        check("12, 13", &[job(When::Any, 12), job(When::Any, 13)]);
+        check("ok:12,13,notok:14", &[job(When::Ok, 12), job(When::Ok, 13), job(When::NotOk, 14)]);
+        check("12,ok:13,any:14", &[job(When::Any, 12), job(When::Ok, 13), job(When::Any, 14)]);
+        check("each-ok:20", &[job(When::EachOk, 20)]);
         let named = Condition { when: When::Ok, name: Some("a:b".into()), ..Condition::default() };
-        check("ok:name=a:b,12", &[named.clone(), of(When::Ok, 12)]);
+        check("ok:name=a:b,12", &[named.clone(), job(When::Ok, 12)]);
         check("name=a:b", &[Condition { when: When::Any, ..named }]);
-        let indexed = |index| Condition { index: Some(index), ..of(When::Ok, 20) };
+        let indexed = |index| Condition { index: Some(index), ..job(When::Ok, 20) };
         check("ok:20_3", &[indexed(3)]);
         check("ok:20[3-5:2,7]", &[indexed(3), indexed(5), indexed(7)]);
         check(
@@ -132,20 +132,20 @@ mod tests {
             &[
                 indexed(3),
                 indexed(5),
-                of(When::Ok, 12),
+                job(When::Ok, 12),
                 Condition { when: When::Ok, name: Some("a[".into()), ..Condition::default() },
-                of(When::Ok, 13),
+                job(When::Ok, 13),
             ],
         );
-        check("ok:4-6,notok:8", &[of(When::Ok, 4), of(When::Ok, 5), of(When::Ok, 6), of(When::NotOk, 8)]);
+        check("ok:4-6,notok:8", &[job(When::Ok, 4), job(When::Ok, 5), job(When::Ok, 6), job(When::NotOk, 8)]);
     }
 
     #[test]
     fn ranges() {
-        check("4-6,9", &[of(When::Any, 4), of(When::Any, 5), of(When::Any, 6), of(When::Any, 9)]);
-        check("ok:7-7", &[of(When::Ok, 7)]);
-        check("afterok:4-5:9", &[of(When::Ok, 4), of(When::Ok, 5), of(When::Ok, 9)]);
-        let of_index = |index| Condition { index: Some(index), ..of(When::NotOk, 20) };
+        check("4-6,9", &[job(When::Any, 4), job(When::Any, 5), job(When::Any, 6), job(When::Any, 9)]);
+        check("ok:7-7", &[job(When::Ok, 7)]);
+        check("afterok:4-5:9", &[job(When::Ok, 4), job(When::Ok, 5), job(When::Ok, 9)]);
+        let of_index = |index| Condition { index: Some(index), ..job(When::NotOk, 20) };
         check("notok:20_3-4", &[of_index(3), of_index(4)]);
         assert_eq!(after("1-1000").map(|all| all.len()), Ok(1000));
         for most in ["1-1001", "1-9999999999", "1-900,901-1800", "ok:20_0-4294967295"] {
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn the_notation_of_sbatch() {
-        let two = [of(When::Ok, 12), of(When::Ok, 13)];
+        let two = [job(When::Ok, 12), job(When::Ok, 13)];
         check("afterok:12:13", &two);
         check(
             "afterok:12:13,afterany:14,afternotok:5",
-            &[two[0].clone(), two[1].clone(), of(When::Any, 14), of(When::NotOk, 5)],
+            &[two[0].clone(), two[1].clone(), job(When::Any, 14), job(When::NotOk, 5)],
         );
-        check("aftercorr:20", &[of(When::EachOk, 20)]);
+        check("aftercorr:20", &[job(When::EachOk, 20)]);
     }
 
     #[test]

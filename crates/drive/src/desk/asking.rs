@@ -313,7 +313,7 @@ pub struct Told {
 
 impl Told {
     /// Reads a comment. Returns `None` if no driver wrote a part of it.
-    pub fn of(comment: &str) -> Option<Told> {
+    pub fn parse(comment: &str) -> Option<Told> {
         let words = comment[comment.rfind(MARK)? + MARK.len()..].trim_end_matches('"');
         let (words, likely) = match words.split_once(", likely ") {
             Some((words, likely)) => (words, Some(likely.to_owned())),
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_comment_is_read_as_it_was_written() {
-        let of = |case: &Case| Told::of(&format!("mine | {MARK}{}", words(case))).unwrap();
+        let of = |case: &Case| Told::parse(&format!("mine | {MARK}{}", words(case))).unwrap();
         let both = of(&case(Some(60), Some(30)));
         assert_eq!(both.starts_by, Some(local(Time::from_secs(60).unwrap())));
         assert_eq!((both.likely, both.why), (Some(minute(Time::ZERO)), None));
@@ -408,9 +408,9 @@ mod tests {
         let mut aside = case(Some(60), None);
         aside.facts.aside = Some(Aside { until: None, why: "it is held".into() });
         assert_eq!(of(&aside).why.as_deref(), Some("not planned: it is held"));
-        assert_eq!(Told::of("mine"), None);
+        assert_eq!(Told::parse("mine"), None);
         assert!(!of(&aside).is_opportunistic());
-        assert!(Told::of(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
+        assert!(Told::parse(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Desk {
                 }
                 (false, JobState::Suspended) if is_settled => {
                     let form = |id: &str| self.cases.get(id).map(|case| &case.facts.form);
-                    let used = used.get_or_insert_with(|| Used::of(cluster, form));
+                    let used = used.get_or_insert_with(|| Used::new(cluster, form));
                     if used.takes(cluster, job, &case.facts.form) {
                         orders.push(Order::Resume { job: id.clone() });
                     }
@@ -237,7 +237,7 @@ pub(crate) struct Used(BTreeMap<String, u64>);
 
 impl Used {
     /// Reads them from the jobs. `form` has the form of a job, if it is known.
-    pub(crate) fn of<'a>(cluster: &Cluster, form: impl Fn(&str) -> Option<&'a Detail>) -> Used {
+    pub(crate) fn new<'a>(cluster: &Cluster, form: impl Fn(&str) -> Option<&'a Detail>) -> Used {
         let mut used = Used(BTreeMap::new());
         let runs = |job: &&Job| holds_nodes(job) && job.state != JobState::Suspended;
         let unknown = Detail::default();

@@ -45,7 +45,7 @@ impl Desk {
             match effect {
                 Effect::Started { job, reason, .. } => started.push((job, reason)),
                 Effect::Promised { latest, .. } => {
-                    let latest = self.settings.told(latest);
+                    let latest = self.settings.promise_for_user(latest);
                     let before = case.facts.promised;
                     let first = before.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
@@ -72,7 +72,7 @@ impl Desk {
                         continue;
                     }
                     case.facts.broken = Some(why.clone());
-                    let latest = self.settings.told(latest);
+                    let latest = self.settings.promise_for_user(latest);
                     let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
                     case.facts.promised = Some((first, latest.ticks()));
                     let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);

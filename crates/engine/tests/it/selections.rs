@@ -11,7 +11,7 @@ use miserly_engine::{Absence, Account, Caller, DaemonInfo, DaemonReply, DaemonRe
 use super::life::{Life, job, wall};
 
 fn jobs(text: &str) -> Selection {
-    Selection::of(miserly_api::model::job_refs(text).unwrap())
+    Selection::from_jobs(miserly_api::model::job_refs(text).unwrap())
 }
 
 fn request(change: JobChange, select: Selection) -> DaemonRequest {

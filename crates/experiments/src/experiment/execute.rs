@@ -52,7 +52,7 @@ pub fn execute_part(
     part: Part,
     watcher: &dyn Watcher,
 ) -> Result<Executed, ExperimentError> {
-    let of_part = part.of(plan.distinct());
+    let of_part = part.select(plan.distinct());
     let all = of_part.len();
     let open = open(of_part, store);
     make_all(&open, store, watcher)?;
@@ -83,7 +83,7 @@ impl Part {
     }
 
     /// Returns the runs of the part. Every run is in one part.
-    fn of<T>(self, runs: Vec<T>) -> Vec<T> {
+    fn select<T>(self, runs: Vec<T>) -> Vec<T> {
         runs.into_iter().skip(self.number - 1).step_by(self.count).collect()
     }
 }
@@ -92,7 +92,7 @@ impl Part {
 pub fn open_parts(plan: &Plan, store: &Store, count: usize) -> Vec<usize> {
     let is_open = |number: &usize| {
         let part = Part { number: *number, count };
-        !open(part.of(plan.distinct()), store).is_empty()
+        !open(part.select(plan.distinct()), store).is_empty()
     };
     (1..=count).filter(is_open).collect()
 }

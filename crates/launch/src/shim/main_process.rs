@@ -43,7 +43,7 @@ impl SetupFailure {
     }
 
     /// Returns the failure that an error of the system is.
-    pub(super) fn of(failure: StartFailure, error: &io::Error) -> SetupFailure {
+    pub(super) fn from_error(failure: StartFailure, error: &io::Error) -> SetupFailure {
         SetupFailure::new(failure, is_shortage(error))
     }
 }

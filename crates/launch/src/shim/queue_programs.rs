@@ -110,7 +110,7 @@ impl Supervisor {
     pub(super) fn begin_prolog(&mut self) -> Result<(), SetupFailure> {
         let started = self
             .start_program(ProgramKind::Prolog)
-            .map_err(|error| SetupFailure::of(StartFailure::setup("its prolog", &error), &error))?;
+            .map_err(|error| SetupFailure::from_error(StartFailure::setup("its prolog", &error), &error))?;
         if started { Ok(()) } else { Ok(self.grant()?) }
     }
 

@@ -87,7 +87,7 @@ fn a_job_is_killed_without_the_help_of_its_stopped_shim() {
     signal(shim.identity().pid, Signal::STOP);
     until(|| shim.is_stopped().unwrap().then_some(()));
     let KillResult::All(killed) =
-        AttemptProcesses::of(&test.dir()).unwrap().kill_job(BootTime::now().after(SOON)).unwrap()
+        AttemptProcesses::read(&test.dir()).unwrap().kill_job(BootTime::now().after(SOON)).unwrap()
     else {
         panic!("something is left")
     };
@@ -200,7 +200,7 @@ fn each_record_names_the_boot_of_its_instants() {
     let test = Test::new("true");
     let at = test.run().at;
     let boot = BootId::current().unwrap();
-    assert_eq!(at.of(&boot), Some(at.parts().0));
+    assert_eq!(at.boot_time(&boot), Some(at.parts().0));
     for name in ["spec.json", "shim.json", "started.json", "end.json"] {
         assert_eq!(record(&test, name)["boot_id"], boot.to_string(), "{name}");
     }

@@ -16,7 +16,7 @@ impl Bench {
 
     /// Cancels all jobs with numbers in a range by one request. Returns their number.
     pub(crate) fn cancel_range(&mut self, first: i64, last: i64) -> Result<usize, Failure> {
-        let select = Selection::of(vec![JobRef::Range(first, last)]);
+        let select = Selection::from_jobs(vec![JobRef::Range(first, last)]);
         let request = ChangeRequest { change: JobChange::Cancel, select, move_promises: false };
         match self.ask(DaemonRequest::Change(Box::new(request)))? {
             DaemonReply::Changed(changed) => Ok(changed.jobs.len()),

@@ -82,12 +82,12 @@ impl Relay {
         let files = passed_files()?;
         std::env::set_current_dir("/")?;
         let exit = raw(settings.main).and_then(|main| pidfd_open(main, PidfdFlags::empty()).ok());
-        Relay::of(&settings, exit, files)
+        Relay::from_files(&settings, exit, files)
     }
 
     /// Returns a relay with its socket, the input of the job and the output. `exit` is `None` if the main process was reaped
     /// before the relay came to look.
-    fn of(settings: &RelaySettings, exit: Option<OwnedFd>, files: [OwnedFd; 3]) -> io::Result<Relay> {
+    fn from_files(settings: &RelaySettings, exit: Option<OwnedFd>, files: [OwnedFd; 3]) -> io::Result<Relay> {
         let [socket, input, output] = files;
         for fd in [&socket, &input] {
             ioctl_fionbio(fd, true)?;
@@ -286,7 +286,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let files = [socket, master, file.try_clone().unwrap().into()];
         let settings = RelaySettings { main: 1, terminal: true, takes_input: true, base: 0 };
-        Relay::of(&settings, None, files).unwrap().run().unwrap();
+        Relay::from_files(&settings, None, files).unwrap().run().unwrap();
         let mut output = String::new();
         file.rewind().unwrap();
         file.read_to_string(&mut output).unwrap();
