@@ -35,11 +35,11 @@ pub(crate) struct Progress {
 impl Progress {
     /// Returns the progress of `total` jobs.
     pub(crate) fn new(total: u64) -> Progress {
-        Progress::of("jobs", total)
+        Progress::with_unit("jobs", total)
     }
 
     /// Returns the progress of `total` units.
-    pub(crate) fn of(unit: &'static str, total: u64) -> Progress {
+    pub(crate) fn with_unit(unit: &'static str, total: u64) -> Progress {
         Progress {
             unit,
             total,

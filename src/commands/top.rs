@@ -36,7 +36,7 @@ fn show(
     let posted = board.latest();
     let at = args.at.as_deref().map(|text| instant(&posted.facts, text)).transpose()?;
     if args.json {
-        let moment = at.map_or_else(|| Moment::of(&posted.facts), |at| Moment::of(&posted.facts.at(at)));
+        let moment = at.map_or_else(|| Moment::new(&posted.facts), |at| Moment::new(&posted.facts.at(at)));
         print_json(&moment)?;
         return Ok(ExitCode::SUCCESS);
     }

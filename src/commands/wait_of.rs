@@ -60,7 +60,7 @@ fn waits(
 ) -> Result<Vec<Option<Span>>, SetupError> {
     let runs: Vec<(&PolicySpec, Time)> =
         policies.iter().flat_map(|policy| times.iter().map(move |time| (policy, *time))).collect();
-    let progress = Progress::of("simulations", runs.len() as u64);
+    let progress = Progress::with_unit("simulations", runs.len() as u64);
     let wait = |(policy, submit): (&PolicySpec, Time)| {
         let wait = probes.wait(policy, probe, submit);
         progress.add(1);

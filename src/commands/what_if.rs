@@ -42,7 +42,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
         Variant { setup: &before, policy, added: None },
         Variant { setup: &after, policy: new_policy.unwrap_or(policy), added: job.as_ref() },
     ];
-    let progress = Progress::of("simulations", 2 * (args.copies + 1));
+    let progress = Progress::with_unit("simulations", 2 * (args.copies + 1));
     let [without, with] = variants;
     let result = what_if(without, with, args.copies, &|runs| progress.add(runs))?;
     drop(progress);

@@ -34,7 +34,7 @@ pub(crate) fn serve(client: &Client, actions: &Receiver<Action>, mut answer: imp
                 Answer::Moves(request, moves.map(Box::new).map_err(|error| error.to_string()))
             }
             Action::Detail(number) => match client.job(number) {
-                Ok(job) => Answer::Detail(Detail::of(&job)),
+                Ok(job) => Answer::Detail(Detail::new(&job)),
                 Err(error) => Answer::Refused(error.to_string()),
             },
         });

@@ -21,7 +21,7 @@ pub struct Detail {
 
 impl Detail {
     /// Returns the detail of a job, and reads its output.
-    pub(crate) fn of(job: &JobView) -> Detail {
+    pub(crate) fn new(job: &JobView) -> Detail {
         Detail { number: job.number, head: head(job), log: log(job) }
     }
 }

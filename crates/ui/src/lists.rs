@@ -61,7 +61,7 @@ impl ListsQuestion {
 
 impl Listing {
     pub(crate) fn new(facts: Arc<Facts>) -> Listing {
-        Listing { lists: Lists::of(&facts), facts, answers: Mutex::default() }
+        Listing { lists: Lists::new(&facts), facts, answers: Mutex::default() }
     }
 
     /// Returns a part of the lists.

@@ -84,7 +84,7 @@ pub(crate) struct PageMoment {
 
 impl PageMoment {
     /// Returns the moment that the page shows.
-    pub(crate) fn of(facts: &Facts) -> PageMoment {
+    pub(crate) fn new(facts: &Facts) -> PageMoment {
         let mut moment = Moment::without_jobs(facts);
         for pool in &mut moment.pools {
             // The page asks in minutes.
@@ -104,7 +104,7 @@ impl PageState {
         PageState {
             version: posted.version,
             problem: posted.problem.clone(),
-            moment: PageMoment::of(&posted.facts),
+            moment: PageMoment::new(&posted.facts),
             groups: bars.groups.clone(),
             range: bars.range,
             replay: (posted.facts.replay_begin(), posted.facts.replay_step()),
@@ -117,7 +117,7 @@ impl PageState {
 
 impl Shown {
     fn first(posted: &Posted, rights: Rights) -> Shown {
-        let (listing, bars) = (Listing::new(Arc::clone(&posted.facts)), Bars::of(&posted.facts));
+        let (listing, bars) = (Listing::new(Arc::clone(&posted.facts)), Bars::new(&posted.facts));
         let state = PageState::new(posted, &bars, BTreeMap::new(), rights);
         Shown::new(Arc::new(listing), Arc::new(bars), state, None)
     }
@@ -146,7 +146,7 @@ impl Shown {
         let (listing, bars) = if same {
             (Arc::clone(&self.listing), Arc::clone(&self.bars))
         } else {
-            (Arc::new(Listing::new(Arc::clone(&posted.facts))), Arc::new(Bars::of(&posted.facts)))
+            (Arc::new(Listing::new(Arc::clone(&posted.facts))), Arc::new(Bars::new(&posted.facts)))
         };
         let state = PageState::new(posted, &bars, recent, rights);
         Shown::new(listing, bars, state, Some(self))
@@ -340,7 +340,7 @@ mod tests {
                 memory_free: 0,
             };
             facts.pools[0].slices = vec![slice(1000, 8), slice(until, 0)];
-            PageMoment::of(&facts).moment.pools[0].holes.len()
+            PageMoment::new(&facts).moment.pools[0].holes.len()
         };
         assert_eq!((holes(60_999), holes(61_000)), (0, 1));
     }

@@ -175,7 +175,7 @@ async fn moment(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || PageMoment::of(&site.live.past(&shown, at).facts);
+    let made = move || PageMoment::new(&site.live.past(&shown, at).facts);
     Ok(packed(&blocking(made).await?).answer(&headers))
 }
 

@@ -51,7 +51,7 @@ pub struct ForecastAccount {
 
 impl Account {
     /// Returns the account of a daemon.
-    pub fn of(status: &Status, clock: &Clock) -> Account {
+    pub fn new(status: &Status, clock: &Clock) -> Account {
         let forecasts = status.forecasts.map(|forecasts| ForecastAccount {
             audited: forecasts.audited,
             kept: [forecasts.kept_50, forecasts.kept_80, forecasts.kept_95],

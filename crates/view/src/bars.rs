@@ -112,7 +112,7 @@ fn class_of(bar: &Bar) -> usize {
 
 impl Bars {
     /// Returns the bars of all jobs. O(n log n + n p) for n jobs and p rows.
-    pub fn of(facts: &Facts) -> Bars {
+    pub fn new(facts: &Facts) -> Bars {
         let mut bars = Bars::default();
         for (pool, known) in facts.pools.iter().enumerate() {
             let jobs: Vec<&Job> =
@@ -222,7 +222,7 @@ mod tests {
             ..Job::default()
         };
         let rows_of = |facts: &Facts| {
-            let bars = Bars::of(facts);
+            let bars = Bars::new(facts);
             let rows = bars.indexes[0].classes.iter().flatten().map(|bar| bar.rows.clone());
             rows.collect::<Vec<_>>()
         };

@@ -48,7 +48,7 @@ impl From<DaemonFacts<'_>> for Facts {
             uid: Some(uid),
             pools: in_pools,
             jobs,
-            account: Account::of(status, &Clock::Wall(zone)),
+            account: Account::new(status, &Clock::Wall(zone)),
         }
     }
 }

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(causes, [&[], &cpus[..], &memory, &[Cause::Room { free: 2 }]]);
         assert!(then.earlier && then.jobs[1].likely.is_none());
         let sentences: Vec<String> =
-            Moment::of(&then).waiting.into_iter().map(|line| line.sentence).collect();
+            Moment::new(&then).waiting.into_iter().map(|line| line.sentence).collect();
         assert_eq!(
             sentences,
             [
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn the_last_instant_is_no_earlier_one() {
         assert!(!facts().at(1000).earlier && !facts().earlier);
-        assert_eq!(Moment::of(&facts().at(50)).note.as_deref().map(|note| &note[..11]), Some("no forecast"));
-        assert_eq!(Moment::of(&facts()).note, None);
+        assert_eq!(Moment::new(&facts().at(50)).note.as_deref().map(|note| &note[..11]), Some("no forecast"));
+        assert_eq!(Moment::new(&facts()).note, None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ enum Entry<'a> {
 
 impl Lists {
     /// Returns the lists of these facts. O(n log n) for n jobs.
-    pub fn of(facts: &Facts) -> Lists {
+    pub fn new(facts: &Facts) -> Lists {
         let mut lists = Lists::default();
         for (place, job) in facts.jobs.iter().enumerate() {
             lists.of_state(job.state).push(place);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn part(facts: &Facts, request: &ListsRequest) -> ListsPart {
-        Lists::of(facts).part(facts, request)
+        Lists::new(facts).part(facts, request)
     }
 
     fn labels(list: &ListPart) -> Vec<&str> {

@@ -111,8 +111,8 @@ pub struct Line {
 
 impl Moment {
     /// Returns the state of a machine at the instant of these facts. O(n log n) for n jobs.
-    pub fn of(facts: &Facts) -> Moment {
-        let [waiting, running, ended] = Lists::of(facts).jobs(facts);
+    pub fn new(facts: &Facts) -> Moment {
+        let [waiting, running, ended] = Lists::new(facts).jobs(facts);
         let sentences = Sentences::new(facts);
         let lines = |jobs: &[&Job], others: usize, all: usize| -> Vec<Line> {
             let listed =

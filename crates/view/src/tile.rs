@@ -183,7 +183,7 @@ mod tests {
             end: Some(start + length),
             ..Job::default()
         };
-        Bars::of(&Facts::of_jobs(8, (1..).zip(jobs).map(job)))
+        Bars::new(&Facts::of_jobs(8, (1..).zip(jobs).map(job)))
     }
 
     fn cells(tile: &Tile) -> Vec<u8> {

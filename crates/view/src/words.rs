@@ -275,7 +275,7 @@ mod tests {
         Job { number: 9, label: "9".into(), procs: 4, causes, ..Job::default() }
     }
 
-    fn told(others: Vec<Job>, job: &Job) -> String {
+    fn sentence(others: Vec<Job>, job: &Job) -> String {
         let mut jobs = others;
         jobs.push(job.clone());
         Sentences::new(&Facts::of_jobs(8, jobs)).sentence(job)
@@ -289,15 +289,15 @@ mod tests {
             ..waiting(vec![Cause::Cpus { missing: 3, free: 0 }])
         };
         let text = "starts by 01:20; most likely 01:05; waits for 3 processors that job 2 holds until 00:30";
-        assert_eq!(told(vec![running(1, 2, 40), running(2, 3, 30)], &job), text);
+        assert_eq!(sentence(vec![running(1, 2, 40), running(2, 3, 30)], &job), text);
         let text =
             "starts by 01:20; most likely 01:05; waits for 3 processors that jobs 2 and 1 hold until 00:40";
-        assert_eq!(told(vec![running(1, 2, 40), running(2, 1, 30)], &job), text);
+        assert_eq!(sentence(vec![running(1, 2, 40), running(2, 1, 30)], &job), text);
         let many = (1..=4).map(|number| running(number, 1, 10 * number)).collect();
         let job = Job { causes: vec![Cause::Cpus { missing: 4, free: 0 }], ..job };
         let text = "starts by 01:20; most likely 01:05; \
                     waits for 4 processors that 4 jobs hold, job 4 the longest until 00:40";
-        assert_eq!(told(many, &job), text);
+        assert_eq!(sentence(many, &job), text);
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
             unkept: true,
             ..waiting(vec![])
         };
-        assert_eq!(told(vec![], &job(25 * MINUTE)), "starts by 00:25, promised by 00:20: at risk");
+        assert_eq!(sentence(vec![], &job(25 * MINUTE)), "starts by 00:25, promised by 00:20: at risk");
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
         };
         let text =
             "no start is promised; free processors are reserved for other jobs, first for job 5 by 00:10";
-        assert_eq!(told(vec![next], &waiting(vec![Cause::Reserved])), text);
+        assert_eq!(sentence(vec![next], &waiting(vec![Cause::Reserved])), text);
     }
 
     #[test]
@@ -335,20 +335,20 @@ mod tests {
         let others = vec![running(1, 4, 10), at(2, 10), at(3, 20)];
         let text =
             "starts by 00:30; waits for 1 processor that job 1 holds until 00:10, and for 2 jobs before it";
-        assert_eq!(told(others, &at(4, 30)), text);
+        assert_eq!(sentence(others, &at(4, 30)), text);
         let text = "starts by 00:10; waits for 1 processor that job 1 holds until 00:10";
-        assert_eq!(told(vec![running(1, 4, 10), at(3, 20)], &at(4, 10)), text);
+        assert_eq!(sentence(vec![running(1, 4, 10), at(3, 20)], &at(4, 10)), text);
     }
 
     #[test]
     fn the_course_of_a_job() {
         let job = Job { promised: Some(0), ..running(1, 4, 10) };
         let text = "runs since 00:00 on 4 processors; its promise was kept; ends by 00:10";
-        assert_eq!(told(vec![], &job), text);
+        assert_eq!(sentence(vec![], &job), text);
         let job = Job { state: State::Ended, word: "done".into(), ..running(1, 4, 10) };
-        assert_eq!(told(vec![], &job), "done: ran from 00:00 to 00:10 (10 min), after a wait of 0 s");
+        assert_eq!(sentence(vec![], &job), "done: ran from 00:00 to 00:10 (10 min), after a wait of 0 s");
         assert_eq!(
-            told(vec![], &waiting(vec![Cause::After { jobs: vec![3, 4] }])),
+            sentence(vec![], &waiting(vec![Cause::After { jobs: vec![3, 4] }])),
             "no start is promised; waits for the end of jobs 3-4"
         );
     }

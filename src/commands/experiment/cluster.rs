@@ -126,7 +126,7 @@ fn submit(
 /// Shows the progress of an array until it has ended.
 fn follow(session: &Session, slurm: &Slurm, array: &str) -> anyhow::Result<()> {
     let mut stored = session.stored();
-    let progress = Progress::of("runs", (session.runs() - stored) as u64);
+    let progress = Progress::with_unit("runs", (session.runs() - stored) as u64);
     let mut failed = 0;
     loop {
         let is_over = match slurm.array(array) {

@@ -31,7 +31,7 @@ impl Held {
     }
 
     #[cfg(test)]
-    pub(super) fn of(jobs: Vec<Holding>) -> Held {
+    pub(super) fn from_jobs(jobs: Vec<Holding>) -> Held {
         let jobs = jobs.into_iter().map(|holding| (holding.job, holding)).collect();
         Held { jobs, ..Held::default() }
     }

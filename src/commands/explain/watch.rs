@@ -129,7 +129,7 @@ impl Observer for Watch {
     fn system(&mut self, now: Time, system: &System) {
         let Some(story) = &mut self.story else { return };
         if story.request.submit == now {
-            story.reason = WaitReason::of(now, system, self.job);
+            story.reason = WaitReason::find(now, system, self.job);
             self.queue = queue(system, self.job);
         }
         if let Some(queue) = self.queue {

@@ -48,7 +48,7 @@ pub(super) struct EndedJob {
 
 impl WaitReason {
     /// Returns the reason for a job that waits after an instant, or `None` if it does not wait.
-    pub(super) fn of(now: Time, system: &System, number: JobNumber) -> Option<WaitReason> {
+    pub(super) fn find(now: Time, system: &System, number: JobNumber) -> Option<WaitReason> {
         system.queues().iter().find_map(|queue| {
             let ledger = queue.ledger();
             let job = ledger.waiting().find(|job| ledger.request(*job).number == number)?;

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
 /// Prints the output of one job.
 fn logs(client: &Client, args: &LogsArgs, number: i64) -> anyhow::Result<ExitCode> {
     let job = client.job(number)?;
-    let Some(mut output) = OutputFile::of(&job, args.error, &args.daemon) else {
+    let Some(mut output) = OutputFile::for_job(&job, args.error, &args.daemon) else {
         bail!("job {number} is another user's; only that user, root and the daemon's user read its output")
     };
     if !args.raw && io::stdout().is_terminal() {

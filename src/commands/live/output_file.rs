@@ -45,7 +45,7 @@ pub(super) struct OutputFile {
 
 impl OutputFile {
     /// Returns an output file of a job, or its error output. `None` if it is another user's.
-    pub(super) fn of(job: &JobView, error: bool, daemon: &DaemonArgs) -> Option<OutputFile> {
+    pub(super) fn for_job(job: &JobView, error: bool, daemon: &DaemonArgs) -> Option<OutputFile> {
         let path = if error { job.error.clone() } else { job.output.clone() }?;
         let (job, uid, daemon) = (job.number, job.uid, daemon.clone());
         let (to_error, visible, through) = (false, None, None);

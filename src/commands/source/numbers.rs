@@ -31,7 +31,7 @@ struct Places {
 
 impl Numbers {
     /// Returns the number of a job. It keeps it until it is removed.
-    pub(super) fn of(&mut self, job: &Job) -> i64 {
+    pub(super) fn number(&mut self, job: &Job) -> i64 {
         if let Some(number) = self.by_id.get(&job.id) {
             return *number;
         }
@@ -94,19 +94,19 @@ mod tests {
     #[test]
     fn each_job_has_its_own_number_with_that_of_slurm_in_it() {
         let mut numbers = Numbers::default();
-        assert_eq!(numbers.of(&job("12", 12, None)), 12);
-        let first = numbers.of(&job("17_3000000", 18, Some(17)));
-        let second = numbers.of(&job("17_4", 17, Some(17)));
+        assert_eq!(numbers.number(&job("12", 12, None)), 12);
+        let first = numbers.number(&job("17_3000000", 18, Some(17)));
+        let second = numbers.number(&job("17_4", 17, Some(17)));
         assert!(first != second && first % RUN_NUMBERS == 17 && second % RUN_NUMBERS == 17);
-        assert_eq!(numbers.of(&job("17_4", 17, Some(17))), second, "it stays");
+        assert_eq!(numbers.number(&job("17_4", 17, Some(17))), second, "it stays");
         numbers.remove("17_3000000");
-        assert_eq!(numbers.of(&job("17_5", 17, Some(17))), first, "it is free again");
+        assert_eq!(numbers.number(&job("17_5", 17, Some(17))), first, "it is free again");
     }
 
     #[test]
     fn no_number_is_above_those_of_a_browser() {
         let mut numbers = Numbers::default();
-        let all = (0..20_000).map(|task| numbers.of(&job(&format!("1_{task}"), 1, Some(1))));
+        let all = (0..20_000).map(|task| numbers.number(&job(&format!("1_{task}"), 1, Some(1))));
         let all: std::collections::BTreeSet<i64> = all.collect();
         assert_eq!(all.len(), 20_000);
         assert!(all.last().is_some_and(|last| *last < 1 << 53));

@@ -128,7 +128,7 @@ impl Mirror {
         let waits = job.state == JobState::Pending;
         let reason = job.reason.as_deref().filter(|_| waits);
         Job {
-            number: self.numbers.of(job),
+            number: self.numbers.number(job),
             label: job.id.clone(),
             name: plain(&job.name),
             user: self.users.name(job.user),
@@ -258,7 +258,7 @@ mod tests {
         }
         let job = known.jobs.get_mut("1").unwrap();
         (job.state, job.on, job.cpus) = (JobState::Running, vec!["n1".to_owned()], 3);
-        let moment = Moment::of(&Mirror::default().facts(Some(&known)));
+        let moment = Moment::new(&Mirror::default().facts(Some(&known)));
         let pool = &moment.pools[0];
         assert_eq!(
             (pool.facts.cpus, pool.facts.held, pool.reserved, pool.free, pool.facts.offline),

@@ -122,7 +122,7 @@ impl App {
     /// Takes a key that moves the map. Returns whether it is one. Keys that select a job move the map to it.
     fn map_key(&mut self, code: KeyCode) -> bool {
         // In a very low terminal the map has no line.
-        let page = Areas::of(self, self.size).map_page().max(1);
+        let page = Areas::new(self, self.size).map_page().max(1);
         match code {
             KeyCode::PageUp => self.map_top = self.map_top.saturating_sub(page),
             KeyCode::PageDown | KeyCode::Char(' ') => self.map_top = self.map_top.saturating_add(page),

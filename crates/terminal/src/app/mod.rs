@@ -96,7 +96,7 @@ impl App {
         let mut app = App {
             look,
             size: Size::new(80, 24),
-            view: View::of(&live.facts),
+            view: View::new(&live.facts),
             past: Some(live.facts.now).filter(|_| !live.facts.live),
             live,
             daemon: true,
@@ -203,7 +203,7 @@ impl App {
 
     /// Returns the number of listed jobs, and the number that a terminal of this size shows; or the lines of the map.
     pub(crate) fn rows(&self, width: u16, height: u16) -> (usize, usize) {
-        let areas = Areas::of(self, Size::new(width, height));
+        let areas = Areas::new(self, Size::new(width, height));
         if self.processors {
             return (crate::draw::map_lines(self, width).len(), areas.map_page());
         }
@@ -234,8 +234,8 @@ impl App {
     /// Shows the instant that is chosen.
     fn show(&mut self) {
         self.view = match self.past {
-            Some(past) => View::of(&self.live.facts.at(past).into()),
-            None => View::of(&self.live.facts),
+            Some(past) => View::new(&self.live.facts.at(past).into()),
+            None => View::new(&self.live.facts),
         };
         self.settle();
     }
@@ -244,10 +244,10 @@ impl App {
     fn settle(&mut self) {
         // A request and a detail are of the job that was selected when they began.
         let keep = matches!(self.mode, Mode::Extend(_) | Mode::Confirm(..) | Mode::Detail(..));
-        let page = Areas::of(self, self.size).page();
+        let page = Areas::new(self, self.size).page();
         self.list.settle(&self.view.lines, page, keep);
         // The sentence of the selected job may have another height.
-        let page = Areas::of(self, self.size).page();
+        let page = Areas::new(self, self.size).page();
         self.list.settle(&self.view.lines, page, keep);
     }
 

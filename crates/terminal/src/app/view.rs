@@ -19,12 +19,12 @@ pub(crate) struct View {
 
 impl View {
     /// Returns the shown part of these facts.
-    pub(crate) fn of(facts: &Arc<Facts>) -> View {
-        let mut moment = Moment::of(facts);
+    pub(crate) fn new(facts: &Arc<Facts>) -> View {
+        let mut moment = Moment::new(facts);
         let mut lines = std::mem::take(&mut moment.waiting);
         lines.append(&mut moment.running);
         lines.append(&mut moment.ended);
-        View { facts: Arc::clone(facts), bars: Bars::of(facts), moment, lines }
+        View { facts: Arc::clone(facts), bars: Bars::new(facts), moment, lines }
     }
 }
 

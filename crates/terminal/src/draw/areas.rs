@@ -29,7 +29,7 @@ const CHART_MOST: u32 = 16;
 
 impl Areas {
     /// Divides a terminal of this size. A low one has no chart, and a very low one only a head and a table.
-    pub(crate) fn of(app: &App, size: Size) -> Areas {
+    pub(crate) fn new(app: &App, size: Size) -> Areas {
         let Size { width, height } = size;
         let foot = match height {
             0..2 => 0,

@@ -48,7 +48,7 @@ impl Cell {
 
 impl Cells {
     /// Returns the cells of a tile of a group with `rows` rows.
-    pub(super) fn of(tile: &Tile, request: &TileRequest, rows: u32, now: i64) -> Cells {
+    pub(super) fn new(tile: &Tile, request: &TileRequest, rows: u32, now: i64) -> Cells {
         let TileRequest { columns, bands, .. } = *request;
         let mut cells = Cells { columns, bands, all: vec![Cell::default(); columns * bands] };
         for bar in &tile.bars {

@@ -27,7 +27,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let groups = groups(app, area.width);
     let gutter = gutter(groups.iter().map(|(_, group)| *group), area.width);
     let inner = Rect { x: area.x + gutter, width: (area.width - gutter).min(CELLS_MOST), ..area };
-    let scale = Scale::of(app, inner.width);
+    let scale = Scale::new(app, inner.width);
     for (place, text) in times(&app.view.facts, scale.from, scale.column, scale.columns) {
         pen.write(inner, 0, to_u16(place), &text, Role::Dim);
     }
@@ -44,7 +44,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
 /// them is visible.
 pub(super) fn groups(app: &App, width: u16) -> Vec<(usize, &Group)> {
     let all = &app.view.bars.groups;
-    let scale = Scale::of(app, width - gutter(all.iter(), width));
+    let scale = Scale::new(app, width - gutter(all.iter(), width));
     let mut pools = app.view.facts.pools.iter().peekable();
     let is_shown = |(place, group): &(usize, &Group)| {
         pools.next_if(|pool| pool.name == group.name).is_some() || !is_empty(app, *place, scale)
@@ -57,7 +57,7 @@ fn is_empty(app: &App, place: usize, scale: Scale) -> bool {
     let Scale { from, column, columns } = scale;
     let request = TileRequest { group: place, from, column, columns, bands: 1 };
     let Some(tile) = app.view.bars.tile(&request) else { return true };
-    let cells = Cells::of(&tile, &request, app.view.bars.groups[place].rows, app.view.facts.now);
+    let cells = Cells::new(&tile, &request, app.view.bars.groups[place].rows, app.view.facts.now);
     let now = scale.column_of(app.view.facts.now);
     (0..columns).all(|column| Some(column) == now || cells.at(column, 0).kind().is_none())
 }
@@ -87,7 +87,7 @@ fn draw_group(pen: &mut Pen<'_>, area: Rect, app: &App, (place, group): (usize, 
     let bands = usize::from(area.height);
     let request = TileRequest { group: place, from, column, columns, bands };
     let Some(tile) = app.view.bars.tile(&request) else { return };
-    let cells = Cells::of(&tile, &request, group.rows, app.view.facts.now);
+    let cells = Cells::new(&tile, &request, group.rows, app.view.facts.now);
     let selected = app.list.selected();
     for band in 0..bands {
         let line = to_u16(bands - 1 - band);
@@ -140,7 +140,7 @@ fn label(pen: &mut Pen<'_>, area: Rect, cells: &Cells, job: i64, begin: i64, now
 
 impl Scale {
     /// Returns the scale of a chart with so many columns.
-    fn of(app: &App, columns: u16) -> Scale {
+    fn new(app: &App, columns: u16) -> Scale {
         let columns = usize::from(columns.clamp(1, CELLS_MOST));
         let (from, column) = app.span.columns(app.view.facts.now, columns);
         Scale { from, column, columns }

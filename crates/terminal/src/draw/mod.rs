@@ -35,7 +35,7 @@ use crate::app::Mode;
 
 /// Draws the view into a buffer.
 pub(crate) fn draw(app: &App, buffer: &mut Buffer) {
-    let areas = Areas::of(app, app.size);
+    let areas = Areas::new(app, app.size);
     let mut pen = Pen { buffer, look: app.look };
     head::draw(&mut pen, areas.head, app);
     match &app.mode {

@@ -53,13 +53,13 @@ fn help_lines(columns: u16) -> Vec<String> {
 
 /// Returns the first line of the last part of the help.
 pub(crate) fn help_end(app: &App) -> usize {
-    let body = Areas::of(app, app.size).body;
+    let body = Areas::new(app, app.size).body;
     help_lines(body.width).len().saturating_sub(usize::from(body.height))
 }
 
 /// Returns the lines of an output that the detail of a job shows at a time.
 pub(crate) fn output_room(app: &App, detail: &Detail) -> usize {
-    let body = Areas::of(app, app.size).body;
+    let body = Areas::new(app, app.size).body;
     usize::from(body.height).saturating_sub(heading(app, detail, body.width).len() + 1)
 }
 

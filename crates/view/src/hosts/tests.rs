@@ -34,7 +34,7 @@ fn text(host: &HostNow) -> String {
 
 #[track_caller]
 fn check(facts: &Facts, expect: &[&str]) {
-    let moment = Moment::of(facts);
+    let moment = Moment::new(facts);
     let found: Vec<String> = moment.pools[0].hosts.iter().map(text).collect();
     assert_eq!(found, expect);
     for host in &moment.pools[0].hosts {
@@ -135,7 +135,7 @@ fn jobs_that_share_processors_are_side_by_side() {
 
 /// Returns the name, the held processors and all processors of each tile.
 fn tiles(facts: &Facts) -> Vec<(String, u64, u64)> {
-    let hosts = &Moment::of(facts).pools[0].hosts;
+    let hosts = &Moment::new(facts).pools[0].hosts;
     hosts.iter().map(|host| (host.name.clone(), host.held, host.cpus)).collect()
 }
 
@@ -150,7 +150,7 @@ fn the_processors_of_a_large_machine_are_in_groups() {
     let group = |name: &str, held| (name.to_owned(), held, 32);
     assert_eq!(found.len(), 64);
     assert_eq!(found[..4], [group("0-31", 22), group("32-63", 32), group("64-95", 16), group("96-127", 0)]);
-    let hosts = &Moment::of(&facts).pools[0].hosts;
+    let hosts = &Moment::new(&facts).pools[0].hosts;
     assert_eq!(text(&hosts[0]), "idle*10@0-9 1*22@10-31");
     assert_eq!(text(&hosts[63]), "offline*32@2016-2047");
     assert_eq!(hosts.iter().map(|host| host.offline).sum::<u64>(), 48);
@@ -171,7 +171,7 @@ fn many_hosts_are_in_groups() {
     let found = tiles(&facts);
     assert_eq!(found.len(), 750);
     assert_eq!((&found[0], &found[749]), (&("n0 to n1".into(), 6, 8), &("n1498 to n1499".into(), 1, 8)));
-    let hosts = &Moment::of(&facts).pools[0].hosts;
+    let hosts = &Moment::new(&facts).pools[0].hosts;
     assert_eq!((text(&hosts[0]), text(&hosts[1])), ("1*6 idle*2".into(), "idle*4 offline*4".into()));
     assert_eq!(hosts[1].unusable.as_deref(), Some("1 of 2 hosts"));
 }
@@ -193,7 +193,7 @@ fn a_job_on_several_hosts_is_divided() {
     let facts = pool(PoolFacts { cpus: 12, held: 8, hosts, ..PoolFacts::default() }, jobs);
     // The only job of a host has all that is held there.
     check(&facts, &["1*4", "1*~2 2*1 idle*1", "held*1 reserved*3", "offline*4"]);
-    let now = &Moment::of(&facts).pools[0];
+    let now = &Moment::new(&facts).pools[0];
     assert_eq!((now.reserved, now.free, now.host_count), (3, 1, 4));
     // At an earlier instant only the jobs are known.
     let before = |job: &std::sync::Arc<Job>| Job { submitted: -9, start: Some(-5), ..(**job).clone() }.into();
@@ -217,7 +217,7 @@ fn numbers_go_on_from_host_to_host() {
     let facts = pool(PoolFacts { cpus: 12, held: 7, hosts, ..PoolFacts::default() }, jobs);
     let last = format!("idle*3@{}-{} 2*1@{}-{}", u32::MAX - 3, u32::MAX - 1, u32::MAX, u32::MAX);
     check(&facts, &["idle*1@0-0 1*3@1-3", "1*3@4-6 idle*1@7-7", &last]);
-    let memory = |at: usize| Moment::of(&facts).pools[0].hosts[at].memory_held;
+    let memory = |at: usize| Moment::new(&facts).pools[0].hosts[at].memory_held;
     assert_eq!([memory(0), memory(1), memory(2)], [300, 300, 1]);
 }
 
@@ -226,7 +226,7 @@ fn ends_before_a_promised_start_are_not_reserved() {
     let waits = |minutes: i64, procs| Job { promised: Some(minutes * 60_000), procs, ..Job::default() };
     let reserved = |jobs: Vec<Job>| {
         let held = 2;
-        Moment::of(&pool(PoolFacts { cpus: 8, held, ..PoolFacts::default() }, jobs)).pools[0].reserved
+        Moment::new(&pool(PoolFacts { cpus: 8, held, ..PoolFacts::default() }, jobs)).pools[0].reserved
     };
     let runs = |minutes: i64| Job { end: Some(minutes * 60_000), ..running(1, 2, &[]) };
     assert_eq!(reserved(vec![runs(20), waits(30, 8)]), 6);
@@ -258,7 +258,7 @@ proptest! {
         let shared = |cpu| jobs.iter().filter(|job| job.state == State::Running && has(job, cpu)).count() > 1;
         let numbered = last.is_some_and(|last| !(0..=last).any(shared));
         let facts = pool(known, jobs);
-        let host = &Moment::of(&facts).pools[0].hosts[0];
+        let host = &Moment::new(&facts).pools[0].hosts[0];
         let sum: u64 = host.parts.iter().map(|part| part.cpus).sum();
         prop_assert!(sum >= host.cpus);
         prop_assert!(!numbered || sum == host.cpus);

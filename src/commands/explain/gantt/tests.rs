@@ -36,7 +36,7 @@ fn holding(job: JobNumber, procs: u64, runs: &[(i64, Option<i64>)]) -> Holding {
 
 #[track_caller]
 fn check(held: Vec<Holding>, end: i64, width: usize, expect: &[&str]) {
-    let text = chart(&story(end), &Held::of(held), &Clock::default(), width).unwrap();
+    let text = chart(&story(end), &Held::from_jobs(held), &Clock::default(), width).unwrap();
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(lines[..lines.len() - 1], *expect);
     assert!(text.lines().all(|line| line.chars().count() <= width.max(78)), "{text}");
@@ -65,7 +65,7 @@ fn a_short_job_ends_the_axis() {
         "job  procs                        start",
         "  7      4    .....rrrrrrrrrrrr#  backfilled",
     ];
-    let text = chart(&story(181), &Held::of(vec![]), &Clock::default(), 44).unwrap();
+    let text = chart(&story(181), &Held::from_jobs(vec![]), &Clock::default(), 44).unwrap();
     assert_eq!(text.lines().skip(1).take(3).collect::<Vec<_>>(), expect);
 }
 
@@ -74,7 +74,7 @@ fn only_the_widest_and_the_named_jobs_are_shown() {
     let held = (10..40).map(|job| holding(job, 40 - job.unsigned_abs(), &[(job, Some(150))])).collect();
     let mut story = story(1000);
     story.reason = Some(WaitReason::Order { job: 39, procs: Procs::ONE });
-    let text = chart(&story, &Held::of(held), &Clock::default(), 80).unwrap();
+    let text = chart(&story, &Held::from_jobs(held), &Clock::default(), 80).unwrap();
     assert!(text.contains("(10 of 30)"), "{text}");
     let jobs: Vec<&str> =
         text.lines().skip(3).take(11).filter_map(|line| line.split_whitespace().next()).collect();

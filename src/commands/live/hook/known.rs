@@ -47,7 +47,7 @@ struct Job {
 }
 
 impl Job {
-    fn of(view: &JobView) -> Job {
+    fn new(view: &JobView) -> Job {
         let promise = view.promise.as_ref();
         Job {
             // Of one that has ended, too: a job may come and go between two commits.
@@ -74,7 +74,7 @@ impl Known {
             let events = if first { vec![] } else { events(before.as_ref(), &view) };
             if !ended {
                 let near = before.is_some_and(|before| before.near && before.attempts == view.attempts);
-                self.jobs.insert(view.number, Job { near, ..Job::of(&view) });
+                self.jobs.insert(view.number, Job { near, ..Job::new(&view) });
             }
             happened.extend(events.into_iter().map(|event| Happened { event, job: view.clone() }));
         }
@@ -121,7 +121,7 @@ fn is_missed(view: &JobView) -> bool {
 
 /// Returns the events that lead to this job.
 fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
-    let after = Job::of(view);
+    let after = Job::new(view);
     let mut events = vec![];
     if before.is_none() {
         events.push(HookEvent::Submitted);

@@ -21,7 +21,7 @@ pub(in super::super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    pub(super) fn of(args: &QueueArgs) -> Wanted<'_> {
+    pub(super) fn from_args(args: &QueueArgs) -> Wanted<'_> {
         let (uid, user) = user(args.user.as_deref(), args.mine);
         let filter = Filter {
             all: args.all

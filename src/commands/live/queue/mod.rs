@@ -28,7 +28,7 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
         return of_cluster(args, watched);
     }
     let client = client(&args.daemon)?;
-    let wanted = Wanted::of(args);
+    let wanted = Wanted::from_args(args);
     if let Some(period) = watched {
         watch(period, || Ok(text(args, &listed(&client, args, &wanted)?)))?;
         return Ok(ExitCode::SUCCESS);

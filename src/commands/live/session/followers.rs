@@ -60,7 +60,7 @@ impl Followers {
 
 /// Returns the output files of a job: one, or two.
 pub(super) fn output_files(job: &JobView, daemon: &DaemonArgs) -> Vec<OutputFile> {
-    let output = OutputFile::of(job, false, daemon);
-    let error = OutputFile::of(job, true, daemon).filter(|_| job.error != job.output);
+    let output = OutputFile::for_job(job, false, daemon);
+    let error = OutputFile::for_job(job, true, daemon).filter(|_| job.error != job.output);
     output.into_iter().chain(error.map(OutputFile::on_standard_error)).collect()
 }
