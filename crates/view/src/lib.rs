@@ -2,7 +2,7 @@
 //!
 //! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
 //! an instant ([`Moment`]) with a map of its processors ([`HostNow`]), a sentence for each job ([`Sentences`]), the changes ([`changes()`]), and the bars of a chart at any level
-//! of detail ([`Bars`], [`Tile`]).
+//! of detail ([`Bars`], [`Tile`]). [`usage_sums`] adds up what finished jobs of a daemon used.
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
 
@@ -42,6 +42,8 @@ mod step;
 
 mod tile;
 
+mod usage;
+
 mod use_of_pool;
 
 mod words;
@@ -61,4 +63,5 @@ pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;
 pub use step::whole_step;
 pub use tile::{Shade, Tile, TileBar, TileRequest};
+pub use usage::{UsageBy, UsageSums, cpu_hours, usage_sums};
 pub use words::{Sentences, cause_text, counted};

@@ -24,7 +24,7 @@ pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
 pub(crate) use self::submit::SubmitArgs;
-pub(crate) use self::usage::{UsageArgs, UsageBy};
+pub(crate) use self::usage::UsageArgs;
 use super::ExportArgs;
 use super::daemon::{BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShimArgs};
 use super::socket::DaemonArgs;

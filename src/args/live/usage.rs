@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use miserly_view::UsageBy;
 
 use super::DaemonArgs;
-use crate::args::values::past;
+use crate::args::values::{past, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
     /// The parts into which the jobs are divided
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = UsageBy::User)]
+    #[arg(long, value_name = "WHAT", value_parser = words(&BY), default_value = "user")]
     pub(crate) by: UsageBy,
 
     /// Counts the jobs that ended in this month, such as 2026-11
@@ -51,20 +52,13 @@ pub(crate) struct UsageArgs {
     pub(crate) daemon: DaemonArgs,
 }
 
-/// The parts into which jobs are divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UsageBy {
-    /// By user
-    User,
-    /// By queue
-    Queue,
-    /// By the name of the job
-    Name,
-    /// By the day of the end
-    Day,
-    /// By the month of the end
-    Month,
-}
+const BY: [(&str, UsageBy, &str); 5] = [
+    ("user", UsageBy::User, "By user"),
+    ("queue", UsageBy::Queue, "By queue"),
+    ("name", UsageBy::Name, "By the name of the job"),
+    ("day", UsageBy::Day, "By the day of the end"),
+    ("month", UsageBy::Month, "By the month of the end"),
+];
 
 /// Parses a month. Returns its first day.
 fn month(text: &str) -> Result<Date, String> {

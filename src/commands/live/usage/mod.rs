@@ -1,7 +1,5 @@
 //! `miserly usage`: the resources of finished jobs, and their use.
 
-mod account;
-
 mod page;
 
 use std::ops::ControlFlow;
@@ -14,9 +12,9 @@ use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView};
 use miserly_report::{decimals, percent};
 use miserly_units::{duration_rounded, span_of_seconds};
+use miserly_view::{UsageSums, usage_sums};
 use serde::Serialize;
 
-use self::account::{Sums, sums};
 use super::client;
 use super::text::{plain, table};
 use crate::args::UsageArgs;
@@ -30,8 +28,8 @@ struct UsageDoc<'a> {
     since: Option<Timestamp>,
     /// The instant before which it ended.
     until: Timestamp,
-    parts: &'a [Sums],
-    all: &'a Sums,
+    parts: &'a [UsageSums],
+    all: &'a UsageSums,
 }
 
 pub(crate) fn run(args: &UsageArgs) -> anyhow::Result<ExitCode> {
@@ -41,7 +39,7 @@ pub(crate) fn run(args: &UsageArgs) -> anyhow::Result<ExitCode> {
     let zone = TimeZone::system();
     let (since, until) = bounds(args, &zone)?;
     let jobs = ended(&client(&args.daemon)?, args, since, until)?;
-    let (parts, all) = sums(&jobs, args.by, &zone);
+    let (parts, all) = usage_sums(&jobs, args.by, &zone);
     if let Some(path) = &args.report {
         write_page(path, &page::page(&jobs, &parts, &all, (since, until), &zone))?;
     }
@@ -89,9 +87,9 @@ fn ended(
     Ok(found)
 }
 
-fn csv(parts: &[Sums]) -> anyhow::Result<String> {
+fn csv(parts: &[UsageSums]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(vec![]);
-    let none = [Sums::default()];
+    let none = [UsageSums::default()];
     for part in if parts.is_empty() { &none } else { parts } {
         writer.serialize(part)?;
     }
@@ -103,7 +101,7 @@ fn csv(parts: &[Sums]) -> anyhow::Result<String> {
 const HEADER: [&str; 9] =
     ["", "JOBS", "FAILED", "CANCELLED", "CPU HOURS", "CPU USED", "MEMORY USED", "MEAN WAIT", "KEPT"];
 
-fn shown(args: &UsageArgs, parts: &[Sums], all: &Sums) -> String {
+fn shown(args: &UsageArgs, parts: &[UsageSums], all: &UsageSums) -> String {
     if parts.is_empty() {
         return "no job has ended in this time\n".to_owned();
     }
@@ -114,7 +112,7 @@ fn shown(args: &UsageArgs, parts: &[Sums], all: &Sums) -> String {
 }
 
 /// Returns the cells of a part, as in [`HEADER`].
-fn cells(part: &Sums) -> Vec<String> {
+fn cells(part: &UsageSums) -> Vec<String> {
     let kept = (part.promised > 0).then(|| part.kept as f64 / part.promised as f64);
     vec![
         plain(&part.part),

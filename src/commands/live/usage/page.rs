@@ -6,11 +6,9 @@ use miserly_api::model::JobView;
 use miserly_report::chart::{Axis, Bar, Body, Chart};
 use miserly_report::decimals;
 use miserly_report::page::{Block, Page, Section, TableCell, TableData};
-use miserly_view::word;
+use miserly_view::{UsageBy, UsageSums, cpu_hours, usage_sums, word};
 
-use super::account::{Sums, hours_between, ran, sums};
 use super::{HEADER, cells};
-use crate::args::UsageBy;
 use crate::page::made_by;
 
 /// The largest jobs that the page lists.
@@ -18,14 +16,14 @@ const LARGEST: usize = 20;
 
 pub(super) fn page(
     jobs: &[JobView],
-    parts: &[Sums],
-    all: &Sums,
+    parts: &[UsageSums],
+    all: &UsageSums,
     (since, until): (Option<Timestamp>, Timestamp),
     zone: &TimeZone,
 ) -> Page {
     let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
     let since = since.map_or_else(|| "the beginning".to_owned(), day);
-    let (days, _) = sums(jobs, UsageBy::Day, zone);
+    let (days, _) = usage_sums(jobs, UsageBy::Day, zone);
     let lead = format!(
         "{} jobs ended from {since} to {}. They had {} processor hours.",
         all.jobs,
@@ -41,8 +39,8 @@ pub(super) fn page(
     Page { title: "Usage".to_owned(), lead: Some(lead), sections, provenance: made_by() }
 }
 
-fn table(parts: &[Sums]) -> TableData {
-    let row = |part: &Sums| {
+fn table(parts: &[UsageSums]) -> TableData {
+    let row = |part: &UsageSums| {
         let mut cells = cells(part).into_iter();
         let first = cells.next().map(TableCell::text);
         first.into_iter().chain(cells.map(TableCell::number)).collect()
@@ -55,7 +53,7 @@ fn table(parts: &[Sums]) -> TableData {
     }
 }
 
-fn chart(days: &[Sums]) -> Chart {
+fn chart(days: &[UsageSums]) -> Chart {
     let bins = days.iter().enumerate().map(|(nth, day)| {
         let middle = nth as f64;
         Bar { from: middle - 0.4, to: middle + 0.4, value: day.cpu_hours }
@@ -71,11 +69,10 @@ fn chart(days: &[Sums]) -> Chart {
 }
 
 fn largest(jobs: &[JobView]) -> TableData {
-    let hours = |job: &JobView| {
-        ran(&job.phase).map_or(0.0, |(start, end)| hours_between(start, end) * job.cpus as f64)
-    };
     let mut largest: Vec<&JobView> = jobs.iter().collect();
-    largest.sort_by(|one, other| hours(other).total_cmp(&hours(one)).then(one.number.cmp(&other.number)));
+    largest.sort_by(|one, other| {
+        cpu_hours(other).total_cmp(&cpu_hours(one)).then(one.number.cmp(&other.number))
+    });
     let row = |job: &&JobView| {
         vec![
             TableCell::number(job.number.to_string()),
@@ -83,7 +80,7 @@ fn largest(jobs: &[JobView]) -> TableData {
             TableCell::text(job.user.clone()),
             TableCell::text(job.queue.clone()),
             TableCell::number(job.cpus.to_string()),
-            TableCell::number(decimals(hours(job), 2)),
+            TableCell::number(decimals(cpu_hours(job), 2)),
             TableCell::text(word(job)),
         ]
     };

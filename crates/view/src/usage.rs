@@ -1,4 +1,4 @@
-//! The sums over jobs.
+//! The resources of finished jobs, and their use, summed over parts.
 
 use std::collections::BTreeMap;
 
@@ -7,52 +7,65 @@ use jiff::tz::TimeZone;
 use miserly_api::model::{Failure, JobView, KilledBy, Phase};
 use serde::Serialize;
 
-use crate::args::UsageBy;
+/// The parts into which jobs are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageBy {
+    /// By user.
+    User,
+    /// By queue.
+    Queue,
+    /// By the name of the job.
+    Name,
+    /// By the day of the end.
+    Day,
+    /// By the month of the end.
+    Month,
+}
 
 /// The sums over the jobs of one part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Sums {
+pub struct UsageSums {
     /// The user, the queue, the name, the day or the month.
-    pub(super) part: String,
+    pub part: String,
     /// The jobs that ended.
-    pub(super) jobs: u64,
+    pub jobs: u64,
     /// Of these, those that failed, were lost or were killed; not those that a user cancelled.
-    pub(super) failed: u64,
+    pub failed: u64,
     /// Of these, those that a user cancelled, and those that never ran because a job before them did not end as required.
-    pub(super) cancelled: u64,
+    pub cancelled: u64,
     /// The processors of the jobs times the time for which their last attempts had them, in hours.
-    pub(super) cpu_hours: f64,
+    pub cpu_hours: f64,
     /// The time on processors, in hours, of jobs with a known use.
-    pub(super) used_cpu_hours: f64,
+    pub used_cpu_hours: f64,
     /// `cpu_hours` of the jobs with a known use. The use of other users' jobs is private.
-    pub(super) known_cpu_hours: f64,
+    pub known_cpu_hours: f64,
     /// The requested memory times the time, in GiB hours, of jobs with a known peak.
-    pub(super) known_memory_hours: f64,
+    pub known_memory_hours: f64,
     /// The same with the peak of the used memory.
-    pub(super) used_memory_hours: f64,
+    pub used_memory_hours: f64,
     /// The sum of the waits from the submission to the start, in hours.
-    pub(super) wait_hours: f64,
+    pub wait_hours: f64,
     /// The jobs that started.
-    pub(super) started: u64,
+    pub started: u64,
     /// The jobs that started, and had a promise.
-    pub(super) promised: u64,
+    pub promised: u64,
     /// Of these, those with a kept promise.
-    pub(super) kept: u64,
+    pub kept: u64,
 }
 
-impl Sums {
+impl UsageSums {
     /// Returns the mean wait in seconds, if a job started.
-    pub(super) fn mean_wait(&self) -> Option<f64> {
+    pub fn mean_wait(&self) -> Option<f64> {
         (self.started > 0).then(|| 3600.0 * self.wait_hours / self.started as f64)
     }
 
     /// Returns the share of the processors that the jobs used, where it is known.
-    pub(super) fn cpu_share(&self) -> Option<f64> {
+    pub fn cpu_share(&self) -> Option<f64> {
         (self.known_cpu_hours > 0.0).then(|| self.used_cpu_hours / self.known_cpu_hours)
     }
 
     /// Returns the share of the memory that the jobs used at most, where it is known.
-    pub(super) fn memory_share(&self) -> Option<f64> {
+    pub fn memory_share(&self) -> Option<f64> {
         (self.known_memory_hours > 0.0).then(|| self.used_memory_hours / self.known_memory_hours)
     }
 
@@ -88,17 +101,19 @@ impl Sums {
     }
 }
 
-/// Returns the sums by part, in the order of the parts; and those over all jobs.
-pub(super) fn sums(jobs: &[JobView], by: UsageBy, zone: &TimeZone) -> (Vec<Sums>, Sums) {
-    let mut parts: BTreeMap<String, Sums> = BTreeMap::new();
-    let mut all = Sums { part: "all".to_owned(), ..Sums::default() };
+/// Returns the sums by part, and those over all jobs. Days and months are in their order, other parts by falling processor hours.
+///
+/// Jobs that have not ended are left out. `zone` is that of the days and months.
+pub fn usage_sums(jobs: &[JobView], by: UsageBy, zone: &TimeZone) -> (Vec<UsageSums>, UsageSums) {
+    let mut parts: BTreeMap<String, UsageSums> = BTreeMap::new();
+    let mut all = UsageSums { part: "all".to_owned(), ..UsageSums::default() };
     for job in jobs {
         let Some(ended) = job.phase.ended() else { continue };
         let part = part_of(job, ended, by, zone);
-        parts.entry(part.clone()).or_insert_with(|| Sums { part, ..Sums::default() }).add(job);
+        parts.entry(part.clone()).or_insert_with(|| UsageSums { part, ..UsageSums::default() }).add(job);
         all.add(job);
     }
-    let mut parts: Vec<Sums> = parts.into_values().collect();
+    let mut parts: Vec<UsageSums> = parts.into_values().collect();
     if !matches!(by, UsageBy::Day | UsageBy::Month) {
         parts.sort_by(|one, other| other.cpu_hours.total_cmp(&one.cpu_hours));
     }
@@ -116,13 +131,18 @@ fn part_of(job: &JobView, ended: Timestamp, by: UsageBy, zone: &TimeZone) -> Str
     }
 }
 
+/// Returns the processors of a finished job times the time for which its last attempt had them, in hours; 0 if it never ran.
+pub fn cpu_hours(job: &JobView) -> f64 {
+    ran(&job.phase).map_or(0.0, |(start, end)| hours_between(start, end) * job.cpus as f64)
+}
+
 /// Returns the start and the end of a finished job that ran.
-pub(super) fn ran(phase: &Phase) -> Option<(Timestamp, Timestamp)> {
+fn ran(phase: &Phase) -> Option<(Timestamp, Timestamp)> {
     phase.started().zip(phase.ended())
 }
 
 /// Returns the hours between two instants, at least 0.
-pub(super) fn hours_between(from: Timestamp, to: Timestamp) -> f64 {
+fn hours_between(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0) / 3600.0
 }
 
@@ -164,7 +184,7 @@ mod tests {
     fn sums_of_parts() {
         let jobs =
             [job("ann", 1, 3, 0), job("ben", 2, 26, 1), JobView { usage: None, ..job("ann", 5, 6, 0) }];
-        let (parts, all) = sums(&jobs, UsageBy::User, &TimeZone::UTC);
+        let (parts, all) = usage_sums(&jobs, UsageBy::User, &TimeZone::UTC);
         assert_eq!(
             parts.iter().map(|part| (&*part.part, part.jobs, part.failed)).collect::<Vec<_>>(),
             [("ben", 1, 1), ("ann", 2, 0)]
@@ -176,7 +196,7 @@ mod tests {
         near(parts[1].mean_wait(), 3.0 * 3600.0);
         assert_eq!((all.jobs, all.promised, all.kept), (3, 3, 3));
         near(Some(all.cpu_hours), 54.0);
-        let (days, _) = sums(&jobs, UsageBy::Day, &TimeZone::UTC);
+        let (days, _) = usage_sums(&jobs, UsageBy::Day, &TimeZone::UTC);
         assert_eq!(
             days.iter().map(|day| (&*day.part, day.jobs)).collect::<Vec<_>>(),
             [("1970-01-01", 2), ("1970-01-02", 1)]
